@@ -1,0 +1,81 @@
+# make demo and make test do all the set-up they need on a fresh machine; a second call is instant.
+#
+#   make demo PYTHON=/path/to/python3.12     choose the interpreter (3.11 or newer)
+#   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
+#                                            Linux without an NVIDIA GPU: a torch of 0.2 GB, not 3 GB
+
+SHELL := /bin/sh
+PYTHON ?=
+TORCH_INDEX ?=
+PYTEST_ARGS ?=
+
+IN_VENV := .venv/bin/python
+# The stamp's name holds what was installed and where, so that an edit of either file, or a moved
+# checkout, installs again, and a fresh `git checkout` of the same files does not.
+KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr ' \t' '--')
+READY := .venv/.ready-$(KEY)
+
+.PHONY: help setup demo test test-slow check format clean
+
+help:
+	@echo "make demo        set up, train a small translator in minutes, and try it"
+	@echo "make test        set up and run the tests"
+	@echo "make test-slow   run the tests that take longer"
+	@echo "make check       formatting, lint, types, direction of imports"
+	@echo "make format      put the formatting right"
+	@echo "make setup       only set up"
+	@echo "make clean       remove .venv and the caches"
+
+setup: $(READY)
+
+demo: $(READY)
+	@.venv/bin/dragoman demo
+
+# Two workers with a thread each: on small tensors two processes are faster than two threads.
+test: $(READY)
+	@OMP_NUM_THREADS=1 $(IN_VENV) -m pytest -q -n 2 $(PYTEST_ARGS)
+
+test-slow: $(READY)
+	@$(IN_VENV) -m pytest -q -m slow $(PYTEST_ARGS)
+
+check: $(READY)
+	@$(IN_VENV) -m ruff format --check --quiet . || { echo "hint: make format"; exit 1; }
+	@$(IN_VENV) -m ruff check --quiet .
+	@$(IN_VENV) -m mypy
+	@$(IN_VENV) -m pytest -q tests/test_imports.py
+
+format: $(READY)
+	@$(IN_VENV) -m ruff check --fix --quiet . ; $(IN_VENV) -m ruff format --quiet .
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist build
+
+# An interpreter that can make a virtual environment; a name on PATH may be an empty shim, so each
+# candidate is run. A .venv whose set-up was cut short is used again.
+$(READY): pyproject.toml constraints.txt
+	@set -eu; \
+	if ! { .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' && \
+	       .venv/bin/python -m pip --version; } >/dev/null 2>&1; then \
+	  found=; \
+	  for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python3.14 python); do \
+	    if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	    then found=$$python; break; fi; \
+	  done; \
+	  if [ -z "$$found" ]; then \
+	    echo "error: $(or $(PYTHON),Python 3.11 or newer): not found, too old, or without venv and pip" >&2; \
+	    echo "hint: install Python 3.11+ (Debian, Ubuntu: apt install python3-venv; macOS: brew install python)," >&2; \
+	    echo "      or name one: make setup PYTHON=/path/to/python3" >&2; \
+	    exit 1; \
+	  fi; \
+	  echo "Making a virtual environment in .venv ($$("$$found" --version))" >&2; \
+	  "$$found" -m venv --clear .venv; \
+	fi; \
+	echo "Installing dragoman and its dependencies into .venv (minutes the first time)" >&2; \
+	if [ "$$(uname -s)" = Linux ] && [ -z "$(TORCH_INDEX)" ] && [ ! -e /dev/nvidiactl ] \
+	   && ! .venv/bin/python -m pip show --quiet torch 2>/dev/null; then \
+	  echo "No NVIDIA GPU seen: if torch comes as a large download, stop and see the top of the Makefile" >&2; \
+	fi; \
+	.venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check \
+	  $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") -c constraints.txt -e '.[dev]'; \
+	rm -f .venv/.ready-*; \
+	touch $@
