@@ -1,0 +1,1 @@
+"""Tensors only: these modules know no text, no files and no batches."""

@@ -1,0 +1,47 @@
+"""Dropout whose mask is cheap to draw.
+
+PyTorch draws one random number an element from a serial generator, on a CPU a third of a small
+model's training step. One 64-bit word holds four 16-bit numbers, so a quarter of the draws do.
+The probability is rounded to a multiple of 2**-16.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+def dropout(x: Tensor, p: float) -> Tensor:
+    """`x` with each element zeroed with probability `p` and the rest scaled by 1 / (1 - p).
+
+    Srivastava et al. 2014. Draws from torch's global generator of the tensor's device.
+    """
+    if p <= 0:
+        return x
+    if x.device.type != "cpu":
+        return nn.functional.dropout(x, p)
+    keep = kept(x.shape, p)
+    dropped = round(p * 65536)
+    return x * keep.to(x.dtype).mul_(65536 / (65536 - dropped))
+
+
+def kept(shape: torch.Size, p: float) -> Tensor:
+    """A bool mask, True with probability 1 - p (to 2**-16)."""
+    size = shape.numel()
+    words = torch.empty((size + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    numbers = words.view(torch.int16)[:size].view(shape)
+    return numbers >= round(p * 65536) - 32768
+
+
+class Dropout(nn.Module):
+    """`dropout` while training, the identity otherwise."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout(x, self.p) if self.training else x
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"

@@ -1,0 +1,75 @@
+"""The protocol every architecture meets: encode a source, then decode it whole or a step at a time.
+
+Training calls `encode` and `decode`. Search calls `encode`, `start` and then `step` until it is
+done, and never asks which architecture it drives.
+
+B batch, S source length, T target length, N rows (sentences x hypotheses), E model width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+from torch import Tensor
+
+from dragoman.models.memory import Memory
+from dragoman.models.transformer import Transformer, TransformerConfig
+
+
+class State(Protocol):
+    """A decoder between two steps: N rows, each with its history."""
+
+    def select(self, rows_N: Tensor) -> Self:
+        """The state whose row i continues row `rows_N[i]`: expands, reorders and prunes alike."""
+        ...
+
+
+class Config(Protocol):
+    """What search and training need to know of any architecture's configuration."""
+
+    @property
+    def source_vocab(self) -> int: ...
+    @property
+    def target_vocab(self) -> int: ...
+    @property
+    def pad_id(self) -> int: ...
+    @property
+    def start_id(self) -> int: ...
+    @property
+    def end_id(self) -> int: ...
+
+
+class Seq2Seq(Protocol):
+    """An encoder-decoder. `decode(target_BT, encode(...))` is the forward pass."""
+
+    @property
+    def config(self) -> Config: ...
+
+    def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
+        """Reads the sources; positions from `source_len_B` on are padding."""
+        ...
+
+    def decode(self, target_BT: Tensor, memory: Memory) -> Tensor:
+        """logits_BTV of the token after each prefix of `target_BT`, which begins with `start_id`."""
+        ...
+
+    def start(self, memory: Memory, max_len: int) -> State:
+        """The state before the first token, one row a sentence; `max_len` steps may follow."""
+        ...
+
+    def step(self, token_N: Tensor, state: State) -> tuple[Tensor, State]:
+        """logits_NV (float32) of the token after `token_N`, and the state after it.
+
+        The state passed in is spent: its buffers may be reused.
+        """
+        ...
+
+
+Architecture = TransformerConfig  # a union, as architectures join
+
+
+def build(config: Architecture) -> Transformer:
+    """A freshly initialised model; draw its weights under `torch.manual_seed` for the same ones again."""
+    match config:
+        case TransformerConfig():
+            return Transformer(config)
