@@ -27,6 +27,7 @@ help:
 	@echo "make clean       remove .venv and the caches"
 
 setup: $(READY)
+	@echo "Ready: .venv/bin/dragoman"
 
 demo: $(READY)
 	@.venv/bin/dragoman demo
@@ -75,7 +76,7 @@ $(READY): pyproject.toml constraints.txt
 	   && ! .venv/bin/python -m pip show --quiet torch 2>/dev/null; then \
 	  echo "No NVIDIA GPU seen: if torch comes as a large download, stop and see the top of the Makefile" >&2; \
 	fi; \
-	.venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check \
+	.venv/bin/python -m pip install -qq --no-input --disable-pip-version-check \
 	  $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") -c constraints.txt -e '.[dev]'; \
 	rm -f .venv/.ready-*; \
 	touch $@

@@ -9,12 +9,14 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import sys
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from dragoman.errors import ConfigError
 
@@ -24,13 +26,16 @@ T = TypeVar("T")
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file. Raises ConfigError naming file and line."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        # utf-8-sig: some editors begin a file with a byte order mark, which TOML knows nothing of.
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(
             f"{path}: {error.strerror or error}", hint="check the path of the recipe"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except ValueError as error:  # also bytes that are not UTF-8, and numbers too long to read
+        raise ConfigError(
+            f"{path}: not valid TOML: {error}", hint="see https://toml.io; save the file as UTF-8"
+        ) from error
 
 
 def override(tables: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
@@ -43,12 +48,18 @@ def override(tables: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
             raise ConfigError(
                 f"{assignment!r} is not an option", hint="write it as section.key=value, e.g. model.heads=8"
             )
+        value = _parse(text.strip())
         table = result
         for key in keys[:-1]:
             table = table.setdefault(key, {})
             if not isinstance(table, dict):
                 raise ConfigError(f"{assignment!r}: {key!r} is a value, not a section")
-        table[keys[-1]] = _parse(text.strip())
+        # A whole section in one assignment would silently drop what else the section says.
+        if isinstance(value, dict) or isinstance(table.get(keys[-1]), dict):
+            raise ConfigError(
+                f"{assignment!r}: {name.strip()!r} is a section", hint="set its options one by one, as a.b=c"
+            )
+        table[keys[-1]] = value
     return result
 
 
@@ -58,34 +69,33 @@ def build(cls: type[T], table: Mapping[str, Any], where: str = "") -> T:
     `where` prefixes names in messages ("model"). Raises ConfigError.
     """
     hints = get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    fields = {field.name: field for field in _fields(cls)}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        name = f"{where}.{key}" if where else key
+        name = _join(where, key)
         if key not in fields:
-            raise ConfigError(f"unknown option {name!r}", hint=_suggest(key, fields, where))
-        hint = hints[key]
-        if dataclasses.is_dataclass(hint):
-            if not isinstance(value, Mapping):
-                raise ConfigError(f"{name} is a section, not the value {value!r}")
-            values[key] = build(hint, value, name)  # type: ignore[arg-type]
-        else:
-            values[key] = _coerce(value, hint, name)
-    try:
-        return cls(**values)
-    except ConfigError:
-        raise
-    except TypeError as error:
-        raise ConfigError(f"{where or cls.__name__}: {error}") from error
+            raise ConfigError(f"unknown option {name!r}", hint=_suggest(key, cls, where))
+        values[key] = _coerce(value, hints[key], name)
+    for key, field in fields.items():
+        if key not in values and field.default is MISSING and field.default_factory is MISSING:
+            raise ConfigError(f"{_join(where, key)} is missing", hint="it has no default: give it a value")
+    return cls(**values)
 
 
 def to_table(config: Any) -> dict[str, Any]:
-    """The dataclass as plain tables, as `build` takes them; options that are None are left out."""
-    return {
-        key: to_table(value) if dataclasses.is_dataclass(value) else value
-        for key, value in ((f.name, getattr(config, f.name)) for f in dataclasses.fields(config))
-        if value is not None
-    }
+    """The dataclass as plain tables, lists and values, as TOML and JSON hold them and `build` takes them.
+
+    TOML has no null, so an option that is None is left out; `build` then gives it its default. Raises
+    ConfigError where that default is something else and the table would mean another configuration.
+    """
+    table: dict[str, Any] = {}
+    for field in _fields(type(config)):
+        value = getattr(config, field.name)
+        if value is not None:
+            table[field.name] = _plain(value)
+        elif field.default is not None:
+            raise ConfigError(f"{field.name} = None cannot be written: left out, it has another value")
+    return table
 
 
 def to_toml(config: Any) -> str:
@@ -99,10 +109,10 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") 
     """One line for each option that differs: `model.heads: 4 -> 8`."""
     lines: list[str] = []
     for key in sorted(old.keys() | new.keys()):
-        name = f"{where}.{key}" if where else key
+        name = _join(where, key)
         before, after = old.get(key), new.get(key)
-        if isinstance(before, Mapping) and isinstance(after, Mapping):
-            lines += difference(before, after, name)
+        if isinstance(before, Mapping | None) and isinstance(after, Mapping | None):
+            lines += difference(before or {}, after or {}, name)
         elif before != after:
             lines.append(f"{name}: {_show(before)} -> {_show(after)}")
     return lines
@@ -112,23 +122,52 @@ def _copy(tables: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _copy(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
 
 
+def _join(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
+def _fields(cls: type) -> list[dataclasses.Field[Any]]:
+    """The fields a configuration can be given."""
+    return [field for field in dataclasses.fields(cls) if field.init]
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_table(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
 def _parse(text: str) -> Any:
+    """One TOML value and nothing else, or the text itself.
+
+    Alone, a comment or a second line would be dropped without a word; as the item of a list each is a
+    mistake that shows. Read both ways alike, it is one value.
+    """
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        alone, listed = tomllib.loads(f"value = {text}"), tomllib.loads(f"value = [{text},]")
+    except ValueError:
         return text
+    return alone["value"] if listed == {"value": [alone["value"]]} else text
 
 
 def _coerce(value: Any, hint: Any, name: str) -> Any:
+    """`value`, from a table, as the type `hint` asks for. Raises ConfigError where it is not one."""
     origin = get_origin(hint)
-    if origin is typing.Literal:
-        if value in get_args(hint):
-            return value
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{name} is a section, not the value {_show(value)}")
+        return build(cast("type[Any]", hint), value, name)
+    if origin is Literal:
+        for choice in get_args(hint):
+            if type(value) is type(choice) and value == choice:  # True == 1 and 1.0 == 1, yet are not 1
+                return choice
         choices = ", ".join(str(choice) for choice in get_args(hint))
         raise ConfigError(f"{name} = {_show(value)}", hint=f"choose one of: {choices}")
     if origin in (typing.Union, types.UnionType):
         options = [option for option in get_args(hint) if option is not type(None)]
-        if value is None:
+        if value is None and len(options) < len(get_args(hint)):
             return None
         for option in options[:-1]:
             try:
@@ -139,23 +178,40 @@ def _coerce(value: Any, hint: Any, name: str) -> Any:
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             raise ConfigError(f"{name} = {_show(value)}", hint="a list in brackets is needed")
-        return tuple(_coerce(item, get_args(hint)[0], name) for item in value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if hint is Path and isinstance(value, str):
+        kinds = get_args(hint)
+        if kinds[-1] is Ellipsis:
+            kinds = (kinds[0],) * len(value)
+        if len(value) != len(kinds):
+            raise ConfigError(f"{name} = {_show(value)}", hint=f"a list of {len(kinds)} is needed")
+        return tuple(_coerce(item, kind, name) for item, kind in zip(value, kinds, strict=True))
+    if hint is Path and isinstance(value, str | Path):
         return Path(value)
-    if isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
+    if type(value) is hint and value == value:  # nan, which differs from itself, is no setting
         return value
-    kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    raise ConfigError(f"{name} = {_show(value)}", hint=f"{kinds.get(hint, hint)} is needed")
+    if hint is float and type(value) is int and abs(value) <= sys.float_info.max:
+        return float(value)
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
+    raise ConfigError(f"{name} = {_show(value)}", hint=f"{names.get(hint, hint)} is needed")
 
 
-def _suggest(key: str, known: Iterable[str], where: str) -> str:
-    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
-    prefix = f"{where}." if where else ""
-    if near:
-        return f"did you mean {prefix}{near[0]}?"
-    return "known options: " + ", ".join(f"{prefix}{name}" for name in sorted(known))
+def _suggest(key: str, cls: type, where: str) -> str:
+    known = [field.name for field in _fields(cls)]
+    if near := difflib.get_close_matches(key, known, n=1, cutoff=0.5):
+        return f"did you mean {_join(where, near[0])}?"
+    if inner := [name for name in _option_names(cls, where) if name.rpartition(".")[2] == key]:
+        return f"did you mean {' or '.join(inner)}?"
+    return "known options: " + ", ".join(_join(where, name) for name in sorted(known))
+
+
+def _option_names(cls: type, where: str) -> Iterator[str]:
+    """Every option below a configuration, by its full name."""
+    hints = get_type_hints(cls)
+    for field in _fields(cls):
+        name = _join(where, field.name)
+        yield name
+        for kind in (hints[field.name], *get_args(hints[field.name])):
+            if dataclasses.is_dataclass(kind):
+                yield from _option_names(cast("type[Any]", kind), name)
 
 
 def _emit(table: Mapping[str, Any], where: str, lines: list[str]) -> None:
@@ -164,7 +220,7 @@ def _emit(table: Mapping[str, Any], where: str, lines: list[str]) -> None:
             lines.append(f"{key} = {_show(value)}")
     for key, value in table.items():
         if isinstance(value, Mapping):
-            name = f"{where}.{key}" if where else key
+            name = _join(where, key)
             lines += ["", f"[{name}]"]
             _emit(value, name, lines)
 
@@ -175,8 +231,11 @@ def _show(value: Any) -> str:
         return "(not set)"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {_show(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_show(item) for item in value) + "]"
     if isinstance(value, (int, float)):
         return repr(value)
-    return json.dumps(str(value), ensure_ascii=False)
+    # A JSON string is a TOML string, but for the one control character that JSON lets through.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
