@@ -151,9 +151,13 @@ def test_what_is_not_an_assignment_is_refused(assignment: str) -> None:
 def test_a_section_is_not_replaced_as_a_whole() -> None:
     tables = {"model": {"heads": 4, "norm": "pre"}, "seed": 1}
 
-    for assignment in ["model=8", "model={heads=8}"]:
+    for given_tables, assignment in [
+        (tables, "model=8"),
+        (tables, "model={heads=8}"),
+        ({}, "model={heads=8}"),
+    ]:
         with pytest.raises(ConfigError, match="'model' is a section"):
-            config.override(tables, [assignment])
+            config.override(given_tables, [assignment])
     with pytest.raises(ConfigError, match="'seed' is a value, not a section"):
         config.override(tables, ["seed.x=8"])
 

@@ -141,7 +141,7 @@ def test_the_mode_is_the_old_files_or_the_users(tmp_path: Path) -> None:
     """The user's umask counts, and is not touched: it belongs to the whole process, other threads too."""
     kept = tmp_path / "kept"
     kept.write_text("old")
-    kept.chmod(0o640)
+    kept.chmod(0o604)
     code = (
         "import os, sys; from pathlib import Path; from dragoman.files import write_whole; "
         "os.umask(0o027); os.umask = None; [write_whole(Path(name), 'new') for name in sys.argv[1:]]"
@@ -149,7 +149,7 @@ def test_the_mode_is_the_old_files_or_the_users(tmp_path: Path) -> None:
 
     subprocess.run([sys.executable, "-c", code, kept, tmp_path / "fresh"], check=True)
 
-    assert kept.stat().st_mode & 0o777 == 0o640
+    assert kept.stat().st_mode & 0o777 == 0o604
     assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o640
 
 

@@ -1,0 +1,273 @@
+"""The house stands: imports point downwards, in no circle; text knows no torch; nothing is unpickled.
+
+The sources are read, not run, so an import inside a function or under TYPE_CHECKING counts like any other.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[1] / "src"
+PACKAGE = SRC / "dragoman"
+
+# A file or folder of the package -> its floor. It may import what stands on a lower floor, and itself.
+FLOORS = {
+    "errors": 0,
+    "config": 0,
+    "files": 0,
+    "models": 1,
+    "text": 1,
+    "weights": 1,
+    "scores": 1,
+    "bundle": 2,
+    "decoding": 2,
+    "training": 3,
+    "recipe": 4,
+    "translator": 4,
+    "evaluation": 5,
+    "cli": 6,
+}
+# Between two rooms of one floor: (who, imports whom), and why.
+SIBLINGS = {
+    ("config", "errors"),  # a floor of its own would be one file high
+    ("files", "errors"),
+    ("bundle", "decoding"),  # a model folder holds how its model is to be searched
+}
+PUBLIC = "dragoman"  # the package itself: it re-exports the house, so only its version may be imported
+TENSORLESS = {"errors", "config", "files", "text", "scores"}
+PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+PICKLING_CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.hub.load", "torch.package"}
+SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu"]
+COMMANDS = ["demo", "train", "translate", "evaluate", "score", "doctor"]
+
+Imports = dict[str, set[str]]
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+
+
+def sources() -> dict[str, str]:
+    return {module_name(path): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imported(source: str) -> Iterator[str]:
+    """Every name a source imports, in full: `from a import b` is `a.b`, whether b is a module or not."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names)
+            case ast.ImportFrom(level=0, module=str(module), names=names):
+                yield from (f"{module}.{name.name}" for name in names)
+            case ast.ImportFrom():
+                raise AssertionError(f"line {node.lineno}: a relative import: spell it out")
+            case ast.Call(
+                func=ast.Attribute(attr="import_module") | ast.Name(id="import_module" | "__import__"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield name
+
+
+def inner_imports(modules: dict[str, str]) -> Imports:
+    """Module -> the modules of ours it imports."""
+    graph: Imports = {}
+    for module, source in modules.items():
+        ours = {name for name in imported(source) if name.split(".")[0] == "dragoman"}
+        graph[module] = {
+            name if name in modules else name.rpartition(".")[0]
+            for name in ours
+            if name != "dragoman.__version__"
+        } - {module}
+    return graph
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else PUBLIC
+
+
+def upward(graph: Imports) -> list[str]:
+    found = []
+    for module, targets in graph.items():
+        here = room(module)
+        for target in sorted(targets):
+            there = room(target)
+            if here in (there, PUBLIC) or (here, there) in SIBLINGS:
+                continue
+            if there == PUBLIC or FLOORS[there] >= FLOORS[here]:
+                found.append(f"{module} imports {target}")
+    return found
+
+
+def circle(graph: Imports) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def pickling(source: str) -> list[str]:
+    tree = ast.parse(source)
+    found = [name for name in imported(source) if name.split(".")[0] in PICKLES or name in PICKLING_CALLS]
+    spelled = {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            head, _, rest = ast.unparse(node).partition(".")
+            name = f"{spelled.get(head, head)}.{rest}"
+            found += [name] if name in PICKLING_CALLS else []
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            found.append(f"allow_pickle, line {node.lineno}")
+    return found
+
+
+# The house
+
+
+def test_every_room_has_a_floor() -> None:
+    rooms = {room(module) for module in sources()} - {PUBLIC}
+
+    assert rooms <= FLOORS.keys(), "give the new room its floor in FLOORS"
+
+
+def test_imports_point_downwards() -> None:
+    assert upward(inner_imports(sources())) == []
+
+
+def test_imports_make_no_circle() -> None:
+    assert circle(inner_imports(sources())) == []
+
+
+def test_the_lowest_rooms_know_no_tensors() -> None:
+    knowing = [
+        f"{module} imports {name}"
+        for module, source in sources().items()
+        if room(module) in TENSORLESS
+        for name in imported(source)
+        if name.split(".")[0] == "torch"
+    ]
+
+    assert knowing == []
+
+
+def test_nothing_is_pickled() -> None:
+    assert {module: found for module, source in sources().items() if (found := pickling(source))} == {}
+
+
+# Start-up: what is loaded, seen from outside
+
+
+def loaded_by(code: str) -> list[str]:
+    """The slow libraries a fresh interpreter holds after running `code`."""
+    report = f"\nimport sys; print([name for name in {SLOW_TO_IMPORT} if name in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", code + report], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    answer = ast.literal_eval(result.stdout.splitlines()[-1])
+    assert isinstance(answer, list)
+    return answer
+
+
+def test_importing_the_package_loads_nothing_slow() -> None:
+    assert loaded_by("import dragoman") == []
+
+
+def test_reading_text_loads_no_torch() -> None:
+    modules = ", ".join(name for name in sources() if room(name) in TENSORLESS)
+
+    assert "torch" not in loaded_by(f"import {modules}")
+
+
+@pytest.mark.skipif(not (PACKAGE / "cli.py").exists(), reason="there is no command line yet")
+def test_help_loads_nothing_slow() -> None:
+    code = f"""
+import sys
+from dragoman.cli import main
+for words in [[], *([command] for command in {COMMANDS})]:
+    sys.argv = ["dragoman", *words, "--help"]
+    try:
+        main()
+    except SystemExit as done:
+        assert not done.code, (words, done.code)
+"""
+    assert loaded_by(code) == []
+
+
+# The checks themselves can fail
+
+
+def test_an_upward_import_is_found_wherever_it_hides() -> None:
+    hiding_places = [
+        "from dragoman.cli import main",
+        "import dragoman.cli",
+        "from dragoman import cli",
+        "from dragoman import Translator",
+        "def f():\n    import dragoman.cli as c",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dragoman.cli import main",
+        "import importlib\nimportlib.import_module('dragoman.cli')",
+    ]
+    for source in hiding_places:
+        graph = inner_imports({"dragoman": "", "dragoman.cli": "", "dragoman.text.corpus": source})
+        assert len(upward(graph)) == 1, source
+    with pytest.raises(AssertionError, match="relative"):
+        inner_imports({"dragoman.text.corpus": "from ..cli import main"})
+
+
+def test_downward_imports_and_the_version_are_free() -> None:
+    source = "from dragoman import __version__, errors\nfrom dragoman.errors import DataError\nimport json"
+    graph = inner_imports({"dragoman": "", "dragoman.errors": "", "dragoman.text.corpus": source})
+
+    assert graph["dragoman.text.corpus"] == {"dragoman.errors"}
+    assert upward(graph) == []
+
+
+def test_siblings_are_kept_apart() -> None:
+    graph = inner_imports({"dragoman.models.m": "", "dragoman.text.t": "import dragoman.models.m"})
+
+    assert upward(graph) == ["dragoman.text.t imports dragoman.models.m"]
+
+
+def test_a_circle_is_found() -> None:
+    graph = inner_imports(
+        {
+            "dragoman.text.a": "from dragoman.text import b",
+            "dragoman.text.b": "def f():\n    import dragoman.text.a",
+        }
+    )
+
+    assert set(circle(graph)) == {"dragoman.text.a", "dragoman.text.b"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "def f():\n    from pickle import loads",
+        "import torch\ntorch.load('x')",
+        "import torch as t\nt.save(1, 'x')",
+        "from torch import load",
+        "import numpy as np\nnp.load('x', allow_pickle=True)",
+    ],
+)
+def test_pickling_is_found(source: str) -> None:
+    assert len(pickling(source)) == 1
+
+
+def test_loading_without_pickle_is_free() -> None:
+    source = (
+        "import json, torch\nfrom safetensors.torch import load_file\njson.load(open('x'))\ntorch.ones(1)"
+    )
+
+    assert pickling(source) == []
