@@ -14,8 +14,8 @@ from dragoman import evaluation
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation import compare, score_corpus
 
-WORDS = ["the", "a", "small", "old", "dog", "cat", "rides", "sees", "bike", "house", "in", "on", "near", "red",
-         "green", "slowly", "today", "with"]  # fmt: skip
+WORDS = ["the", "a", "small", "old", "dog", "cat", "rides", "sees", "bike", "house", "in", "on", "near",
+         "red", "green", "slowly", "today", "with"]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
