@@ -1,0 +1,192 @@
+"""What the README tells a reader to type works, in its order, in an empty folder with data of its own.
+
+Every block of commands (```console, each command a line that begins with `$ `; a trailing backslash
+continues it) and of Python (```python) carries, on the line above, a comment that a reader of the page
+does not see:
+
+    <!-- test: run -->                            run it; each command must exit with 0
+    <!-- test: run; train: training.patience=3 --> the same, these words added to each `dragoman train`
+    <!-- test: skip: takes an hour -->            do not run it, and why
+
+The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the
+embedded corpus. What an earlier block made is there for a later one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+SECONDS = 240  # for one block, on a slow machine
+
+
+@dataclass(frozen=True)
+class Block:
+    line: int
+    language: str
+    body: str
+    mark: str | None  # what stands between `<!-- test:` and `-->`
+
+    def script(self) -> str | None:
+        """The program to run: the Python, or the commands for the shell; None where it is skipped."""
+        mark = re.fullmatch(r"run(?:;\s*train:\s*(?P<words>.+))?|skip:\s*\S.*", self.mark or "")
+        if mark is None:
+            raise ValueError(f"README.md:{self.line}: mark the block above it, as tests/test_readme.py says")
+        if not self.mark or self.mark.startswith("skip"):
+            return None
+        if self.language == "python":
+            return self.body
+        joined = re.sub(r"\\\n\s*", "", self.body)
+        commands = [line.removeprefix("$ ") for line in joined.splitlines() if line.startswith("$ ")]
+        if not commands:
+            raise ValueError(f"README.md:{self.line}: no line of the block begins with `$ `")
+        if mark["words"]:
+            commands = [
+                f"{command} {mark['words']}" if command.startswith("dragoman train ") else command
+                for command in commands
+            ]
+        return "\n".join(["set -euo pipefail", *commands])
+
+
+def blocks(text: str) -> list[Block]:
+    """The marked and the markable blocks of a page, in order."""
+    found = []
+    pattern = re.compile(
+        r"(?:^[ ]*<!-- test: (?P<mark>.*?) -->[ ]*\n)?^```(?P<language>[a-z]*)[ ]*\n(?P<body>.*?)^```[ ]*$",
+        re.MULTILINE | re.DOTALL,
+    )
+    for match in pattern.finditer(text):
+        if match["language"] in ("console", "python"):
+            line = text.count("\n", 0, match.start("language")) + 1
+            found.append(Block(line, match["language"], match["body"], match["mark"]))
+    return found
+
+
+def put_data(folder: Path) -> None:
+    """Small stand-ins for the reader's own files."""
+    from dragoman.text import toy
+
+    pairs = iter(toy.pairs(seed=1, count=260))
+    for name, count in [("train", 200), ("valid", 30), ("test", 30)]:
+        chosen = list(islice(pairs, count))
+        for suffix, side in [("en", 0), ("de", 1)]:
+            lines = [pair[side] + "\n" for pair in chosen]
+            (folder / f"{name}.{suffix}").write_text("".join(lines), encoding="utf-8")
+        if name == "train":
+            lines = ["\t".join(pair) + "\n" for pair in chosen]
+            (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
+
+
+def test_the_commands_work(tmp_path: Path) -> None:
+    scripts = [(block, block.script()) for block in blocks((ROOT / "README.md").read_text(encoding="utf-8"))]
+    if not scripts:
+        pytest.skip("the README shows no commands yet")
+    assert any(script for _, script in scripts), "every block of the README is skipped"
+    put_data(tmp_path)
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "NO_COLOR": "1",
+        "PYTHONUTF8": "1",
+    }
+
+    for block, script in scripts:
+        if script is None:
+            continue
+        program = [sys.executable, "-c"] if block.language == "python" else ["bash", "-c"]
+        result = subprocess.run(
+            [*program, script],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert result.returncode == 0, f"README.md:{block.line}\n{script}\n{result.stdout}\n{result.stderr}"
+
+
+def test_links_lead_somewhere() -> None:
+    """Links to other pages and pictures of the repository; links to the web are left alone."""
+    dead = [
+        f"{document.relative_to(ROOT)}: {target}"
+        for document in DOCUMENTS
+        for link in re.findall(
+            r"\]\(([^)#\s]+)[^)]*\)|<img[^>]* src=\"([^\"]+)\"", document.read_text("utf-8")
+        )
+        for target in link
+        if target and "://" not in target and not target.startswith("mailto:")
+        if not (document.parent / target).exists()
+    ]
+
+    assert dead == []
+
+
+# The reader of the page itself
+
+PAGE = """\
+Text.
+
+<!-- test: run; train: training.steps=2 -->
+```console
+$ dragoman train train.en train.de \\
+    -o runs/x
+50 steps
+$ dragoman translate runs/x test.en | head -1
+Ein Mann.
+```
+
+<!-- test: skip: an hour -->
+```console
+$ make all
+```
+
+```toml
+seed = 1
+```
+
+<!-- test: run -->
+```python
+print(1)
+```
+"""
+
+
+def test_blocks_are_read_with_their_marks() -> None:
+    first, second, third = blocks(PAGE)
+
+    assert (first.line, first.language) == (4, "console")
+    assert first.script() == (
+        "set -euo pipefail\n"
+        "dragoman train train.en train.de -o runs/x training.steps=2\n"
+        "dragoman translate runs/x test.en | head -1"
+    )
+    assert second.script() is None
+    assert third.script() == "print(1)\n"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```console\n$ ls\n```\n",
+        "<!-- test: run -->\n\n```console\n$ ls\n```\n",
+        "<!-- test: walk -->\n```console\n$ ls\n```\n",
+        "<!-- test: skip: -->\n```console\n$ ls\n```\n",
+        "<!-- test: run -->\n```console\nls\n```\n",
+    ],
+)
+def test_a_block_without_a_proper_mark_is_refused(block: str) -> None:
+    (found,) = blocks(block)
+
+    with pytest.raises(ValueError, match=r"README\.md:\d"):
+        found.script()
