@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 IN_VENV := .venv/bin/python
 # The stamp's name holds what was installed and where, so that an edit of either file, or a moved
 # checkout, installs again, and a fresh `git checkout` of the same files does not.
-KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr ' \t' '--')
+KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr -s ' \t' _)
 READY := .venv/.ready-$(KEY)
 
 .PHONY: help setup demo test test-slow check format clean
@@ -34,7 +34,7 @@ demo: $(READY)
 
 # Two workers with a thread each: on small tensors two processes are faster than two threads.
 test: $(READY)
-	@OMP_NUM_THREADS=1 $(IN_VENV) -m pytest -q -n 2 $(PYTEST_ARGS)
+	@OMP_NUM_THREADS=1 $(IN_VENV) -m pytest -q -n 2 --dist worksteal $(PYTEST_ARGS)
 
 test-slow: $(READY)
 	@$(IN_VENV) -m pytest -q -m slow $(PYTEST_ARGS)

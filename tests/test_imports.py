@@ -32,6 +32,7 @@ FLOORS = {
     "recipe": 4,
     "translator": 4,
     "evaluation": 5,
+    "display": 5,
     "cli": 6,
 }
 # Between two rooms of one floor: (who, imports whom), and why.

@@ -4,9 +4,10 @@ Every block of commands (```console, each command a line that begins with `$ `; 
 continues it) and of Python (```python) carries, on the line above, a comment that a reader of the page
 does not see:
 
-    <!-- test: run -->                            run it; each command must exit with 0
-    <!-- test: run; train: training.patience=3 --> the same, these words added to each `dragoman train`
-    <!-- test: skip: takes an hour -->            do not run it, and why
+    <!-- test: run -->                  run it; each command must exit with 0
+    <!-- test: skip: takes an hour -->  do not run it, and why
+    <!-- test: run; train: training.max_updates=20 -->
+                                        run it, with these words added to each `dragoman train`
 
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the
 embedded corpus. What an earlier block made is there for a later one.
