@@ -8,9 +8,9 @@ B batch, S source length, T target length, N rows (sentences x hypotheses), E mo
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman.models.memory import Memory
 from dragoman.models.transformer import Transformer, TransformerConfig
@@ -31,6 +31,8 @@ class Config(Protocol):
     def source_vocab(self) -> int: ...
     @property
     def target_vocab(self) -> int: ...
+    @property
+    def d_model(self) -> int: ...
     @property
     def pad_id(self) -> int: ...
     @property
@@ -53,17 +55,28 @@ class Seq2Seq(Protocol):
         """logits_BTV of the token after each prefix of `target_BT`, which begins with `start_id`."""
         ...
 
+    def decode_states(self, target_BT: Tensor, memory: Memory) -> Tensor:
+        """states_BTE, which `logits` projects to the vocabulary: `decode` before its last layer."""
+        ...
+
+    @property
+    def logits(self) -> nn.Linear:
+        """The layer before the softmax."""
+        ...
+
     def start(self, memory: Memory, max_len: int) -> State:
         """The state before the first token, one row a sentence; `max_len` steps may follow."""
         ...
 
-    def step(self, token_N: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, token_N: Tensor, state: Any) -> tuple[Tensor, State]:
         """logits_NV (float32) of the token after `token_N`, and the state after it.
 
         The state passed in is spent: its buffers may be reused.
         """
         ...
 
+
+__all__ = ["Config", "Memory", "Seq2Seq", "State", "build"]
 
 Architecture = TransformerConfig  # a union, as architectures join
 

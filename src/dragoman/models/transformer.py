@@ -282,9 +282,14 @@ class Transformer(nn.Module):
             state.caches, state.cross, state.bias_B11S, state.sentence_N, state.length + 1
         )
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the layers compute in; the embeddings may be finer (see `training.precision`)."""
+        return self.encoder[0].feed_forward.inner.weight.dtype  # type: ignore[union-attr, return-value]
+
     def _embed(self, token_BT: Tensor, embedding: nn.Embedding, start: int = 0) -> Tensor:
         x_BTE = embedding(token_BT) * math.sqrt(self.config.d_model)  # section 3.4
-        return self.dropout(self.positions(x_BTE, start))  # type: ignore[no-any-return]
+        return self.dropout(self.positions(x_BTE, start)).to(self.dtype)  # type: ignore[no-any-return]
 
 
 def _attention(config: TransformerConfig) -> Attention:

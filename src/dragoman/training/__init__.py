@@ -1,0 +1,1 @@
+"""From pairs of token sequences to a trained model."""

@@ -1,0 +1,165 @@
+"""The tokenised corpus on disk, memory-mapped: it may be larger than memory.
+
+A ragged array is two files: all values one behind the other, and where each row begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+
+from dragoman.errors import DataError
+from dragoman.files import replacing, write_whole
+from dragoman.text.corpus import Corpus, Filter, FilterConfig, Line
+from dragoman.text.tokenizer import Tokenizer
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Ragged:
+    """Rows of different length in a memory-mapped file."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self.offsets: Array = np.fromfile(path.with_name(path.name + ".offsets"), dtype=np.int64)
+        # An empty file cannot be mapped.
+        size = path.stat().st_size
+        self.values: Array = np.memmap(path, dtype=dtype, mode="r") if size else np.empty(0, dtype)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> Array:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> Array:
+        """The length of each row."""
+        return np.diff(self.offsets)
+
+
+class RaggedWriter:
+    """Writes a ragged array a row at a time; the files take their place when the block is left."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self.path, self.dtype = path, dtype
+        self.offsets = [0]
+        self._stack = ExitStack()
+
+    def __enter__(self) -> RaggedWriter:
+        part = self._stack.enter_context(replacing(self.path))
+        self._offsets_part = self._stack.enter_context(
+            replacing(self.path.with_name(self.path.name + ".offsets"))
+        )
+        self._file = self._stack.enter_context(part.open("wb"))
+        return self
+
+    def add(self, row: Sequence[int] | bytes) -> None:
+        """Appends a row."""
+        self.offsets.append(self.offsets[-1] + len(row))
+        self._file.write(row if isinstance(row, bytes) else np.asarray(row, self.dtype).tobytes())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            np.asarray(self.offsets, np.int64).tofile(self._offsets_part)
+        self._stack.__exit__(kind, error, trace)
+
+
+class TokenisedCorpus:
+    """Pairs of token sequences in a folder, with what was set aside on the way.
+
+    With subword sampling (Provilkov et al. 2020, Kudo 2018) the text is kept beside the tokens and
+    cut anew for every epoch, as a function of the seed and the epoch.
+    """
+
+    CHUNK = 10_000  # lines encoded at once
+
+    def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
+        self.folder, self.tokenizer = folder, tokenizer
+        self.about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        self.source = Ragged(folder / "source.tokens", self.about["dtype"])
+        self.target = Ragged(folder / "target.tokens", self.about["dtype"])
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the pairs kept, in their order."""
+        return str(self.about["fingerprint"])
+
+    def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
+        """The source and target tokens of one epoch, counted from 0."""
+        if not self.tokenizer.config.sampling:
+            return self.source, self.target
+        return self._sampled("source", epoch, seed), self._sampled("target", epoch, seed)
+
+    def _sampled(self, side: Literal["source", "target"], epoch: int, seed: int) -> Ragged:
+        text = Ragged(self.folder / f"{side}.text", "uint8")
+        path = self.folder / f"{side}.sampled"
+        with RaggedWriter(path, self.about["dtype"]) as writer:
+            for first in range(0, len(text), self.CHUNK):
+                rows = range(first, min(first + self.CHUNK, len(text)))
+                lines = [text[row].tobytes().decode("utf-8") for row in rows]
+                place = np.random.SeedSequence((seed, epoch, first)).generate_state(1)
+                for tokens in self.tokenizer.sample(lines, side=side, seed=int(place[0] >> 1)):
+                    writer.add(tokens)
+        return Ragged(path, self.about["dtype"])
+
+
+def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder: Path) -> TokenisedCorpus:
+    """Encodes the corpus into `folder`, a chunk at a time, setting aside what the filter names.
+
+    Raises DataError where nothing is left.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    keep = Filter(config)
+    digest = hashlib.blake2b(digest_size=16)
+    dtype = "uint16" if max(tokenizer.source_size, tokenizer.target_size) <= 65536 else "uint32"
+    with ExitStack() as stack:
+        writers = {
+            name: stack.enter_context(RaggedWriter(folder / name, kind))
+            for name, kind in (
+                ("source.tokens", dtype),
+                ("target.tokens", dtype),
+                ("source.text", "uint8"),
+                ("target.text", "uint8"),
+            )
+        }
+        for lines in _chunks(corpus, TokenisedCorpus.CHUNK):
+            sources = [line.source for line in lines]
+            targets = [line.target for line in lines]
+            encoded = zip(
+                lines, tokenizer.encode_source(sources), tokenizer.encode_target(targets), strict=True
+            )
+            for line, source, target in encoded:
+                if keep.check(line.number, line.source, line.target, len(source), len(target)):
+                    continue
+                digest.update(f"{line.source}\t{line.target}\n".encode())
+                writers["source.tokens"].add(source)
+                writers["target.tokens"].add(target)
+                if tokenizer.config.sampling:
+                    writers["source.text"].add(line.source.encode())
+                    writers["target.text"].add(line.target.encode())
+    if not keep.report.kept:
+        raise DataError(
+            f"{corpus.name}: no usable pair\n{keep.report}", hint="see what was set aside, and why"
+        )
+    about = {"dtype": dtype, "fingerprint": digest.hexdigest(), "report": keep.report.to_table()}
+    write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
+    return TokenisedCorpus(folder, tokenizer)
+
+
+def _chunks(corpus: Corpus, size: int) -> Iterator[list[Line]]:
+    lines = iter(corpus)
+    while chunk := list(itertools.islice(lines, size)):
+        yield chunk

@@ -1,0 +1,26 @@
+"""The learning rate as a function of the update, counted from 1."""
+
+from __future__ import annotations
+
+import math
+
+
+def paper(step: int, *, d_model: int, warmup: int) -> float:
+    """d_model^-0.5 * min(step^-0.5, step * warmup^-1.5): eq. 3, section 5.3."""
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+def inverse_sqrt(step: int, *, peak: float, warmup: int) -> float:
+    """The same shape with a given peak: up in a straight line to `peak` at `warmup`, then as 1/sqrt(step)."""
+    return peak * min(step / warmup, math.sqrt(warmup / step))
+
+
+def cosine(step: int, *, peak: float, warmup: int, last: int) -> float:
+    """Up in a straight line to `peak` at `warmup`, then down half a cosine to zero at `last`.
+
+    Loshchilov and Hutter 2017, without restarts.
+    """
+    if step < warmup:
+        return peak * step / warmup
+    done = min(1.0, (step - warmup) / max(1, last - warmup))
+    return peak * 0.5 * (1 + math.cos(math.pi * done))

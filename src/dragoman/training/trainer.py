@@ -1,0 +1,395 @@
+"""The training loop.
+
+One update: the batches of this rank -> summed loss / global token count -> backward -> sum over
+ranks -> clip -> schedule -> Adam. Validation, checkpoints and stopping come between updates.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from dragoman.errors import ConfigError, DataError, Interrupted, TrainingError
+from dragoman.files import write_whole
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.training import checkpoint
+from dragoman.training.batches import Batch, collate, plan
+from dragoman.training.corpus_file import Ragged, TokenisedCorpus
+from dragoman.training.distributed import World
+from dragoman.training.loss import Objective
+from dragoman.training.options import Observer, TrainingConfig
+from dragoman.training.precision import resolve, working_copies
+from dragoman.weights import average, put_weights, read_weights, weights_of, write_weights
+
+log = logging.getLogger(__name__)
+
+
+Translate = Callable[[Seq2Seq], dict[str, Any]]  # a model -> bleu, chrf and samples on the validation text
+Stop = Callable[[], int]  # the signal that asked to stop, 0 for none
+
+
+@dataclass
+class Window:
+    """Sums over the updates since the last report."""
+
+    loss: float = 0.0
+    nll: float = 0.0
+    tokens: int = 0
+    real: int = 0  # source and target positions that hold a token
+    slots: int = 0  # positions, padding included
+    seconds: float = 0.0
+    gradient_norm: float = 0.0
+
+
+@dataclass
+class Trainer:
+    """One run. `train` goes from wherever the run stands to its end."""
+
+    model: Seq2Seq
+    corpus: TokenisedCorpus
+    valid: TokenisedCorpus | None
+    config: TrainingConfig
+    folder: Path
+    seed: int
+    world: World
+    observer: Observer
+    translate: Translate | None = None
+    stop: Stop = lambda: 0
+    progress: checkpoint.Progress = field(default_factory=checkpoint.Progress)
+
+    def __post_init__(self) -> None:
+        if self.config.stop_on == "bleu" and self.translate is None:
+            raise ConfigError(
+                'training.stop_on = "bleu" needs validation text', hint="pass --valid FILE FILE"
+            )
+        self.module.to(self.world.device)
+        self.objective = Objective(self.model, self.config.label_smoothing)
+        self.precision = resolve(self.config.precision, self.world.device)
+        self.optimizer = torch.optim.AdamW(
+            self.module.parameters(),
+            lr=0.0,
+            betas=(self.config.betas[0], self.config.betas[1]),
+            eps=self.config.epsilon,
+            weight_decay=self.config.weight_decay,
+            fused=True,
+        )
+        self.checkpoints = self.folder / "checkpoints"
+        self.window = Window()
+
+    @property
+    def module(self) -> nn.Module:
+        """The model as PyTorch sees it."""
+        return cast(nn.Module, self.model)
+
+    def resume(self) -> bool:
+        """Takes up the run in the folder, if there is one."""
+        progress = checkpoint.restore(self.checkpoints / "latest", self.module, self.optimizer)
+        if progress is None:
+            self.progress.corpus = self.corpus.fingerprint
+            return False
+        if progress.corpus != self.corpus.fingerprint:
+            raise DataError(
+                f"{self.folder}: the training text is not what this run began with",
+                hint="restore the text, or choose another folder with -o",
+            )
+        self.progress = progress
+        return True
+
+    def train(self) -> Path:
+        """Trains to the end and returns the file of the final weights.
+
+        Raises Interrupted, after saving, when asked to stop; TrainingError when updates keep
+        failing.
+        """
+        clock = time.monotonic()
+        self._trim_metrics()
+        while not self._done():
+            for batches in self._epoch():
+                began = time.monotonic()
+                self._update(batches)
+                now = time.monotonic()
+                self.window.seconds += now - began
+                self.progress.seconds, clock = self.progress.seconds + now - clock, now
+                if self.progress.step % self.config.log_every == 0:
+                    self._report()
+                if self.progress.step % self.config.validate_every == 0:
+                    self._validate()
+                if signal := self._asked_to_stop():
+                    self._save()
+                    raise Interrupted(
+                        f"stopped at update {self.progress.step}; all of it is saved in {self.folder}",
+                        signal=signal,
+                        hint="repeat the command to go on",
+                    )
+                if self._done():
+                    break
+            else:
+                self.progress.epoch, self.progress.cursor = self.progress.epoch + 1, 0
+        if not self.progress.history or self.progress.history[-1]["step"] != self.progress.step:
+            self._validate()
+        return self._finish()
+
+    # ---- one update ------------------------------------------------------------------------------
+
+    def _epoch(self) -> Iterator[list[Batch]]:
+        """What is left of this epoch: for each update, this rank's batches."""
+        source, target = self.corpus.epoch(self.progress.epoch, seed=self.seed)
+        config, world = self.config, self.world
+        each = config.accumulate * world.size
+        groups = plan(
+            source.lengths,
+            target.lengths,
+            batch_tokens=config.batch_tokens,
+            seed=self.seed,
+            epoch=self.progress.epoch,
+            multiple_of=each,
+        )
+        for update in range(self.progress.cursor, len(groups) // each):
+            mine = groups[update * each + world.rank : (update + 1) * each : world.size]
+            yield [self._collate(source, target, group) for group in mine if len(group)]
+
+    def _collate(self, source: Ragged, target: Ragged, rows: Any) -> Batch:
+        config = self.model.config
+        batch = collate(
+            [source[row] for row in rows],
+            [target[row] for row in rows],
+            pad_id=config.pad_id,
+            start_id=config.start_id,
+            end_id=config.end_id,
+        )
+        return batch.to(self.world.device)
+
+    def _update(self, batches: list[Batch]) -> None:
+        step = self.progress.step + 1
+        # Every mask of this update follows from the run's seed, the update and the rank.
+        words = np.random.SeedSequence((self.seed, step, self.world.rank)).generate_state(2)
+        torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
+        self.module.train()
+        device = self.world.device
+        tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
+        sums = torch.zeros(2, dtype=torch.float64, device=device)
+        for batch in batches:
+            loss, nll = self._objective(batch)
+            torch.autograd.backward(loss / tokens)
+            sums += torch.stack((loss.detach(), nll.detach())).double()
+        self.world.sum(sums)
+        self.world.sum_gradients(self.module.parameters())
+        norm = float(nn.utils.clip_grad_norm_(self.module.parameters(), self.config.clip or math.inf))
+        rate = self.config.rate(step, self.model.config.d_model)
+        if math.isfinite(norm):
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            self.optimizer.step()
+            self.progress.skipped = 0
+        else:
+            self._skip(step)
+        self.optimizer.zero_grad()
+        self.progress.step, self.progress.cursor = step, self.progress.cursor + 1
+        self.progress.tokens += tokens
+        window = self.window
+        window.loss, window.nll = window.loss + float(sums[0]), window.nll + float(sums[1])
+        window.tokens, window.gradient_norm = window.tokens + tokens, norm
+        window.slots += sum(b.source_BS.numel() + b.predict_BT.numel() for b in batches)
+        window.real += sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
+
+    def _objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        if self.precision == "fp32":
+            return cast(tuple[Tensor, Tensor], self.objective(batch))
+        copies = working_copies(self.objective)
+        return cast(tuple[Tensor, Tensor], functional_call(self.objective, copies, (batch,)))
+
+    def _skip(self, step: int) -> None:
+        self.progress.skipped += 1
+        self.observer.on_message(f"update {step} left out: its gradient is not finite")
+        if self.progress.skipped >= 10:
+            raise TrainingError(
+                f"update {step}: the gradient has not been finite for 10 updates in a row",
+                hint="lower the learning rate, set training.clip=1.0, or training.precision=fp32",
+            )
+
+    # ---- between updates -------------------------------------------------------------------------
+
+    def _done(self) -> bool:
+        config, progress = self.config, self.progress
+        if progress.step >= config.max_updates:
+            return True
+        if config.max_epochs is not None and progress.epoch >= config.max_epochs:
+            return True
+        minutes_up = config.max_minutes is not None and progress.seconds >= 60 * config.max_minutes
+        if self.world.size > 1 and config.max_minutes is not None:
+            minutes_up = bool(self.world.share(minutes_up))  # clocks differ, the decision may not
+        return minutes_up or self._out_of_patience()
+
+    def _out_of_patience(self) -> bool:
+        if not self.config.patience or not self.progress.history:
+            return False
+        scores = [entry["score"] for entry in self.progress.history]
+        return len(scores) - 1 - scores.index(max(scores)) >= self.config.patience
+
+    def _asked_to_stop(self) -> int:
+        signal = self.stop()
+        if self.world.size == 1:
+            return signal
+        return int(self.world.sum(torch.tensor(signal, device=self.world.device)).clamp(max=15))
+
+    def _report(self) -> None:
+        window, progress = self.window, self.progress
+        self.window = Window()
+        metrics = {
+            "step": progress.step,
+            "epoch": progress.epoch,
+            "loss": window.loss / window.tokens,
+            "nll": window.nll / window.tokens,
+            "perplexity": math.exp(min(window.nll / window.tokens, 700)),
+            "learning_rate": self.config.rate(progress.step, self.model.config.d_model),
+            "tokens_per_second": window.tokens / window.seconds,
+            "padding": 1 - window.real / window.slots,
+            "gradient_norm": window.gradient_norm,
+            "tokens": progress.tokens,
+            "seconds": progress.seconds,
+            "eta_seconds": self._eta(),
+        }
+        self._write_metrics("train", metrics)
+        self.observer.on_step(metrics)
+
+    def _eta(self) -> float:
+        progress, config = self.progress, self.config
+        eta = progress.seconds * (config.max_updates - progress.step) / progress.step
+        return eta if config.max_minutes is None else min(eta, 60 * config.max_minutes - progress.seconds)
+
+    def _validate(self) -> None:
+        began = time.monotonic()
+        entry: dict[str, Any] = {}
+        if self.world.leads:
+            entry, shown = self.examine()
+            entry["score"] = entry["bleu"] if self.config.stop_on == "bleu" else -entry["loss"]
+            best = all(entry["score"] > earlier["score"] for earlier in self.progress.history)
+            shown |= entry | {"best": best, "seconds": time.monotonic() - began}
+            shown["elapsed"] = self.progress.seconds
+            self._write_metrics("valid", {key: value for key, value in shown.items() if key != "samples"})
+            self.observer.on_validation(shown)
+        self.progress.history.append(self.world.share(entry))
+        if self.world.leads:
+            write_weights(self._step_file(self.progress.step), weights_of(self.module))
+            self._prune()
+        self._save()
+
+    def examine(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Scores of the model as it is (step, loss, perplexity, bleu) and what else there is to show.
+
+        Without validation text the loss is that of the last training updates, and says little.
+        """
+        self.module.eval()
+        entry: dict[str, Any] = {"step": self.progress.step, "bleu": None, "chrf": None}
+        shown: dict[str, Any] = {"samples": []}
+        with torch.inference_mode():
+            entry["loss"] = self._validation_loss()
+            if self.translate is not None:
+                shown |= self.translate(self.model)
+        entry |= {key: shown[key] for key in ("bleu", "chrf") if key in shown}
+        entry["perplexity"] = math.exp(min(entry["loss"], 700))
+        return entry, shown
+
+    def _validation_loss(self) -> float:
+        """Negative log-likelihood in nats a token, without smoothing."""
+        if self.valid is None:
+            return -float(self.progress.step)  # with nothing to compare them by, the last is the best
+        source, target = self.valid.source, self.valid.target
+        groups = plan(source.lengths, target.lengths, batch_tokens=self.config.batch_tokens, seed=0, epoch=0)
+        total, tokens = 0.0, 0
+        for group in groups:
+            batch = self._collate(source, target, group)
+            total += float(self._objective(batch)[1])
+            tokens += batch.tokens
+        return total / tokens
+
+    # ---- files -----------------------------------------------------------------------------------
+
+    def _step_file(self, step: int) -> Path:
+        return self.checkpoints / f"step-{step:07d}.safetensors"
+
+    def _save(self) -> None:
+        if self.world.leads:
+            checkpoint.save(self.checkpoints / "latest", self.module, self.optimizer, self.progress)
+        self.world.wait()
+
+    def _chosen(self) -> list[int]:
+        """The steps whose checkpoints the final average takes."""
+        entries = self.progress.history
+        if self.config.average_of == "best":
+            entries = sorted(entries, key=lambda entry: entry["score"])
+        return [entry["step"] for entry in entries[-self.config.average :]]
+
+    def _best_step(self) -> int:
+        best = max(self.progress.history, key=lambda entry: entry["score"])
+        return int(best["step"])
+
+    def _prune(self) -> None:
+        """Keeps what the final average may take, and the best."""
+        kept = {self._step_file(step) for step in (*self._chosen(), self._best_step())}
+        for path in self.checkpoints.glob("step-*.safetensors"):
+            if path not in kept:
+                path.unlink()
+
+    def _finish(self) -> Path:
+        """Averages, and keeps the average unless the best single checkpoint does better on validation."""
+        final = self.checkpoints / "final.safetensors"
+        if self.world.leads:
+            weights = average([self._step_file(step) for step in self._chosen()])
+            put_weights(self.module, weights, "the average")
+            outcome = f"the average of {len(self._chosen())} checkpoints"
+            best = max(self.progress.history, key=lambda entry: entry["score"])
+            if self.valid is not None:
+                entry, _ = self.examine()
+                score = entry["bleu"] if self.config.stop_on == "bleu" else -entry["loss"]
+                self._write_metrics("average", entry)
+                if score < best["score"]:
+                    path = self._step_file(best["step"])
+                    put_weights(self.module, read_weights(path), path)
+                    outcome = f"update {best['step']}, which validates better than the average"
+            write_weights(final, weights_of(self.module))
+        self.progress.finished = True
+        self._save()
+        if self.world.leads:
+            self.observer.on_end(
+                {
+                    "step": self.progress.step,
+                    "seconds": self.progress.seconds,
+                    "tokens": self.progress.tokens,
+                    "best_step": self._best_step(),
+                    "outcome": outcome,
+                }
+            )
+        return final
+
+    def _write_metrics(self, kind: str, metrics: dict[str, Any]) -> None:
+        if self.world.leads:
+            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"kind": kind, **metrics}, ensure_ascii=False) + "\n")
+
+    def _trim_metrics(self) -> None:
+        """Drops lines written after the checkpoint a run resumes from, which will be written again."""
+        path = self.folder / "metrics.jsonl"
+        if self.world.leads and path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if _step_of(line) <= self.progress.step]
+            if len(kept) < len(lines):
+                write_whole(path, "".join(kept))
+
+
+def _step_of(line: str) -> float:
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return math.inf  # cut short when the run was
