@@ -32,7 +32,7 @@ setup: $(READY)
 demo: $(READY)
 	@.venv/bin/dragoman demo
 
-# Two workers with a thread each: on small tensors two processes are faster than two threads.
+# Two workers with a thread each, so that they do not fight over the cores. PYTEST_ARGS="-n 8" has more.
 test: $(READY)
 	@OMP_NUM_THREADS=1 $(IN_VENV) -m pytest -q -n 2 --dist worksteal $(PYTEST_ARGS)
 
