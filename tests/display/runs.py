@@ -1,0 +1,50 @@
+"""What a trainer tells its observer, for the tests of the displays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Clock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def info(**changes: Any) -> dict[str, Any]:
+    return {
+        "output": "runs/en-de", "parameters": 2_634_112, "source_vocab": 8000, "target_vocab": 8000,
+        "train_pairs": 28_961, "valid_pairs": 1014, "precision": "bf16", "threads": 2, "world_size": 1,
+        "resumed_from": 0, "max_updates": 8000, "max_seconds": None, "batch_tokens": 4096,
+    } | changes  # fmt: skip
+
+
+def step(number: int = 20, **changes: Any) -> dict[str, Any]:
+    return {
+        "step": number, "epoch": number // 500, "loss": 2.3142, "nll": 1.81, "perplexity": 6.1104,
+        "learning_rate": 0.00123, "tokens_per_second": 6120.4, "padding": 0.0312, "gradient_norm": 0.83,
+        "seconds": number / 2, "eta_seconds": (8000 - number) / 2, "tokens": number * 4000,
+    } | changes  # fmt: skip
+
+
+def validation(number: int = 500, **changes: Any) -> dict[str, Any]:
+    samples = [
+        {
+            "source": "A man rides a bike.",
+            "hypothesis": "Ein Mann fährt Rad.",
+            "reference": "Ein Mann fährt Fahrrad.",
+        },
+        {"source": "It snows.", "hypothesis": "Es schneit.", "reference": "Es schneit."},
+    ]
+    return {
+        "step": number, "loss": 1.9, "perplexity": 6.69, "bleu": 31.26, "chrf": 55.0, "best": True,
+        "seconds": 4.0, "samples": samples,
+    } | changes  # fmt: skip
+
+
+def end(**changes: Any) -> dict[str, Any]:
+    return {"step": 8000, "seconds": 3500.0, "best_step": 7500} | changes

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from rich.cells import cell_len
+
+from dragoman.display.wording import (
+    clean,
+    clip,
+    clock_time,
+    facts,
+    number,
+    sample_lines,
+    share_done,
+    sparkline,
+    validation_parts,
+)
+
+
+def test_clean_leaves_nothing_a_terminal_would_obey() -> None:
+    assert clean("a\x1b[2Jb\x07\x9bc") == "a�[2Jb��c"
+    assert clean("one\ttwo\r\nthree\u2028four") == "one two  three�four"
+    assert clean("\u202eabc\u2066d\ud800") == "�abc�d�"
+    kept = "Zwei Hunde [bold], 雪 مرحبا 👩\u200d👩\u200d👧 é"
+    assert clean(kept) == kept
+
+
+def test_clip_counts_columns_not_characters() -> None:
+    assert clip("abc", 3) == "abc"
+    assert clip("abcd", 3) == "ab…"
+    assert clip("雪雪雪", 6) == "雪雪雪"
+    for width in (4, 5):
+        assert clip("雪雪雪", width).endswith("…")
+        assert cell_len(clip("雪雪雪", width)) <= width
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0:00"), (7.4, "0:07"), (59.6, "1:00"), (187, "3:07"), (3729, "1:02:09"), (-3, "0:00"),
+     (360_000, "100:00:00")],
+)  # fmt: skip
+def test_clock_time(seconds: float, text: str) -> None:
+    assert clock_time(seconds) == text
+
+
+@pytest.mark.parametrize("seconds", [None, math.inf, math.nan])
+def test_a_time_that_is_not_known(seconds: float | None) -> None:
+    assert clock_time(seconds) == "-"
+
+
+def test_number() -> None:
+    figures = {
+        4.126: "4.13",
+        52.07: "52.1",
+        6120.4: "6,120",
+        1.2e9: "1.2e+09",
+        math.inf: "inf",
+        math.nan: "nan",
+    }
+    assert {value: number(value) for value in figures} == figures
+
+
+def test_sparkline() -> None:
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+    assert sparkline([3, 1, 2]) == "█▁▅"
+    assert sparkline([5.0]) == "▄"
+    assert sparkline([]) == ""
+    many = sparkline(list(range(1000)), 10)
+    assert len(many) == 10
+    assert (many[0], many[-1]) == ("▁", "█")
+
+
+def test_the_share_is_of_the_limit_that_comes_first() -> None:
+    info = {"max_updates": 100, "max_seconds": 60.0}
+    assert share_done(info, 50, 6) == 0.5
+    assert share_done(info, 50, 54) == 0.9
+    assert share_done(info, 300, 0) == 1
+    assert share_done({"max_updates": 100, "max_seconds": None}, 25, 1000) == 0.25
+    assert share_done({}, 25, 1000) == 0
+
+
+def test_facts() -> None:
+    info = {
+        "parameters": 2_634_112, "source_vocab": 8000, "target_vocab": 6000, "train_pairs": 29_000,
+        "valid_pairs": 0, "precision": "bf16", "threads": 1, "world_size": 2, "resumed_from": 1500,
+        "max_updates": 8000, "max_seconds": 3600, "batch_tokens": 4096,
+    }  # fmt: skip
+    assert dict(facts(info)) == {
+        "model": "2,634,112 parameters, vocabulary 8,000 and 6,000",
+        "data": "29,000 pairs to learn from",
+        "machine": "bf16, 1 thread in each of 2 processes, batches of 4,096 tokens",
+        "until": "8,000 updates or 1:00:00",
+        "goes on": "from update 1,500",
+    }
+    assert "goes on" not in dict(facts(info | {"resumed_from": 0}))
+
+
+def test_validation_parts() -> None:
+    metrics = {"loss": 1.5, "perplexity": 4.48, "bleu": None, "chrf": None, "best": False}
+    assert list(validation_parts(metrics)) == ["loss 1.500", "perplexity 4.48"]
+    metrics |= {"bleu": 31.26, "chrf": 55.0, "best": True}
+    parts = list(validation_parts(metrics, brief=True))
+    assert parts == ["perplexity 4.48", "BLEU 31.3", "chrF 55.0", "best so far"]
+    assert list(validation_parts({"loss": -500.0, "perplexity": 0.0})) == []  # nothing was measured
+
+
+def test_sample_lines() -> None:
+    sample = {"source": "a", "hypothesis": "b", "reference": "c"}
+    assert [label for label, _, _ in sample_lines(sample)] == ["source", "translation", "reference"]
+    equal = list(sample_lines(sample | {"reference": "b "}))
+    assert equal == [("source", "a", False), ("translation", "b", True)]
