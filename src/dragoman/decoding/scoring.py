@@ -1,0 +1,62 @@
+"""Scoring: the probability a model gives to translations someone else made.
+
+B sentences, S source length, T target length, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from dragoman.decoding.search import Beam, Hypothesis
+from dragoman.errors import ModelError
+from dragoman.models.seq2seq import Seq2Seq
+
+# Log-probabilities of this many positions at a time: all of them at once would double the memory.
+_POSITIONS = 64
+
+
+def score(
+    model: Seq2Seq,
+    source_BS: Tensor,
+    source_len_B: Tensor,
+    targets: Sequence[Sequence[int]],
+    how: Beam | None = None,
+) -> list[Hypothesis]:
+    """Each target (tokens without start and end), scored in one teacher-forced pass.
+
+    The end token is scored too, and the score is normalised as `how` says; a search that finds the
+    same tokens gives them the same numbers. The model should be in evaluation mode. Raises ModelError
+    where it gives no probabilities.
+    """
+    how = how or Beam()
+    config = model.config
+    longest = max(map(len, targets), default=0) + 1
+    target_BT = source_BS.new_full((len(targets), longest), config.pad_id)
+    predict_BT = source_BS.new_full((len(targets), longest), config.end_id)
+    target_BT[:, 0] = config.start_id
+    for b, target in enumerate(targets):
+        tokens_T = source_BS.new_tensor(list(target))
+        target_BT[b, 1 : len(target) + 1] = tokens_T
+        predict_BT[b, : len(target)] = tokens_T
+    with torch.no_grad():
+        logits_BTV = model.decode(target_BT, model.encode(source_BS, source_len_B))
+        logps = []
+        for first in range(0, longest, _POSITIONS):
+            logits_BtV = logits_BTV[:, first : first + _POSITIONS]
+            logp_BtV = logits_BtV.to(torch.promote_types(logits_BtV.dtype, torch.float32)).log_softmax(-1)
+            logps.append(logp_BtV.gather(2, predict_BT[:, first : first + _POSITIONS, None])[:, :, 0])
+    found = []
+    for target, logp_T in zip(targets, torch.cat(logps, 1).tolist(), strict=True):
+        token_logp = tuple(logp_T[: len(target) + 1])
+        logp = math.fsum(token_logp)
+        if math.isnan(logp):
+            raise ModelError(
+                "score: the model gives no probabilities (its logits are NaN, infinite, or all -inf)",
+                hint="are its weights damaged? Train again, or load another checkpoint",
+            )
+        found.append(Hypothesis(tuple(target), how.normalise(logp, len(token_logp)), logp, token_logp, False))
+    return found

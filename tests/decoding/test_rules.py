@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman.decoding.rules import Rule, banned, forced_prefix, minimum_length, no_repeated_ngrams
+from dragoman.errors import ConfigError
+
+
+def allowed(rule: Rule, prefix: list[list[int]], sentences: list[int], vocab: int = 8) -> list[list[int]]:
+    """For each row, the tokens that the rule leaves; what it leaves must be untouched."""
+    logp_NV = torch.randn(len(prefix), vocab, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
+    before = logp_NV.clone()
+    prefix_NT = torch.tensor(prefix, dtype=torch.int64).view(len(prefix), -1)
+    after = rule(prefix_NT, logp_NV, torch.tensor(sentences))
+    left = after > -math.inf
+    assert torch.equal(after[left], before[left])
+    return [row.nonzero()[:, 0].tolist() for row in left]
+
+
+EVERY = list(range(8))
+
+
+def without(*tokens: int) -> list[int]:
+    return [token for token in EVERY if token not in tokens]
+
+
+def test_a_forced_prefix_leaves_one_token_while_it_lasts() -> None:
+    rule = forced_prefix([[4, 5, 6], [], [7]])
+
+    assert allowed(rule, [[], [], [], []], [0, 1, 2, 0]) == [[4], EVERY, [7], [4]]
+    assert allowed(rule, [[4], [3], [7]], [0, 1, 2]) == [[5], EVERY, EVERY]
+    assert allowed(rule, [[4, 5, 6]], [0]) == [EVERY]
+    assert allowed(forced_prefix([[], []]), [[], []], [0, 1]) == [EVERY, EVERY]
+
+
+def test_rules_that_follow_a_prefix_do_not_touch_it() -> None:
+    rule = forced_prefix([[4, 4], []], then=[no_repeated_ngrams(1)])
+
+    assert allowed(rule, [[4], [4]], [0, 1]) == [[4], without(4)]
+    assert allowed(rule, [[4, 4], [4, 3]], [0, 1]) == [without(4), without(4, 3)]
+
+
+@pytest.mark.parametrize("token", [8, -1])
+def test_a_forced_token_outside_the_vocabulary_is_refused(token: int) -> None:
+    with pytest.raises(ConfigError, match="vocabulary of 8"):
+        allowed(forced_prefix([[3], [token]]), [[], []], [0, 1])
+
+
+def test_a_minimum_length_forbids_the_end() -> None:
+    assert allowed(minimum_length(2, 5), [[3], [4]], [0, 1]) == [without(5), without(5)]
+    assert allowed(minimum_length(2, 5), [[3, 3], [4, 4]], [0, 1]) == [EVERY, EVERY]
+
+
+def test_ngrams_are_forbidden_their_last_token() -> None:
+    prefixes = [[3, 4, 5, 3, 4], [3, 3, 3, 3, 3], [3, 4, 3, 6, 3]]
+
+    assert allowed(no_repeated_ngrams(1), prefixes, [0, 1, 2]) == [
+        without(3, 4, 5),
+        without(3),
+        without(3, 4, 6),
+    ]
+    assert allowed(no_repeated_ngrams(2), prefixes, [0, 1, 2]) == [without(5), without(3), without(4, 6)]
+    assert allowed(no_repeated_ngrams(3), prefixes, [0, 1, 2]) == [without(5), without(3), EVERY]
+    assert allowed(no_repeated_ngrams(6), prefixes, [0, 1, 2]) == [EVERY, EVERY, EVERY]
+    assert allowed(no_repeated_ngrams(1), [[]], [0]) == [EVERY]
+
+
+def test_ngrams_against_a_loop() -> None:
+    prefix_NT = torch.randint(0, 4, (40, 15), generator=torch.Generator().manual_seed(2))
+    for n in range(1, 6):
+        expected = []
+        for row in prefix_NT.tolist():
+            said = {tuple(row[i : i + n]) for i in range(len(row) - n + 1)}
+            expected.append([t for t in EVERY if tuple([*row, t][-n:]) not in said])
+        assert allowed(no_repeated_ngrams(n), prefix_NT.tolist(), [0] * 40) == expected
+
+
+def test_an_ngram_of_no_tokens_is_refused() -> None:
+    with pytest.raises(ConfigError, match="0 tokens"):
+        no_repeated_ngrams(0)
+
+
+def test_banned_tokens_are_gone() -> None:
+    assert allowed(banned([3, 5]), [[], []], [0, 1]) == [without(3, 5)] * 2
+    assert allowed(banned([]), [[]], [0]) == [EVERY]
+
+
+def test_a_rule_is_any_function_of_that_shape() -> None:
+    def only_even(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        return torch.where(torch.arange(logp_NV.shape[1]) % 2 == 0, logp_NV, -math.inf)
+
+    rule: Rule = only_even
+    assert allowed(rule, [[]], [0]) == [[0, 2, 4, 6]]
