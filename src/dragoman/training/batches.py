@@ -1,8 +1,9 @@
 """Which sentences go into a batch together, and the tensors they become.
 
-A batch is cut from the pairs sorted by length, as long as its padded size stays within a budget of
-tokens. The order of the batches is shuffled anew each epoch. All of it is a function of the lengths,
-the seed and the epoch, so a run that is resumed goes through the same batches.
+Batches are cut from the pairs sorted by length, each as long as its padded size stays within a budget
+of tokens. Which pairs of like length meet, and the order of the batches, are drawn anew each epoch. All
+of it is a function of the lengths, the seed and the epoch, so a run that is resumed goes through the
+same batches.
 
 B batch, S source length, T target length.
 """
@@ -58,21 +59,33 @@ def plan(
     where there are fewer pairs than that do empty groups make up the number.
     """
     rng = np.random.default_rng((seed, epoch))
-    order = rng.permutation(len(source_len))
-    order = order[np.lexsort((source_len[order], target_len[order]))]
-    sources, targets = (source_len[order] + 1).tolist(), (target_len[order] + 1).tolist()
+    order = _by_length(source_len, target_len, rng)
     cuts, first, widest = [0], 0, 0
-    for i, (s, t) in enumerate(zip(sources, targets, strict=True)):
-        widest = max(widest, s, t)
+    for i, length in enumerate((np.maximum(source_len, target_len)[order] + 1).tolist()):
+        widest = max(widest, length)
         if widest * (i + 1 - first) > batch_tokens and i > first:
             cuts.append(i)
-            first, widest = i, max(s, t)
+            first, widest = i, length
     groups = [group for group in np.split(order, cuts[1:]) if len(group)]
     while len(groups) % multiple_of:
         groups.sort(key=len)
         largest = groups.pop()
         groups += np.array_split(largest, 2)
     return [groups[i] for i in rng.permutation(len(groups))]
+
+
+def _by_length(source_len: Ints, target_len: Ints, rng: np.random.Generator) -> Ints:
+    """The pairs in an order in which neighbours differ little in length on either side.
+
+    The longer side, which the budget bounds, comes first; then the difference of the sides, up and
+    down by turns, as one mows a lawn, so that it makes no jump where the longer side grows. Blurring
+    the difference by up to a token either way lets pairs meet others each epoch than those of exactly
+    their lengths, for 1% more padding.
+    """
+    longer = np.maximum(source_len, target_len)
+    skew = np.subtract(source_len, target_len, dtype=np.float64) + rng.uniform(-1, 1, len(longer))
+    turn = (longer + rng.integers(2)) % 2
+    return np.lexsort((np.where(turn, skew, -skew), longer))
 
 
 def collate(
