@@ -61,6 +61,8 @@ def test_text() -> None:
         "1 problem and 1 warning",
     ]
     assert to_text(findings[1:2]).endswith("nothing stands in the way")
+    long = Finding(name="packages", value="torch 2.13.0, " * 20, status="note", advice="install " * 20)
+    assert max(map(len, to_text([long]).splitlines())) <= 100
 
 
 def test_missing_and_old_packages(monkeypatch) -> None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -84,11 +85,14 @@ def to_table(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 def to_text(findings: Sequence[Finding]) -> str:
     """A line a finding, advice below it, and a verdict; no last newline."""
     width = max((len(finding.name) for finding in findings), default=0)
+    margin = " " * (width + 4)
     lines = []
     for finding in findings:
-        lines.append(f"{_MARKS[finding.status]} {finding.name:<{width}}  {finding.value}")
+        head = f"{_MARKS[finding.status]} {finding.name:<{width}}  "
+        lines += textwrap.wrap(finding.value, 100, initial_indent=head, subsequent_indent=margin)
         if finding.advice:
-            lines.append(f"  {'':<{width}}  -> {finding.advice}")
+            advice = margin + "-> "
+            lines += textwrap.wrap(finding.advice, 100, initial_indent=advice, subsequent_indent=margin)
     problems = sum(finding.status == "problem" for finding in findings)
     warnings = sum(finding.status == "warning" for finding in findings)
     verdict = [
