@@ -20,9 +20,7 @@ def dropout(x: Tensor, p: float) -> Tensor:
         return x
     if x.device.type != "cpu":
         return nn.functional.dropout(x, p)
-    keep = kept(x.shape, p)
-    dropped = round(p * 65536)
-    return x * keep.to(x.dtype).mul_(65536 / (65536 - dropped))
+    return x * kept(x.shape, p).to(x.dtype).mul_(65536 / (65536 - _dropped(p)))
 
 
 def kept(shape: torch.Size, p: float) -> Tensor:
@@ -30,7 +28,12 @@ def kept(shape: torch.Size, p: float) -> Tensor:
     size = shape.numel()
     words = torch.empty((size + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     numbers = words.view(torch.int16)[:size].view(shape)
-    return numbers >= round(p * 65536) - 32768
+    return numbers >= _dropped(p) - 32768
+
+
+def _dropped(p: float) -> int:
+    """Of 65536 numbers, how many drop an element: never all, for the rest could not make up for it."""
+    return min(round(p * 65536), 65535)
 
 
 class Dropout(nn.Module):
