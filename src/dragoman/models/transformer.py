@@ -26,8 +26,8 @@ from dragoman.models.positions import Layout, SinusoidalPositions
 class TransformerConfig:
     """The shape of a Transformer (table 3 names the same quantities)."""
 
-    source_vocab: int
-    target_vocab: int
+    source_vocab: int = 0  # as many as the tokenizer has
+    target_vocab: int = 0
     d_model: int = 512
     d_ff: int = 2048
     heads: int = 8

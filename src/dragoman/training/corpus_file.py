@@ -97,6 +97,11 @@ class TokenisedCorpus:
         """A digest of the pairs kept, in their order."""
         return str(self.about["fingerprint"])
 
+    @property
+    def set_aside(self) -> str:
+        """What was left out and why, in one line."""
+        return str(self.about["set_aside"])
+
     def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
         """The source and target tokens of one epoch, counted from 0."""
         if not self.tokenizer.config.sampling:

@@ -67,6 +67,7 @@ class Trainer:
     translate: Translate | None = None
     stop: Stop = lambda: 0
     progress: checkpoint.Progress = field(default_factory=checkpoint.Progress)
+    outcome: dict[str, Any] = field(default_factory=dict)  # which weights were kept, and their scores
 
     def __post_init__(self) -> None:
         if self.config.stop_on == "bleu" and self.translate is None:
@@ -114,7 +115,7 @@ class Trainer:
         """
         clock = time.monotonic()
         self._trim_metrics()
-        while not self._done():
+        while not self.done():
             for batches in self._epoch():
                 began = time.monotonic()
                 self._update(batches)
@@ -132,7 +133,7 @@ class Trainer:
                         signal=signal,
                         hint="repeat the command to go on",
                     )
-                if self._done():
+                if self.done():
                     break
             else:
                 self.progress.epoch, self.progress.cursor = self.progress.epoch + 1, 0
@@ -220,7 +221,8 @@ class Trainer:
 
     # ---- between updates -------------------------------------------------------------------------
 
-    def _done(self) -> bool:
+    def done(self) -> bool:
+        """Whether the run has come to its end."""
         config, progress = self.config, self.progress
         if progress.step >= config.max_updates:
             return True
@@ -350,14 +352,18 @@ class Trainer:
             put_weights(self.module, weights, "the average")
             outcome = f"the average of {len(self._chosen())} checkpoints"
             best = max(self.progress.history, key=lambda entry: entry["score"])
+            entry = best
             if self.valid is not None:
-                entry, _ = self.examine()
+                entry, shown = self.examine()
                 score = entry["bleu"] if self.config.stop_on == "bleu" else -entry["loss"]
                 self._write_metrics("average", entry)
                 if score < best["score"]:
                     path = self._step_file(best["step"])
                     put_weights(self.module, read_weights(path), path)
                     outcome = f"update {best['step']}, which validates better than the average"
+                    entry = best
+                self.outcome |= {"signature": shown.get("signature", "")}
+            self.outcome |= {"outcome": outcome, "loss": entry["loss"], "bleu": entry["bleu"]}
             write_weights(final, weights_of(self.module))
         self.progress.finished = True
         self._save()
@@ -368,7 +374,7 @@ class Trainer:
                     "seconds": self.progress.seconds,
                     "tokens": self.progress.tokens,
                     "best_step": self._best_step(),
-                    "outcome": outcome,
+                    **self.outcome,
                 }
             )
         return final

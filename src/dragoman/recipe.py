@@ -1,0 +1,178 @@
+"""A recipe: everything a training run is made of, as one file or one preset can say it.
+
+Later layers win: the defaults (the paper's base model), a preset, the recipe file, `section.key=value`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.config import build, override, read_toml
+from dragoman.decoding.search import Beam
+from dragoman.errors import ConfigError
+from dragoman.models.transformer import TransformerConfig
+from dragoman.text.corpus import FilterConfig
+from dragoman.text.tokenizer import TokenizerConfig
+from dragoman.training.options import TrainingConfig
+
+DATA_VARIABLE = "DRAGOMAN_DATA"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """Which text. File names are relative to `folder` in the place given by --data or DRAGOMAN_DATA."""
+
+    folder: str = ""
+    train: tuple[str, ...] = ()
+    valid: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()  # for `dragoman evaluate`; training never reads it
+    origin: str = ""  # where the public corpus is to be had
+    source_language: str | None = None
+    target_language: str | None = None
+    filter: FilterConfig = FilterConfig()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What the recipe should reach, and what it costs: prose, with the signature of each score."""
+
+    score: str = ""
+    cost: str = ""
+    measured: bool = False  # by us; otherwise the score is from the paper it names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A training run."""
+
+    title: str = ""
+    preset: str | None = None
+    seed: int = 1
+    data: DataConfig = DataConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: TransformerConfig = TransformerConfig()
+    training: TrainingConfig = TrainingConfig()
+    generation: Beam = Beam()
+    expected: Expected = Expected()
+
+
+# What a preset says beyond the defaults. `base` and `big` are table 3 of the paper; `tiny` and
+# `small` are for small corpora and small machines, and drop more because they see less.
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": {
+        "tokenizer": {"vocab_size": 8000},
+        "model": {
+            "d_model": 128,
+            "d_ff": 256,
+            "heads": 4,
+            "encoder_layers": 4,
+            "decoder_layers": 4,
+            "dropout": 0.3,
+        },
+        "training": {
+            "batch_tokens": 4096,
+            "schedule": "inverse-sqrt",
+            "learning_rate": 0.005,
+            "warmup": 1000,
+            "clip": 1.0,
+            "max_updates": 10_000,
+            "validate_every": 250,
+            "patience": 12,
+            "average": 8,
+        },
+    },
+    "small": {
+        "tokenizer": {"vocab_size": 8000},
+        "model": {
+            "d_model": 256,
+            "d_ff": 1024,
+            "heads": 4,
+            "encoder_layers": 3,
+            "decoder_layers": 3,
+            "dropout": 0.2,
+        },
+        "training": {
+            "batch_tokens": 4096,
+            "schedule": "inverse-sqrt",
+            "learning_rate": 0.002,
+            "warmup": 2000,
+            "clip": 1.0,
+            "max_updates": 50_000,
+            "validate_every": 500,
+            "patience": 10,
+        },
+    },
+    "base": {
+        "tokenizer": {"vocab_size": 37_000},
+        "training": {"batch_tokens": 25_000, "max_updates": 100_000, "validate_every": 1000},
+    },
+    "big": {
+        "tokenizer": {"vocab_size": 37_000},
+        "model": {"d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
+        "training": {
+            "batch_tokens": 25_000,
+            "max_updates": 300_000,
+            "validate_every": 1000,
+            "average": 20,
+        },
+    },
+}
+
+
+def preset_for(pairs: int) -> str:
+    """The preset that suits a corpus of so many pairs: a large model only learns a small corpus by heart."""
+    if pairs < 100_000:
+        return "tiny"
+    return "small" if pairs < 1_000_000 else "base"
+
+
+def resolve(
+    *, preset: str | None = None, recipe: Path | None = None, overrides: Iterable[str] = (), pairs: int = 0
+) -> Recipe:
+    """The recipe that all layers add up to. With neither preset nor file, `pairs` picks a preset.
+
+    Raises ConfigError.
+    """
+    file = read_toml(recipe) if recipe is not None else {}
+    name = preset or file.get("preset")
+    if name is None and recipe is None:
+        name = preset_for(pairs)
+    if name is not None and name not in PRESETS:
+        raise ConfigError(f"no preset {name!r}", hint=f"choose one of: {', '.join(PRESETS)}")
+    table = _merge(PRESETS.get(name or "", {}), file)
+    if name is not None:
+        table["preset"] = name
+    return build(Recipe, override(table, overrides))
+
+
+def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list[Path]:
+    """Where the recipe's files are: below `root`, or below $DRAGOMAN_DATA. Raises ConfigError."""
+    given = root or (Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
+    origin = f"; the corpus is to be had from {data.origin}" if data.origin else ""
+    if given is None:
+        raise ConfigError(
+            "the recipe names its text, but not where it is on this machine",
+            hint=f"pass --data FOLDER or set {DATA_VARIABLE}{origin}",
+        )
+    for folder in (given / data.folder, given):
+        paths = [folder / name for name in names]
+        if all(path.exists() for path in paths):
+            return paths
+    raise ConfigError(
+        f"{given}: no {' and '.join(names)} there, nor in {data.folder or 'it'}",
+        hint=f"point --data or {DATA_VARIABLE} at the folder that holds them{origin}",
+    )
+
+
+def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    result = {key: _merge(value, {}) if isinstance(value, Mapping) else value for key, value in under.items()}
+    for key, value in over.items():
+        below = result.get(key)
+        result[key] = (
+            _merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        )
+    return result

@@ -1,0 +1,326 @@
+"""One training run, from raw text to a model folder: tokenizer, tokenised corpus, training, model card."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import nn
+
+import dragoman
+from dragoman import bundle, card
+from dragoman.bundle import Bundle
+from dragoman.config import difference, read_toml, to_table, to_toml
+from dragoman.errors import ConfigError
+from dragoman.evaluation import score_corpus
+from dragoman.files import write_whole
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import build as build_model
+from dragoman.recipe import Recipe, find_data, resolve
+from dragoman.text.corpus import Corpus, FilterConfig, open_corpus, open_pairs
+from dragoman.text.tokenizer import Tokenizer
+from dragoman.training import distributed
+from dragoman.training.corpus_file import TokenisedCorpus, tokenise
+from dragoman.training.distributed import World
+from dragoman.training.options import Observer
+from dragoman.training.trainer import Stop, Trainer, Translate
+from dragoman.translator import Translator
+from dragoman.weights import put_weights, read_weights
+
+Data = Sequence[str | Path] | Sequence[tuple[str, str]]
+
+# Options that only say how long to go on: changing them in a finished or stopped run is no other run.
+_LENGTH = {"max_updates", "max_epochs", "max_minutes", "patience", "log_every"}
+_SAMPLES = 3  # translations shown at each validation
+
+
+def train(
+    data: Data | None = None,
+    *,
+    valid: Data | None = None,
+    output: str | Path,
+    preset: str | None = None,
+    recipe: str | Path | None = None,
+    overrides: Iterable[str] = (),
+    source_language: str | None = None,
+    target_language: str | None = None,
+    data_root: str | Path | None = None,
+    observer: Observer | None = None,
+    stop: Stop = lambda: 0,
+) -> Translator:
+    """Trains on `data`, files (two, or one .tsv or .jsonl, maybe .gz) or pairs of strings; loads the result.
+
+    Without `data`, the recipe says which files. `output` becomes a model folder. A run that was
+    stopped goes on where it stood; with other options than it began with, ConfigError shows the
+    difference. Raises DataError for text that cannot be used, Interrupted when `stop` says so.
+    """
+    output = Path(output)
+    observer = observer or _Quiet()
+    world = distributed.join()
+    try:
+        run = _Run(output, observer, world)
+        run.prepare(
+            data,
+            valid,
+            preset=preset,
+            recipe=Path(recipe) if recipe is not None else None,
+            overrides=tuple(overrides),
+            languages=(source_language, target_language),
+            root=Path(data_root) if data_root is not None else None,
+        )
+        run.fit(stop)
+    finally:
+        distributed.leave()
+    return Translator.load(output)
+
+
+class _Run:
+    """What the stages of a run share."""
+
+    recipe: Recipe
+    corpus: Corpus
+    valid_corpus: Corpus | None
+    tokenizer: Tokenizer
+    tokenised: TokenisedCorpus
+    valid: TokenisedCorpus | None
+
+    def __init__(self, output: Path, observer: Observer, world: World) -> None:
+        self.output, self.observer, self.world = output, observer, world
+
+    def prepare(
+        self,
+        data: Data | None,
+        valid: Data | None,
+        *,
+        preset: str | None,
+        recipe: Path | None,
+        overrides: tuple[str, ...],
+        languages: tuple[str | None, str | None],
+        root: Path | None,
+    ) -> None:
+        """Recipe, text and tokenizer: all that can be wrong is found out before anything is written."""
+        counted = recipe is None and preset is None
+        if data is None:
+            self.recipe = resolve(preset=preset, recipe=recipe, overrides=overrides)
+            if not self.recipe.data.train:
+                raise ConfigError("no training text", hint="name two files, or a recipe that names them")
+            data = find_data(self.recipe.data, root, self.recipe.data.train)
+            if valid is None and self.recipe.data.valid:
+                valid = find_data(self.recipe.data, root, self.recipe.data.valid)
+            self.corpus = _open(data)
+        else:
+            self.corpus = _open(data)
+            pairs = sum(1 for _ in self.corpus) if counted else 0
+            self.recipe = resolve(preset=preset, recipe=recipe, overrides=overrides, pairs=pairs)
+            if counted:
+                self.observer.on_message(f"{pairs:,} pairs: preset {self.recipe.preset}")
+        self.valid_corpus = None if valid is None else _open(valid)
+        text = self.recipe.data
+        source = languages[0] or text.source_language or self.corpus.source_language
+        target = languages[1] or text.target_language or self.corpus.target_language
+        if not source or not target:
+            raise ConfigError(
+                f"{self.corpus.name}: the names do not say which languages these are",
+                hint="pass --source-language and --target-language, or name the files train.en train.de",
+            )
+        text = replace(text, source_language=source, target_language=target)
+        self.recipe = replace(self.recipe, data=text)
+        self._agree_with_folder()
+        if self.world.leads:
+            self._tokenise()
+        self.world.wait()
+        self.tokenizer = Tokenizer.load(self.output)
+        self.tokenised = TokenisedCorpus(self._corpus_folder("train"), self.tokenizer)
+        self.valid = None
+        if self.valid_corpus is not None:
+            self.valid = TokenisedCorpus(self._corpus_folder("valid"), self.tokenizer)
+
+    def fit(self, stop: Stop) -> None:
+        """Trains and writes the model folder."""
+        recipe = self.recipe
+        torch.manual_seed(recipe.seed)
+        config = replace(
+            recipe.model,
+            source_vocab=self.tokenizer.source_size,
+            target_vocab=self.tokenizer.target_size,
+            pad_id=self.tokenizer.pad_id,
+            start_id=self.tokenizer.start_id,
+            end_id=self.tokenizer.end_id,
+        )
+        model = build_model(config)
+        trainer = Trainer(
+            model=model,
+            corpus=self.tokenised,
+            valid=self.valid,
+            config=recipe.training,
+            folder=self.output,
+            seed=recipe.seed,
+            world=self.world,
+            observer=self.observer,
+            translate=self._translate() if self.valid_corpus is not None else None,
+            stop=stop,
+        )
+        resumed = trainer.resume()
+        if trainer.progress.finished and (self.output / "model.safetensors").exists() and trainer.done():
+            self.observer.on_message(f"{self.output}: this run is complete; nothing to do")
+            return
+        if self.world.leads:
+            self.observer.on_start(
+                {
+                    "output": str(self.output),
+                    "parameters": sum(p.numel() for p in model.parameters()),
+                    "source_vocab": config.source_vocab,
+                    "target_vocab": config.target_vocab,
+                    "train_pairs": len(self.tokenised),
+                    "valid_pairs": len(self.valid) if self.valid is not None else 0,
+                    "precision": trainer.precision,
+                    "threads": torch.get_num_threads(),
+                    "world_size": self.world.size,
+                    "resumed_from": trainer.progress.step if resumed else 0,
+                    "max_updates": recipe.training.max_updates,
+                    "max_seconds": 60 * recipe.training.max_minutes if recipe.training.max_minutes else None,
+                    "batch_tokens": recipe.training.batch_tokens,
+                }
+            )
+        final = trainer.train()
+        if self.world.leads:
+            put_weights(cast(nn.Module, model), read_weights(final), final)
+            bundle.save(self._bundle(model), self.output)
+            self._write_card(trainer)
+        self.world.wait()
+
+    # ---- stages ----------------------------------------------------------------------------------
+
+    def _agree_with_folder(self) -> None:
+        """Refuses a folder that another run began; otherwise notes there what this run is."""
+        path = self.output / "training.toml"
+        table = to_table(self.recipe)
+        if path.exists():
+            old = read_toml(path)
+            changes = [
+                line
+                for line in difference(old, table)
+                if line.partition(":")[0].removeprefix("training.") not in _LENGTH
+                and not line.startswith(("expected.", "title"))
+            ]
+            if recipe_changes := changes:
+                raise ConfigError(
+                    f"{self.output}: a run with other options began here\n  " + "\n  ".join(recipe_changes),
+                    hint="repeat the options it began with, or choose another folder with -o",
+                )
+        elif (self.output / "config.json").exists() or (self.output / "model.safetensors").exists():
+            raise ConfigError(
+                f"{self.output}: holds a model that this command did not train",
+                hint="choose another folder with -o",
+            )
+        if self.world.leads:
+            write_whole(path, to_toml(self.recipe))
+        self.world.wait()
+
+    def _corpus_folder(self, name: str) -> Path:
+        return self.output / "checkpoints" / "corpus" / name
+
+    def _tokenise(self) -> None:
+        if (self.output / "tokenizer.json").exists():
+            tokenizer = Tokenizer.load(self.output)
+        else:
+            self.observer.on_message("training the tokenizer")
+            pairs = ((line.source, line.target) for line in self.corpus)
+            tokenizer = Tokenizer.train(pairs, self.recipe.tokenizer, seed=self.recipe.seed)
+            tokenizer.save(self.output)
+        self.observer.on_message("tokenising the text")
+        corpora = [("train", self.corpus, self.recipe.data.filter)]
+        if self.valid_corpus is not None:
+            # Every validation pair counts, also one that is long or occurs twice.
+            keep_all = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
+            corpora.append(("valid", self.valid_corpus, keep_all))
+        for name, corpus, kept in corpora:
+            done = tokenise(corpus, tokenizer, kept, self._corpus_folder(name))
+            for line in str(done.report).splitlines():
+                self.observer.on_message(line)
+
+    def _translate(self) -> Translate:
+        """Greedy translations of the validation text, scored: what training shows and may stop on."""
+        lines = [line for line in cast(Corpus, self.valid_corpus) if line.source.strip()]
+        sources, references = [line.source for line in lines], [line.target for line in lines]
+        shown = np.random.default_rng(self.recipe.seed).permutation(len(lines))[:_SAMPLES].tolist()
+
+        def translate(model: Seq2Seq) -> dict[str, Any]:
+            translator = Translator(self._bundle(model))
+            hypotheses = [t.text for t in translator.translate(sources, beam=1)]
+            scores = score_corpus(
+                hypotheses,
+                references,
+                target_language=self.recipe.data.target_language,
+                metrics=("bleu", "chrf"),
+                bootstrap=0,
+            )
+            samples = [
+                {"source": sources[i], "hypothesis": hypotheses[i], "reference": references[i]} for i in shown
+            ]
+            return {
+                "bleu": scores.bleu.value,
+                "chrf": scores.chrf.value,
+                "signature": scores.bleu.signature,
+                "samples": samples,
+            }
+
+        return translate
+
+    def _bundle(self, model: Seq2Seq) -> Bundle:
+        return Bundle(
+            model=model,
+            tokenizer=self.tokenizer,
+            source_language=cast(str, self.recipe.data.source_language),
+            target_language=cast(str, self.recipe.data.target_language),
+            generation=self.recipe.generation,
+        )
+
+    def _write_card(self, trainer: Trainer) -> None:
+        corpora = {"training": self.tokenised} | ({"validation": self.valid} if self.valid else {})
+        last = trainer.outcome
+        text = card.render(
+            self.recipe,
+            command=["dragoman", *sys.argv[1:]] if Path(sys.argv[0]).stem == "dragoman" else [],
+            parameters=sum(p.numel() for p in trainer.module.parameters()),
+            corpora={
+                name: {
+                    "pairs": len(corpus),
+                    "fingerprint": corpus.fingerprint,
+                    "set_aside": corpus.set_aside,
+                }
+                for name, corpus in corpora.items()
+            },
+            training={
+                "step": trainer.progress.step,
+                "tokens": trainer.progress.tokens,
+                "seconds": trainer.progress.seconds,
+                "precision": trainer.precision,
+                "threads": torch.get_num_threads(),
+                "world_size": self.world.size,
+                **last,
+            },
+            version=dragoman.__version__,
+        )
+        write_whole(self.output / "README.md", text)
+
+
+class _Quiet:
+    """An observer that does not look."""
+
+    def on_start(self, info: dict[str, Any]) -> None: ...
+    def on_step(self, metrics: dict[str, Any]) -> None: ...
+    def on_validation(self, metrics: dict[str, Any]) -> None: ...
+    def on_message(self, text: str) -> None: ...
+    def on_end(self, metrics: dict[str, Any]) -> None: ...
+
+
+def _open(data: Data) -> Corpus:
+    if all(isinstance(item, str | Path) for item in data):
+        return open_corpus(cast(Sequence[str | Path], data))
+    return open_pairs(cast(Sequence[tuple[str, str]], data))
