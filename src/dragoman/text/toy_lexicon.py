@@ -1,0 +1,301 @@
+"""The words of the embedded English-German corpus, as tables. `toy_words` makes the forms from them.
+
+One English word has one German word and the other way round, wherever a sentence could not tell
+them apart: `teacher` is always `Lehrerin`, and `you` is always `du`. In English words `_` is a
+space and `^` a space where an object pronoun may stand ("pick^up": he picks him up).
+"""
+
+from __future__ import annotations
+
+Pair = tuple[str, str]
+
+# --- nouns: "english/plural article German/Plural"; no plural: a mass, or one of its kind;
+# `*`: a weak masculine, whose singular outside the nominative looks like its plural.
+# The words before the colon say what the nouns can be used as.
+NOUNS = """
+young person:   child/children das Kind/Kinder, boy/boys der Junge/Jungen*,
+                girl/girls das Mädchen/Mädchen
+person:         man/men der Mann/Männer, woman/women die Frau/Frauen, guest/guests der Gast/Gäste,
+                teacher/teachers die Lehrerin/Lehrerinnen, doctor/doctors die Ärztin/Ärztinnen,
+                farmer/farmers der Bauer/Bauern*, neighbour/neighbours der Nachbar/Nachbarn*,
+                student/students der Student/Studenten*
+elder kin:      father der Vater, mother die Mutter, grandmother die Großmutter, uncle der Onkel,
+                aunt die Tante
+kin:            brother/brothers der Bruder/Brüder, sister/sisters die Schwester/Schwestern,
+                son/sons der Sohn/Söhne, daughter/daughters die Tochter/Töchter,
+                friend/friends der Freund/Freunde
+animal:         dog/dogs der Hund/Hunde, cat/cats die Katze/Katzen, horse/horses das Pferd/Pferde,
+                bird/birds der Vogel/Vögel, cow/cows die Kuh/Kühe
+snack:          apple/apples der Apfel/Äpfel, egg/eggs das Ei/Eier, cake/cakes der Kuchen/Kuchen,
+                potato/potatoes die Kartoffel/Kartoffeln
+meal:           bread das Brot, cheese der Käse, meat das Fleisch
+dish meal:      soup die Suppe
+drink:          milk die Milch, water das Wasser, juice der Saft
+brew drink:     coffee der Kaffee, tea der Tee
+text lay:       book/books das Buch/Bücher
+mail lay:       letter/letters der Brief/Briefe
+press lay:      newspaper/newspapers die Zeitung/Zeitungen
+clothes:        dress/dresses das Kleid/Kleider, coat/coats der Mantel/Mäntel, hat/hats der Hut/Hüte,
+                jacket/jackets die Jacke/Jacken, shirt/shirts das Hemd/Hemden
+vehicle:        car/cars das Auto/Autos, bicycle/bicycles das Fahrrad/Fahrräder
+transport:      train/trains der Zug/Züge, bus/buses der Bus/Busse
+furniture:      table/tables der Tisch/Tische, chair/chairs der Stuhl/Stühle, bed/beds das Bett/Betten
+device stand:   lamp/lamps die Lampe/Lampen, radio/radios das Radio/Radios
+vessel stand:   cup/cups die Tasse/Tassen, bottle/bottles die Flasche/Flaschen
+tool lay:       key/keys der Schlüssel/Schlüssel, knife/knives das Messer/Messer
+load:           bag/bags die Tasche/Taschen, box/boxes die Kiste/Kisten
+picture:        picture/pictures das Bild/Bilder
+opening:        window/windows das Fenster/Fenster, door/doors die Tür/Türen
+room:           kitchen/kitchens die Küche/Küchen, office/offices das Büro/Büros,
+                flat/flats die Wohnung/Wohnungen
+inside:         house/houses das Haus/Häuser, garden/gardens der Garten/Gärten,
+                forest/forests der Wald/Wälder
+outing:         park/parks der Park/Parks, hotel/hotels das Hotel/Hotels, city/cities die Stadt/Städte
+stop:           station/stations der Bahnhof/Bahnhöfe
+game:           football der Fußball, chess das Schach, tennis das Tennis
+language:       German das Deutsch, English das Englisch, French das Französisch
+"""
+
+# Compounds: "modifier Prefix: heads". English writes two words, German one.
+COMPOUNDS = """
+kitchen Küchen:     table, chair, lamp, window, door, knife
+garden Garten:      table, chair, lamp, door
+office Büro:        chair, lamp, window, door, key
+car Auto:           window, door, key
+school Schul:       bag, book, garden
+summer Sommer:      dress, coat, hat, jacket
+winter Winter:      dress, coat, jacket
+apple Apfel:        cake, juice
+potato Kartoffel:   soup
+cheese Käse:        cake, knife
+coffee Kaffee:      cup
+milk Milch:         bottle
+water Wasser:       bottle
+"""
+
+# Adjectives: "english German comparative Komparativ"; "teuer:teur" has its own stem before endings.
+ADJECTIVES = """
+old alt older älter, young jung younger jünger, big groß bigger größer, small klein smaller kleiner,
+new neu newer neuer, strong stark stronger stärker, rich reich richer reicher, poor arm poorer ärmer,
+expensive teuer:teur more_expensive teurer, cheap billig cheaper billiger, heavy schwer heavier schwerer,
+beautiful schön more_beautiful schöner, clever klug cleverer klüger, friendly freundlich - -,
+interesting interessant more_interesting interessanter, happy glücklich - -, sad traurig - -,
+long lang longer länger, tired müde:müd - -, sick krank - -, hungry hungrig - -, hot heiß - -,
+warm warm warmer wärmer, cold kalt colder kälter, fresh frisch - -, empty leer - -,
+red rot - -, blue blau - -, green grün - -, white weiß - -, black schwarz - -
+"""
+COLOURS = frozenset({"red", "blue", "green", "white", "black"})
+STATES = ("tired", "sick", "hungry", "happy", "sad")
+
+# Which adjectives go with which nouns. The first tag of a noun decides.
+DESCRIBED = """
+young: small friendly clever happy sick tired
+person: old young friendly clever rich poor happy sick tired
+elder: old friendly sick
+kin: young friendly clever sick
+animal: big small old young black white
+snack: big small fresh
+meal: fresh
+dish: hot warm cold fresh
+drink: fresh cold
+brew: hot cold
+mail: long interesting
+text: new old interesting expensive
+press: new old interesting
+clothes: new old long beautiful warm expensive cheap red blue green white black
+vehicle: new old big small expensive cheap red blue green white black
+transport: old new red blue
+furniture: new old big small heavy expensive cheap white green
+device: new old small expensive cheap
+vessel: empty big small old white blue
+tool: new old big small
+load: heavy empty big small old new
+picture: old new big small beautiful expensive
+opening: big small old new
+room: big small new old beautiful
+inside: big small old beautiful
+outing: big small old beautiful
+stop: big small old new
+"""
+
+# --- verbs: "english/past German er-form participle subject object traits".
+# "auf|stehen" is separable, `~` a regular form, `+` a perfect with sein, past `-`: not used (it
+# would look like the present). Traits: habit (often, every day, likes to), place (in the garden),
+# the manners and the clock time it takes, happens (nobody wants to, or may), year
+# (next year, say), long (no day, but perhaps a year), state (neither modals nor adverbials).
+VERBS = """
+sleep/slept               schlafen     schläft   geschlafen      being     - habit place
+work/worked               arbeiten     ~         ~               person    - habit place
+cook/cooked               kochen       ~         ~               person    - habit
+dance/danced              tanzen       ~         ~               person    - habit place
+sing/sang                 singen       ~         gesungen        person    - habit place loud
+swim/swam                 schwimmen    ~         +geschwommen    person    - habit fast
+laugh/laughed             lachen       ~         ~               person    - happens loud
+wait/waited               warten       ~         ~               person    - place
+get_up/got_up             auf|stehen   ~         +aufgestanden   person    - habit early clock
+wake_up/woke_up           auf|wachen   ~         +aufgewacht     person    - happens habit early clock
+fall_asleep/fell_asleep   ein|schlafen schläft   +eingeschlafen  being     - happens early
+come_back/came_back       zurück|kommen ~         +zurückgekommen person    - habit early clock
+watch_TV/watched_TV       fern|sehen   sieht     ferngesehen     person    - habit
+go_shopping/went_shopping ein|kaufen   ~         ~               person    - habit
+arrive/arrived            an|kommen    ~         +angekommen     rider     - happens early clock arrival
+leave/left                ab|fahren    fährt     +abgefahren     transport - happens early clock
+go/went                   gehen        ~         +gegangen       person    goal habit
+run/ran                   laufen       läuft     +gelaufen       being     goal fast
+drive/drove               fahren       fährt     +gefahren       person    trip habit year
+fly/flew                  fliegen      ~         +geflogen       person    city year
+live/lived                wohnen       ~         ~               person    home long
+stay/stayed               bleiben      ~         +geblieben      person    stay -
+eat/ate                   essen        isst      gegessen        person    acc:snack,meal habit place
+drink/drank               trinken      ~         getrunken       person    acc:drink habit place
+read/-                    lesen        liest     gelesen         person    acc:text,mail,press habit place
+write/wrote               schreiben    ~         geschrieben     person    acc:mail,mail,text habit place
+play/played               spielen      ~         ~               person    acc:game habit
+learn/learned             lernen       ~         ~               person    acc:language year
+speak/spoke               sprechen     spricht   gesprochen      person    acc:language -
+buy/bought                kaufen       ~         ~               person    acc:goods,text,snack shop year
+sell/sold                 verkaufen    ~         verkauft        person    acc:goods,animal shop year
+find/found                finden       ~         gefunden        person    acc:tool,load,animal happens place
+look_for/looked_for       suchen       ~         ~               person    acc:people,tool,load,animal place
+see/saw                   sehen        sieht     gesehen         person    acc:people,animal happens place
+visit/visited             besuchen     ~         besucht         person    acc:people habit year
+love/loved                lieben       ~         ~               person    acc:kin,animal state
+know/-                    kennen       ~         gekannt         person    acc:people state
+need/needed               brauchen     ~         ~               person    acc:tool,goods state
+have/had                  haben        *         gehabt          person    acc:animal,vehicle,device state
+hear/heard                hören        ~         ~               person    acc:people,animal happens place
+paint/painted             malen        ~         ~               person    acc:picture,animal habit place
+repair/repaired           reparieren   ~         repariert       person    acc:vehicle,furniture,device habit
+carry/carried             tragen       trägt     getragen        person    acc:load into
+wash/washed               waschen      wäscht    gewaschen       person    acc:vehicle,clothes habit
+open/opened               öffnen       ~         geöffnet        person    acc:opening,load -
+close/closed              schließen    ~         geschlossen     person    acc:opening -
+lose/lost                 verlieren    ~         verloren        person    acc:tool,load happens place
+forget/forgot             vergessen    vergisst  vergessen       person    acc:tool,text happens
+invite/invited            ein|laden    lädt      eingeladen      person    acc:people -
+call/called               an|rufen     ~         angerufen       person    acc:people habit
+pick^up/picked^up         ab|holen     ~         ~               person    acc:people clock
+turn^on/turned^on         ein|schalten ~         ~               person    acc:device -
+turn^off/turned^off       aus|schalten ~         ~               person    acc:device -
+tidy^up/tidied^up         auf|räumen   ~         ~               person    acc:room -
+throw^away/threw^away     weg|werfen   wirft     weggeworfen     person    acc:mail,press,clothes -
+try^on/tried^on           an|probieren ~         anprobiert      person    acc:clothes -
+help/helped               helfen       hilft     geholfen        person    dat:people habit
+thank/thanked             danken       ~         ~               person    dat:people -
+answer/answered           antworten    ~         ~               person    dat:people -
+belong_to/belonged_to     gehören      ~         gehört          thing     dat:people state
+like/liked                gefallen     gefällt   gefallen        person    swap:goods,picture,text state
+give/gave                 geben        gibt      gegeben         person    dat+acc:text,mail,tool,snack -
+show/showed               zeigen       ~         ~               person    dat+acc:picture,mail,vehicle,room -
+send/sent                 schicken     ~         ~               person    dat+acc:mail,mail,text,picture -
+bring/brought             bringen      ~         gebracht        person    dat+acc:drink,press,vessel -
+put/-                     stellen      ~         ~               person    put:vessel,device,load -
+put/-                     legen        ~         ~               person    put:tool,text,mail,press -
+"""
+
+# Verbs that take a clause or an infinitive, and those of fixed sentences, in the same columns.
+SPECIAL_VERBS = """
+say/said                  sagen        ~         ~               person    - -
+think/thought             glauben      ~         ~               person    - -
+know/knew                 wissen       *         gewusst         person    - -
+hope/hoped                hoffen       ~         ~               person    - -
+try/tried                 versuchen    ~         versucht        person    - -
+promise/promised          versprechen  verspricht versprochen     person    - -
+rain/rained               regnen       ~         ~               it        - -
+snow/snowed               schneien     ~         ~               it        - -
+cost/-                    kosten       ~         ~               thing     - -
+stand/stood               stehen       ~         gestanden       thing     - -
+lie/lay                   liegen       ~         gelegen         thing     - -
+be/was                    sein         *         +gewesen        person    - -
+"""
+# What several verbs can be about.
+GROUPS = {"people": "person kin", "goods": "clothes vehicle furniture device"}
+# ich, du, er and wir of the irregular ones, marked `*` above.
+IRREGULAR = {"sein": "bin bist ist sind", "haben": "habe hast hat haben", "wissen": "weiß weißt weiß wissen"}
+# The two whose past is the simple one, even when speaking.
+PRETERITES = {"sein": "war", "haben": "hatte"}
+
+# Modal verbs and the future: English, its past or helper, and the forms for ich, du, er, wir.
+# An English name with `_to` is conjugated and takes do-support; the others are helpers.
+MOODS = """
+can           kann kannst kann können            present
+could         konnte konntest konnte konnten     past
+may           darf darfst darf dürfen            present
+should        sollte solltest sollte sollten     present
+will          werde wirst wird werden            future
+would_like_to möchte möchtest möchte möchten     present
+have_to       muss musst muss müssen             present
+had_to        musste musstest musste mussten     past
+want_to       will willst will wollen            present
+wanted_to     wollte wolltest wollte wollten     past
+"""
+
+WOMEN = tuple("Anna Maria Lena Emma Julia Clara Sophie".split())
+MEN = tuple("Peter Paul Max Tom Felix Jonas Simon".split())
+OWNERS = ("Anna", "Maria", "Lena", "Peter", "Paul")
+CITIES: tuple[Pair, ...] = (
+    ("Berlin", "Berlin"),
+    ("Hamburg", "Hamburg"),
+    ("London", "London"),
+    ("Paris", "Paris"),
+    ("Munich", "München"),
+    ("Vienna", "Wien"),
+    ("Cologne", "Köln"),
+    ("Rome", "Rom"),
+)
+NUMBERS: tuple[Pair, ...] = (
+    ("two", "zwei"),
+    ("three", "drei"),
+    ("four", "vier"),
+    ("five", "fünf"),
+    ("six", "sechs"),
+    ("ten", "zehn"),
+)
+
+# Adverbials of time by the kind of clause they fit. "every" ones do not go with a negation.
+EVERY: tuple[Pair, ...] = (
+    ("every day", "jeden Tag"),
+    ("every week", "jede Woche"),
+    ("every evening", "jeden Abend"),
+    ("every morning", "jeden Morgen"),
+)
+SEASONS: tuple[Pair, ...] = (
+    ("in the morning", "am Morgen"),
+    ("in the evening", "am Abend"),
+    ("in summer", "im Sommer"),
+    ("in winter", "im Winter"),
+)
+DAYS: tuple[Pair, ...] = (
+    ("on Monday", "am Montag"),
+    ("on Friday", "am Freitag"),
+    ("on Sunday", "am Sonntag"),
+)
+TIMES: dict[str, tuple[Pair, ...]] = {
+    "present": (("today", "heute"),),
+    "habit": SEASONS,
+    "past": (
+        ("yesterday", "gestern"),
+        ("last week", "letzte Woche"),
+        *DAYS,
+    ),
+    "future": (
+        ("tomorrow", "morgen"),
+        ("next week", "nächste Woche"),
+        *DAYS,
+    ),
+}
+YEARS = {"past": ("last year", "letztes Jahr"), "future": ("next year", "nächstes Jahr")}
+AGO: tuple[Pair, ...] = (("days", "Tagen"), ("weeks", "Wochen"), ("years", "Jahren"))
+FREQUENCIES: tuple[Pair, ...] = (
+    ("often", "oft"),
+    ("always", "immer"),
+    ("sometimes", "manchmal"),
+    ("never", "nie"),
+)
+MANNERS: dict[str, tuple[Pair, ...]] = {
+    "early": (("early", "früh"), ("late", "spät")),
+    "fast": (("quickly", "schnell"), ("slowly", "langsam")),
+    "loud": (("loudly", "laut"),),
+}
+# Where things stand, and where they are put: the same preposition with dative and accusative.
+SURFACES: tuple[Pair, ...] = (("on", "auf"), ("under", "unter"), ("next to", "neben"), ("behind", "hinter"))
