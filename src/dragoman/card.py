@@ -23,7 +23,7 @@ def render(
 ) -> str:
     """The card as Markdown.
 
-    `corpora` maps a name to its pairs, fingerprint and what was set aside; `training` holds updates,
+    `corpora` maps a name to its pairs, fingerprint and the report of what was set aside; `training` holds updates,
     tokens, seconds, precision, threads, processes, outcome and the validation scores.
     """
     data = recipe.data
@@ -45,11 +45,13 @@ def render(
         "",
         "## Text",
         "",
-        "| text | pairs kept | fingerprint | set aside |",
+        "| text | pairs | fingerprint | read and set aside |",
         "| --- | --- | --- | --- |",
     ]
     for name, corpus in corpora.items():
-        lines.append(f"| {name} | {corpus['pairs']:,} | `{corpus['fingerprint']}` | {corpus['set_aside']} |")
+        lines.append(
+            f"| {name} | {corpus['pairs']:,} | `{corpus['fingerprint']}` | {corpus['report'].replace(chr(10), ';')} |"
+        )
     minutes = training["seconds"] / 60
     lines += [
         "",

@@ -241,8 +241,8 @@ class _Run:
             corpora.append(("valid", self.valid_corpus, keep_all))
         for name, corpus, kept in corpora:
             done = tokenise(corpus, tokenizer, kept, self._corpus_folder(name))
-            for line in str(done.report).splitlines():
-                self.observer.on_message(line)
+            for line in done.report.splitlines():
+                self.observer.on_message(f"{name}: {line}")
 
     def _translate(self) -> Translate:
         """Greedy translations of the validation text, scored: what training shows and may stop on."""
@@ -292,7 +292,7 @@ class _Run:
                 name: {
                     "pairs": len(corpus),
                     "fingerprint": corpus.fingerprint,
-                    "set_aside": corpus.set_aside,
+                    "report": corpus.report,
                 }
                 for name, corpus in corpora.items()
             },

@@ -98,9 +98,9 @@ class TokenisedCorpus:
         return str(self.about["fingerprint"])
 
     @property
-    def set_aside(self) -> str:
-        """What was left out and why, in one line."""
-        return str(self.about["set_aside"])
+    def report(self) -> str:
+        """What was read, and what was set aside and why: a line for the whole, one for each reason."""
+        return str(self.about["report"])
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
         """The source and target tokens of one epoch, counted from 0."""
@@ -159,7 +159,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
         raise DataError(
             f"{corpus.name}: no usable pair\n{keep.report}", hint="see what was set aside, and why"
         )
-    about = {"dtype": dtype, "fingerprint": digest.hexdigest(), "report": keep.report.to_table()}
+    about = {"dtype": dtype, "fingerprint": digest.hexdigest(), "report": str(keep.report)}
     write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
     return TokenisedCorpus(folder, tokenizer)
 
