@@ -1,0 +1,376 @@
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+from tests.decoding.reference import History
+
+import dragoman
+from dragoman import Translation, Translator
+from dragoman.bundle import Bundle, save
+from dragoman.decoding.search import Beam, Sample
+from dragoman.errors import ConfigError, DataError, ModelError
+from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+
+LETTERS = "abcdefghij"
+LINES = ["abc", "", "j", "hgf abcd abcd", "   ", "cab", "\u200b", "abcabcabcabc", "b"]
+BLANK = {1, 4, 6}  # the last of them has no token that Letters knows
+
+
+class Letters:
+    """A tokenizer of letters: everything else has no token, but for "?" which is unknown."""
+
+    pad_id, start_id, end_id, unk_id = 0, 1, 2, 3
+    source_size = target_size = 4 + len(LETTERS)
+
+    def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
+        return [[4 + LETTERS.index(c) for c in line if c in LETTERS] for line in lines]
+
+    def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
+        return [
+            [3 if c == "?" else 4 + LETTERS.index(c) for c in line if c in LETTERS + "?"] for line in lines
+        ]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(self.target_pieces(ids))
+
+    def target_pieces(self, ids: Sequence[int]) -> list[str]:
+        return ["?" if i == 3 else LETTERS[i - 4] for i in ids]
+
+
+def translator_of(model: Any, **generation: Any) -> Translator:
+    return Translator(
+        Bundle(
+            model=model,
+            tokenizer=cast(Any, Letters()),
+            source_language="en",
+            target_language="de",
+            generation=Beam(**generation),
+        )
+    )
+
+
+@pytest.fixture
+def model() -> History:
+    return History(vocab=14, seed=2, end=0.5)
+
+
+@pytest.fixture
+def translator(model: History) -> Translator:
+    return translator_of(model)
+
+
+# Lines in, lines out
+
+
+def test_lines_keep_their_order_and_number(translator: Translator) -> None:
+    found = translator.translate(LINES)
+
+    assert [one.source for one in found] == LINES
+    assert found == [translator.translate([line])[0] for line in LINES]
+    assert found == translator.translate(LINES, batch_tokens=1)
+    assert found == translator.translate(iter(LINES))
+    assert len({one.text for one in found}) > 4
+
+
+def test_a_blank_line_is_empty_and_the_model_is_not_asked(translator: Translator, model: History) -> None:
+    found = translator.translate(LINES, n_best=2)
+    for i in BLANK:
+        assert found[i] == Translation(LINES[i], "", 0.0, (), (), False)
+    assert sum(sentences for sentences, _ in model.encoded) == len(LINES) - len(BLANK)
+    model.encoded.clear()
+    assert [one.text for one in translator.translate(["", "\t \u3000"])] == ["", ""]
+    assert translator.translate([]) == []
+    assert model.encoded == []
+
+
+def test_a_translation_says_what_it_is_made_of(translator: Translator) -> None:
+    for one in translator.translate(["abc", "hgf"]):
+        assert "".join(one.tokens) == one.text
+        assert len(one.token_logp) == len(one.tokens) + 1
+        assert one.score == pytest.approx(math.fsum(one.token_logp) / ((6 + len(one.tokens)) / 6) ** 0.6)
+        assert one.alternatives == ()
+    assert translator("abc") == translator.translate(["abc"])[0].text
+
+
+def test_a_string_is_not_taken_for_a_list_of_lines(translator: Translator) -> None:
+    with pytest.raises(TypeError, match="list of lines"):
+        translator.translate("abc")
+
+
+def test_a_stream_is_lazy_and_the_same(translator: Translator) -> None:
+    taken = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal taken
+        for line in LINES:
+            taken += 1
+            yield line
+
+    stream = translator.stream(lines(), window=2)
+    first = next(stream)
+    assert taken == 2
+    assert [first, *stream] == translator.translate(LINES)
+
+
+def test_a_line_break_that_the_model_spells_does_not_break_the_line(model: History) -> None:
+    class Breaking(Letters):
+        def decode(self, ids: Sequence[int]) -> str:
+            return "one\ntwo\r\nthree"
+
+    translator = translator_of(model)
+    object.__setattr__(translator.bundle, "tokenizer", Breaking())
+    assert translator("abc") == "one two  three"
+
+
+# Options
+
+
+def test_the_folder_says_how_to_search_unless_told_otherwise(model: History) -> None:
+    own = translator_of(model, size=7, length_penalty=2.0, normalization="power")
+    spelled = translator_of(model).translate(LINES, beam=7, length_penalty=2.0, normalization="power")
+
+    assert own.translate(LINES) == spelled
+    assert own.translate(LINES) != own.translate(LINES, beam=1)
+    assert own.translate(LINES, beam=4, length_penalty=0.6, normalization="gnmt") == translator_of(
+        model
+    ).translate(LINES)
+
+
+def test_the_best_come_first_and_widen_the_beam_of_the_folder(translator: Translator) -> None:
+    (one,) = translator.translate(["abcde"], n_best=6)
+    scores = [one.score, *(other.score for other in one.alternatives)]
+
+    assert len(one.alternatives) == 5
+    assert scores == sorted(scores, reverse=True)
+    assert len({one.text, *(other.text for other in one.alternatives)}) == 6
+    with pytest.raises(ConfigError, match="6 best of a beam of 4"):
+        translator.translate(["abcde"], n_best=6, beam=4)
+
+
+def test_samples_are_seeded_and_know_no_neighbours(translator: Translator) -> None:
+    found = translator.translate(LINES, sample=Sample(seed=3), n_best=2)
+
+    assert found == translator.translate(LINES, sample=Sample(seed=3, n_best=2), batch_tokens=1)
+    assert found[3] == translator.translate([LINES[3]], sample=Sample(seed=3), n_best=2)[0]
+    assert found != translator.translate(LINES, sample=Sample(seed=4), n_best=2)
+    with pytest.raises(ConfigError, match="sampling"):
+        translator.translate(LINES, sample=Sample(), beam=4)
+
+
+def test_prefixes_begin_the_text(translator: Translator) -> None:
+    for one in translator.translate(LINES, prefix="dad"):
+        assert one.text.startswith("dad") or not one.source.strip(" \u200b")
+    prefixes = ["a", "b", "", "gg", "c", "", "d", "fff", "e"]
+    for i, one in enumerate(translator.translate(LINES, prefix=prefixes, batch_tokens=50)):
+        assert one.text.startswith("" if i in BLANK else prefixes[i])
+    assert list(translator.stream(LINES, prefix=iter(prefixes), window=2)) == translator.translate(
+        LINES, prefix=prefixes
+    )
+    assert translator.translate(LINES, prefix="") == translator.translate(LINES)
+
+
+def test_prefixes_that_cannot_be_used_are_refused(translator: Translator) -> None:
+    with pytest.raises(DataError, match="line 3 has no prefix"):
+        translator.translate(["a", "b", "c"], prefix=["a", "b"])
+    with pytest.raises(DataError, match="more prefixes than the 1"):
+        translator.translate(["a"], prefix=["a", "b"])
+    with pytest.raises(DataError, match="cannot spell") as caught:
+        translator.translate(["a"], prefix="a?")
+    assert caught.value.hint
+
+
+def test_length_and_repetition_are_ruled(translator: Translator) -> None:
+    assert min(len(one.tokens) for one in translator.translate(["a", "bc"], minimum_length=9)) >= 9
+    free = translator.translate(["abcde"], minimum_length=40)[0].text
+    assert len(set(free)) < len(free)
+    assert len(set(text := translator.translate(["abcde"], no_repeat_ngram=1)[0].text)) == len(text)
+    with_prefix = translator.translate(["abcde"], no_repeat_ngram=1, prefix="aa")[0].text
+    assert with_prefix.startswith("aa")
+    assert len(set(with_prefix)) == len(with_prefix) - 1
+
+
+def test_cuts_are_flagged(model: History) -> None:
+    endless = translator_of(History(vocab=14, seed=2, end=-40.0))
+    (one,) = endless.translate(["abc"], max_extra_tokens=4)
+    assert len(one.tokens) == 7
+    assert one.truncated
+
+    whole, cut = translator_of(model).translate(["abcde", "abcdeffff"], max_source_tokens=5)
+    assert (whole.text, whole.truncated) == (cut.text, False)
+    assert cut.truncated
+    assert cut.source == "abcdeffff"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"minimum_length": -1},
+        {"no_repeat_ngram": -1},
+        {"max_extra_tokens": -1},
+        {"max_source_tokens": 0},
+        {"batch_tokens": 0},
+        {"beam": 0},
+        {"n_best": 0},
+        {"length_penalty": math.nan},
+        {"normalization": "none"},
+    ],
+    ids=str,
+)
+def test_senseless_options_are_refused_at_once(translator: Translator, option: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        translator.stream(LINES, **option)
+    assert caught.value.hint
+    with pytest.raises(ConfigError):
+        translator.translate([], **option)
+
+
+# Scoring
+
+
+def test_scores_are_those_of_the_search(translator: Translator) -> None:
+    found = translator.translate(LINES)
+    scored = translator.score(LINES, [one.text for one in found])
+
+    assert [one.text for one in scored] == [one.text for one in found]
+    assert [one.tokens for one in scored] == [one.tokens for one in found]
+    assert [one.score for one in scored] == pytest.approx([one.score for one in found], rel=1e-12)
+    worse = translator.score(LINES, [one.text + "jjj" for one in found], length_penalty=0.0)
+    assert all(other.score < sum(one.token_logp) for one, other in zip(found, worse, strict=True))
+
+
+def test_only_a_pair_of_blank_lines_is_not_scored(translator: Translator) -> None:
+    both, source, target = translator.score(["", "", "abc"], [" ", "abc", ""])
+
+    assert both.token_logp == ()
+    assert len(source.token_logp) == 4
+    assert len(target.token_logp) == 1
+    with pytest.raises(DataError, match="2 sources and 1 translations"):
+        translator.score(["a", "b"], ["c"])
+
+
+# The model
+
+
+def transformer(**options: Any) -> Transformer:
+    torch.manual_seed(1)
+    shape = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1} | options
+    return Transformer(TransformerConfig(source_vocab=14, target_vocab=14, **shape))
+
+
+def test_a_model_in_training_is_tried_without_dropout_and_left_in_training() -> None:
+    model = transformer(dropout=0.5).train()
+    translator = translator_of(model)
+
+    assert translator.translate(LINES) == translator.translate(LINES)
+    assert translator.score(["abc"], ["abc"]) == translator.score(["abc"], ["abc"])
+    assert all(module.training for module in model.modules())
+    source_BS, target_BT = torch.tensor([[4, 5, 2]]), torch.tensor([[1, 6]])
+    model(source_BS, torch.tensor([3]), target_BT).sum().backward()  # and its gradients still flow
+    model.eval()
+    translator.translate(LINES)
+    assert not model.training
+
+
+def test_a_model_with_broken_weights_is_an_error() -> None:
+    model = transformer()
+    torch.nn.init.constant_(model.logits.weight, math.nan)
+    with pytest.raises(ModelError, match="no probabilities"):
+        translator_of(model).translate(["abc"])
+
+
+def test_a_very_long_line_is_translated_beside_short_ones() -> None:
+    model = transformer(output_bias=True)
+    torch.nn.init.constant_(model.logits.bias[2:3], 50.0)  # it ends when it may
+    lines = ["abc", "abcdefghij" * 300, "j"]
+    found = translator_of(model).translate(lines, minimum_length=3, batch_tokens=64)
+
+    assert [len(one.tokens) for one in found] == [3, 3, 3]
+    assert not any(one.truncated for one in found)
+
+
+# A real tokenizer, a folder
+
+PAIRS = [
+    ("The cat sleeps on the warm stove.", "Die Katze schläft auf dem warmen Ofen."),
+    ("A baker sells fresh bread.", "Ein Bäcker verkauft frisches Brot."),
+    ("Two boats wait in the harbour.", "Zwei Boote warten im Hafen."),
+    ("The baker waits for the cat.", "Der Bäcker wartet auf die Katze."),
+]
+
+
+def bundle_of(kind: str) -> Bundle:
+    pairs = [(source + " " + more, target) for source, target in PAIRS for more, _ in PAIRS]
+    tokenizer = Tokenizer.train(pairs, TokenizerConfig(kind=cast(Any, kind), vocab_size=360))
+    torch.manual_seed(1)
+    shape = TransformerConfig(
+        source_vocab=tokenizer.source_size,
+        target_vocab=tokenizer.target_size,
+        d_model=16,
+        d_ff=32,
+        heads=2,
+        encoder_layers=1,
+        decoder_layers=1,
+    )
+    return Bundle(
+        model=Transformer(shape).eval(), tokenizer=tokenizer, source_language="en", target_language="de"
+    )
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "characters", "words"])
+def test_a_prefix_begins_the_text_whatever_the_tokenizer(kind: str) -> None:
+    translator = Translator(bundle_of(kind))
+    for prefix in ("Die Katze", " Der Bäcker ", "Zwei"):
+        for one in translator.translate([source for source, _ in PAIRS], prefix=prefix, n_best=3):
+            for each in (one, *one.alternatives):
+                assert each.text.startswith(prefix.strip())
+    if kind == "words":
+        with pytest.raises(DataError, match="cannot spell"):
+            translator.translate(["The cat sleeps."], prefix="Hund")
+    else:
+        assert translator.translate(["The cat."], prefix="猫")[0].text.startswith("猫")
+
+
+def test_spaces_around_a_line_change_nothing() -> None:
+    translator = Translator(bundle_of("bpe"))
+    (plain,), (spaced,) = translator.translate(["The cat."]), translator.translate(["  The cat. \t"])
+
+    assert (spaced.text, spaced.score) == (plain.text, plain.score)
+    assert spaced.source == "  The cat. \t"
+
+
+def test_a_saved_model_translates_the_same(tmp_path: Path) -> None:
+    bundle = bundle_of("bpe")
+    save(bundle, tmp_path)
+    loaded = Translator.load(str(tmp_path), device="cpu")
+    lines = [source for source, _ in PAIRS]
+
+    assert loaded.translate(lines, n_best=2) == Translator(bundle).translate(lines, n_best=2)
+    assert (loaded.source_language, loaded.target_language) == ("en", "de")
+    with pytest.raises(ModelError, match="no such model folder"):
+        Translator.load(tmp_path / "elsewhere")
+
+
+# The package
+
+
+def test_the_public_names_are_sorted_and_exist() -> None:
+    assert dragoman.__all__ == sorted(dragoman.__all__)
+    for name in dragoman.__all__:
+        assert getattr(dragoman, name) is not None
+        assert name in dir(dragoman)
+    with pytest.raises(AttributeError, match="no attribute 'translate'"):
+        dragoman.translate  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_importing_the_package_imports_no_torch() -> None:
+    code = "import sys, dragoman; dir(dragoman); assert 'torch' not in sys.modules; dragoman.Translator"
+    code += "; assert 'torch' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
