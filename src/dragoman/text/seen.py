@@ -1,0 +1,48 @@
+"""A set of texts that is small in memory: 8 bytes a slot, where Python's own would take over a hundred."""
+
+from __future__ import annotations
+
+from array import array
+from hashlib import blake2b
+
+
+class Seen:
+    """Remembers the digests, 64 bits of BLAKE2b, of the texts it was shown.
+
+    Two different texts are taken for one with a chance of n squared / 2^65: for 40 million, 1 in 23,000
+    that it happens at all. Open addressing with linear probing (Knuth, volume 3, section 6.4).
+    """
+
+    def __init__(self) -> None:
+        self._slots = array("Q", bytes(8 << 12))  # 0 is a free slot
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    def add(self, text: str) -> bool:
+        """Whether the text is new. It no longer is from now on."""
+        digest = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") or 1
+        if not _put(self._slots, digest):
+            return False
+        self._used += 1
+        if self._used * 3 > len(self._slots) * 2:
+            self._grow()
+        return True
+
+    def _grow(self) -> None:
+        old, self._slots = self._slots, array("Q", bytes(8 * 2 * len(self._slots)))
+        for digest in old:
+            if digest:
+                _put(self._slots, digest)
+
+
+def _put(slots: array[int], digest: int) -> bool:
+    mask = len(slots) - 1
+    slot = digest & mask
+    while held := slots[slot]:
+        if held == digest:
+            return False
+        slot = (slot + 1) & mask
+    slots[slot] = digest
+    return True

@@ -1,0 +1,246 @@
+"""Tokenizers: text to ids and back, learnt from the training text and kept in the model folder.
+
+    tokenizer.json                    format_version, config, digest of each file
+    tokenizer.spm                     both sides' subwords or characters, as SentencePiece writes them;
+                                      tokenizer.source.spm and tokenizer.target.spm where each has its own
+    tokenizer.words.json ...          the same for words
+
+Nothing is pickled, and no file is read that is not the one that was written.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from dragoman.config import build, to_table
+from dragoman.errors import ConfigError, ModelError
+from dragoman.files import write_whole
+from dragoman.text import subwords, words
+from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
+
+FORMAT_VERSION = 1
+
+_NAME = "tokenizer.json"
+_ENOUGH = 1_000_000  # pairs to learn from; more only take longer
+_BYTES = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerConfig:
+    """How text is cut. Words and characters know no sampling; only words are ever unknown by design."""
+
+    kind: Literal["bpe", "unigram", "characters", "words"] = "bpe"
+    vocab_size: int = 8000  # ids, with the special ones and the bytes; fewer where the text supports no more
+    shared: bool = True  # one vocabulary for both sides
+    byte_fallback: bool = True  # a character never seen becomes its UTF-8 bytes, and nothing is unknown
+    character_coverage: float = 1.0  # share of the text whose characters are ids of their own
+    sampling: float = 0.0  # of the training text: BPE-dropout, or the power of unigram sampling (0: none)
+
+    def __post_init__(self) -> None:
+        bytes_too = self.byte_fallback and self.kind != "words"
+        least = len(SPECIALS) + _BYTES * bytes_too + 1
+        if self.vocab_size < least:
+            spent = f"{len(SPECIALS)} ids are special" + f" and {_BYTES} are bytes" * bytes_too
+            raise ConfigError(f"vocab_size = {self.vocab_size}: at least {least} is needed", hint=spent)
+        if not 0.98 <= self.character_coverage <= 1:  # as SentencePiece has it
+            raise ConfigError(
+                f"character_coverage = {self.character_coverage}", hint="from 0.98 to 1; 1 takes in every one"
+            )
+        if not 0 <= self.sampling < 1:
+            raise ConfigError(f"sampling = {self.sampling}", hint="0 for none, 0.1 is usual, below 1")
+        if self.sampling and self.kind in ("characters", "words"):
+            raise ConfigError(
+                f"sampling = {self.sampling}: {self.kind} can be cut in one way only",
+                hint="use bpe or unigram",
+            )
+
+
+class Vocabulary(Protocol):
+    """One side's way to cut text: `Subwords` or `Words`."""
+
+    @property
+    def suffix(self) -> str: ...
+    def __len__(self) -> int: ...
+    def encode(self, lines: Sequence[str]) -> list[list[int]]: ...
+    def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]: ...
+    def decode(self, ids: Sequence[int]) -> str: ...
+    def pieces(self, ids: Sequence[int]) -> list[str]: ...
+    def to_bytes(self) -> bytes: ...
+
+
+class Tokenizer:
+    """Text to ids and back, for both sides; ids have no start or end unless a model adds them."""
+
+    pad_id = PAD
+    start_id = START
+    end_id = END
+    unk_id = UNKNOWN
+
+    def __init__(self, config: TokenizerConfig, source: Vocabulary, target: Vocabulary) -> None:
+        self.config = config
+        self._source, self._target = source, target
+
+    @classmethod
+    def train(cls, pairs: Iterable[tuple[str, str]], config: TokenizerConfig, *, seed: int = 1) -> Tokenizer:
+        """Learns from the pairs, or a million of them drawn by `seed`, reading them once.
+
+        Where the text supports no vocabulary of `config.vocab_size`, it is smaller, and the log says so.
+        Raises ConfigError where `vocab_size` cannot even hold the characters, DataError without text.
+        """
+        drawn = _draw(pairs, _ENOUGH, seed)
+        if config.shared:
+            both = _learn(chain.from_iterable(drawn), config)
+            return cls(config, both, both)
+        return cls(
+            config,
+            _learn((source for source, _ in drawn), config),
+            _learn((target for _, target in drawn), config),
+        )
+
+    @property
+    def source_size(self) -> int:
+        """Ids on the source side; the same as `target_size` where the vocabulary is shared."""
+        return len(self._source)
+
+    @property
+    def target_size(self) -> int:
+        """Ids on the target side."""
+        return len(self._target)
+
+    def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids of each line. Many lines at once are faster."""
+        return self._source.encode(lines)
+
+    def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids of each line. Many lines at once are faster."""
+        return self._target.encode(lines)
+
+    def sample(
+        self, lines: Sequence[str], *, side: Literal["source", "target"], seed: int
+    ) -> list[list[int]]:
+        """Encodes with random cuts as `config.sampling` says: always the same for the same lines and seed.
+
+        The cuts of a line depend on the lines before it, so keep to the same batches. With no sampling
+        it is plain encoding.
+        """
+        vocabulary = self._source if side == "source" else self._target
+        if not self.config.sampling:
+            return vocabulary.encode(lines)
+        return vocabulary.sample(lines, amount=self.config.sampling, seed=seed)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The target text of the ids; pad, start and end are passed over."""
+        return self._target.decode(ids)
+
+    def source_pieces(self, ids: Sequence[int]) -> list[str]:
+        """What each source id stands for; ▁ is a space, <0xE4> a byte."""
+        return self._source.pieces(ids)
+
+    def target_pieces(self, ids: Sequence[int]) -> list[str]:
+        """What each target id stands for."""
+        return self._target.pieces(ids)
+
+    def save(self, folder: Path) -> None:
+        """Writes the files into `folder`, tokenizer.json last: where it is, the others are."""
+        folder = Path(folder)
+        digests = {}
+        for name, vocabulary in zip(_file_names(self.config), (self._source, self._target), strict=False):
+            data = vocabulary.to_bytes()
+            write_whole(folder / name, data)
+            digests[name] = _digest(data)
+        table = {"format_version": FORMAT_VERSION, "config": to_table(self.config), "files": digests}
+        write_whole(folder / _NAME, json.dumps(table, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Tokenizer:
+        """The tokenizer in `folder`. Raises ModelError where it is missing, damaged or of a newer format."""
+        folder = Path(folder)
+        path = folder / _NAME
+        table = _table(_read(path), path)
+        version = table.get("format_version")
+        if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+            raise ModelError(
+                f"{path}: format_version {version!r}, this dragoman reads up to {FORMAT_VERSION}",
+                hint="upgrade dragoman",
+            )
+        try:
+            config = build(TokenizerConfig, table["config"])
+            digests = {name: str(table["files"][name]) for name in _file_names(config)}
+        except (ConfigError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
+        sides = [_vocabulary(folder / name, digest, config) for name, digest in digests.items()]
+        return cls(config, sides[0], sides[-1])
+
+
+_RESTORE = "restore the file, or train again in another folder"
+
+
+def _draw(pairs: Iterable[tuple[str, str]], size: int, seed: int) -> list[tuple[str, str]]:
+    """At most `size` of the pairs, each as likely (reservoir sampling: Vitter 1985, algorithm R)."""
+    chance = random.Random(seed)
+    drawn: list[tuple[str, str]] = []
+    for number, pair in enumerate(pairs):
+        if number < size:
+            drawn.append(pair)
+        elif (place := chance.randrange(number + 1)) < size:
+            drawn[place] = pair
+    return drawn
+
+
+def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
+    if config.kind == "words":
+        return words.train(lines, vocab_size=config.vocab_size)
+    return subwords.train(
+        lines,
+        config.kind,
+        vocab_size=config.vocab_size,
+        byte_fallback=config.byte_fallback,
+        character_coverage=config.character_coverage,
+    )
+
+
+def _file_names(config: TokenizerConfig) -> list[str]:
+    """One name where the vocabulary is shared, else the source's and the target's."""
+    suffix = words.Words.suffix if config.kind == "words" else subwords.Subwords.suffix
+    sides = [""] if config.shared else [".source", ".target"]
+    return [f"tokenizer{side}{suffix}" for side in sides]
+
+
+def _vocabulary(path: Path, digest: str, config: TokenizerConfig) -> Vocabulary:
+    data = _read(path)
+    if _digest(data) != digest:
+        raise ModelError(f"{path}: damaged, or not the file that {_NAME} names", hint=_RESTORE)
+    try:
+        return words.Words.from_bytes(data) if config.kind == "words" else subwords.Subwords(data)
+    except ValueError as error:
+        raise ModelError(f"{path}: {error}", hint=_RESTORE) from error
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: missing", hint="is this the folder that training wrote?") from error
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_RESTORE) from error
+
+
+def _table(data: bytes, path: Path) -> dict[str, Any]:
+    try:
+        table = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not valid JSON ({error})", hint=_RESTORE) from error
+    if not isinstance(table, dict):
+        raise ModelError(f"{path}: not a JSON object", hint=_RESTORE)
+    return table

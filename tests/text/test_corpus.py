@@ -1,0 +1,247 @@
+"""Pairs are read from wherever they are, and each one set aside is counted."""
+
+import gzip
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.text.corpus import Corpus, Filter, FilterConfig, Line, open_corpus, open_pairs, read_lines
+
+LINES = [Line(1, "a dog", "ein Hund"), Line(2, "你好啊。", "مرحبا 👩‍🚀")]
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    data = text.encode()
+    path = folder / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def languages(corpus: Corpus) -> tuple[str | None, str | None]:
+    return corpus.source_language, corpus.target_language
+
+
+# Where pairs come from
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_two_files(tmp_path: Path, packed: str) -> None:
+    source = write(tmp_path, f"train.en{packed}", "a dog\n你好啊。\n")
+    target = write(tmp_path, f"train.de{packed}", "ein Hund\nمرحبا 👩‍🚀\n")
+    corpus = open_corpus([source, str(target)])
+
+    assert list(corpus) == list(corpus) == LINES
+    assert languages(corpus) == ("en", "de")
+    assert corpus.name == f"{source} and {target}"
+
+
+@pytest.mark.parametrize("name", ["train.en-de.tsv", "train.en-de.tsv.gz", "TRAIN.TSV"])
+def test_tsv(tmp_path: Path, name: str) -> None:
+    corpus = open_corpus([write(tmp_path, name, "a dog\tein Hund\n你好啊。\tمرحبا 👩‍🚀\n")])
+
+    assert list(corpus) == list(corpus) == LINES
+    assert languages(corpus) == (("en", "de") if "en-de" in name else (None, None))
+
+
+@pytest.mark.parametrize("name", ["train.jsonl", "train.jsonl.gz", "train.ndjson", "train.en-de.jsonl"])
+def test_jsonl(tmp_path: Path, name: str) -> None:
+    text = '{"de": "ein Hund", "en": "a dog"}\n{"en": "你好啊。", "de": "مرحبا 👩‍🚀"}\n'
+    path = write(tmp_path, name, text)
+    corpus = open_corpus([path], languages=("en", "de") if name.startswith("train.n") else (None, None))
+
+    if name in ("train.jsonl", "train.jsonl.gz"):  # nothing says otherwise, so the first key is the source
+        assert languages(corpus) == ("de", "en")
+        assert next(iter(corpus)) == Line(1, "ein Hund", "a dog")
+    else:
+        assert languages(corpus) == ("en", "de")
+        assert list(corpus) == list(corpus) == LINES
+
+
+def test_standard_input_is_tsv_that_can_be_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = "a dog\tein Hund\n你好啊。\tمرحبا 👩‍🚀\n".encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+    corpus = open_corpus(["-"])
+
+    assert list(corpus) == list(corpus) == LINES
+    assert corpus.name == "standard input"
+
+
+def test_pairs_in_memory() -> None:
+    corpus = open_pairs([("a dog", "ein Hund"), ("你好啊。", "مرحبا 👩‍🚀")])
+
+    assert list(corpus) == list(corpus) == LINES
+    assert languages(corpus) == (None, None)
+    assert list(open_pairs(iter([("two\nlines", "x")]))) == [Line(1, "two lines", "x")]
+
+
+def test_what_the_user_says_of_languages_goes_before_names(tmp_path: Path) -> None:
+    path = write(tmp_path, "train.en-de.tsv", "a\tb\n")
+
+    assert languages(open_corpus([path], languages=("en-GB", None))) == ("en-GB", "de")
+
+
+def test_one_side_of_a_file(tmp_path: Path) -> None:
+    assert list(read_lines(write(tmp_path, "x.en", "one\n\nthree\n"))) == ["one", "", "three"]
+
+
+# What cannot be read
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "no files"),
+        (["train.en"], "only one side"),
+        (["a.tsv", "b.tsv"], "not a pair of text files"),
+        (["a.en", "b.jsonl.gz"], "not a pair of text files"),
+        (["-", "b.de"], "not a pair of text files"),
+        (["a", "b", "c"], "not a pair of text files"),
+    ],
+)
+def test_unclear_requests(names: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        open_corpus(names)
+    assert caught.value.hint
+
+
+def test_one_language_twice(tmp_path: Path) -> None:
+    path = write(tmp_path, "train.en-de.jsonl", '{"en": "a", "de": "b"}\n')
+
+    with pytest.raises(ConfigError, match="de to de"):
+        open_corpus([path], languages=("de", None))
+
+
+@pytest.mark.parametrize("missing", ["train.en", "train.de"])
+def test_a_missing_or_empty_side_is_found_before_any_work(tmp_path: Path, missing: str) -> None:
+    paths = [write(tmp_path, name, "x\n") for name in ("train.en", "train.de")]
+    (tmp_path / missing).unlink()
+    with pytest.raises(DataError, match=f"{missing}: no such file"):
+        open_corpus(paths)
+
+    write(tmp_path, missing, "")
+    with pytest.raises(DataError, match=f"{missing}: empty"):
+        open_corpus(paths)
+
+
+def test_uneven_files_are_told_of_when_the_end_is_reached(tmp_path: Path) -> None:
+    corpus = open_corpus([write(tmp_path, "train.en", "x\n" * 5), write(tmp_path, "train.de", "y\n" * 4)])
+
+    with pytest.raises(DataError, match="train.de: 4 lines, but .*train.en has 5"):
+        list(corpus)
+
+
+@pytest.mark.parametrize("pair", [("a",), "ab", ("a", None), ("a", "b", "c"), ("a", "b\0"), ("\ud800", "b")])
+def test_things_that_are_no_pairs(pair: object) -> None:
+    with pytest.raises(DataError, match="^pairs, number 2: "):
+        open_pairs([("fine", "gut"), pair])  # type: ignore[list-item]
+
+
+def test_no_pairs() -> None:
+    with pytest.raises(DataError, match="empty"):
+        open_pairs([])
+
+
+# What is set aside
+
+
+def verdict(source: str, target: str, lengths: tuple[int, int], **config: float) -> str | None:
+    return Filter(FilterConfig(**config)).check(1, source, target, *lengths)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "lengths", "reason"),
+    [
+        ("a", "b", (5, 5), None),
+        ("", "b", (0, 5), "empty source"),
+        (" \u3000\t", "b", (3, 5), "empty source"),
+        ("a", "\n", (5, 1), "empty target"),
+        ("", "", (0, 0), "empty source"),
+        ("a", "b", (256, 256), None),
+        ("a", "b", (257, 256), "too long"),
+        ("a", "b", (250, 257), "too long"),
+        ("a", "b", (1, 8), None),
+        ("a", "b", (1, 20), None),  # short: a ratio says nothing
+        ("a", "b", (21, 1), "length ratio"),
+        ("a", "b", (3, 27), None),  # exactly 9
+        ("a", "b", (3, 28), "length ratio"),
+        ("a", "b", (0, 21), "length ratio"),
+        ("a", "b", (0, 1), None),
+    ],
+)
+def test_reasons(source: str, target: str, lengths: tuple[int, int], reason: str | None) -> None:
+    assert verdict(source, target, lengths) == reason
+
+
+def test_limits_can_be_set() -> None:
+    assert verdict("a", "b", (11, 5), max_length=10) == "too long"
+    assert verdict("a", "b", (50, 20), max_ratio=2.0) == "length ratio"
+    assert verdict("a", "b", (300, 1), max_length=1000, max_ratio=1e9) is None
+
+
+@pytest.mark.parametrize("options", [{"max_length": 0}, {"max_ratio": 0.5}, {"max_ratio": float("nan")}])
+def test_limits_that_make_no_sense(options: dict[str, float]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        FilterConfig(**options)  # type: ignore[arg-type]
+    assert caught.value.hint
+
+
+def test_of_equal_pairs_the_first_is_kept() -> None:
+    keep = Filter(FilterConfig(max_length=10))
+    pairs = [("a", "b"), ("a", "c"), ("b", "a"), ("a", "b"), ("a ", "b"), ("a", "b")]
+
+    assert [keep.check(n, *pair, 1, 1) for n, pair in enumerate(pairs)] == [
+        None,
+        None,
+        None,
+        "duplicate",
+        None,
+        "duplicate",
+    ]
+    # A pair that was set aside is not remembered as one that was kept.
+    assert keep.check(7, "long", "lang", 11, 11) == "too long"
+    assert keep.check(8, "long", "lang", 9, 9) is None
+    # Where one sentence ends and the other begins matters.
+    assert keep.check(9, "x y", "z", 1, 1) is None
+    assert keep.check(10, "x", "y z", 1, 1) is None
+
+
+def test_duplicates_can_be_kept() -> None:
+    keep = Filter(FilterConfig(drop_duplicates=False))
+
+    assert [keep.check(n, "a", "b", 1, 1) for n in range(3)] == [None] * 3
+
+
+def test_the_report_counts_everything_and_shows_where() -> None:
+    keep = Filter(FilterConfig(max_length=10))
+    for number in range(1, 1201):
+        keep.check(number, f"sentence {number}", "" if number > 1195 else "Satz", 5, 5)
+    keep.check(1201, "long", "lang", 11, 1)
+    report = keep.report
+
+    assert (report.read, report.kept) == (1201, 1195)
+    assert str(report) == (
+        "1,201 pairs read, 1,195 kept, 6 set aside\n"
+        "  empty target: 5 (lines 1,196, 1,197, 1,198, ...)\n"
+        "  too long: 1 (line 1,201)"
+    )
+    assert report.to_table() == {
+        "read": 1201,
+        "kept": 1195,
+        "set_aside": {
+            "empty target": {"count": 5, "lines": [1196, 1197, 1198]},
+            "too long": {"count": 1, "lines": [1201]},
+        },
+    }
+
+
+def test_every_reading_error_is_one_of_ours(tmp_path: Path) -> None:
+    good = write(tmp_path, "good.en", "x\ny\n")
+    for name, data in {"a.de": b"x\n\xff", "b.de": b"\0\n", "c.de.gz": b"\x1f\x8b\x08junk"}.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(DragomanError) as caught:
+            list(open_corpus([good, tmp_path / name]))
+        assert name in str(caught.value)
+        assert caught.value.exit_code == 3

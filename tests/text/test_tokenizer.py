@@ -1,0 +1,274 @@
+"""A tokenizer learns from pairs, is kept in a folder, and comes back the same, or says why not."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.text.sentences import DELICATE, PAIRS, SOURCES, TARGETS
+
+from dragoman.config import build, to_table
+from dragoman.errors import ConfigError, DataError, ModelError
+from dragoman.text import tokenizer as module
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+
+CONFIGS = {
+    "bpe": TokenizerConfig(vocab_size=360),
+    "bpe apart": TokenizerConfig(vocab_size=330, shared=False, sampling=0.2),
+    "unigram": TokenizerConfig(kind="unigram", vocab_size=360, sampling=0.2),
+    "characters": TokenizerConfig(kind="characters", vocab_size=320),
+    "characters apart": TokenizerConfig(kind="characters", vocab_size=320, shared=False),
+    "words": TokenizerConfig(kind="words", vocab_size=60),
+    "words apart": TokenizerConfig(kind="words", vocab_size=60, shared=False),
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> dict[str, Tokenizer]:
+    return {name: Tokenizer.train(PAIRS, config) for name, config in CONFIGS.items()}
+
+
+every = pytest.mark.parametrize("name", CONFIGS)
+
+
+# Both sides
+
+
+@every
+def test_sizes_and_special_ids(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+
+    assert (tokenizer.pad_id, tokenizer.start_id, tokenizer.end_id, tokenizer.unk_id) == (0, 1, 2, 3)
+    assert tokenizer.config == CONFIGS[name]
+    for size, pieces, encode, lines in (
+        (tokenizer.source_size, tokenizer.source_pieces, tokenizer.encode_source, SOURCES),
+        (tokenizer.target_size, tokenizer.target_pieces, tokenizer.encode_target, TARGETS),
+    ):
+        assert size <= CONFIGS[name].vocab_size
+        assert pieces(range(4)) == ["<pad>", "<s>", "</s>", "<unk>"]
+        assert len(set(pieces(range(size)))) == size
+        assert all(i in range(3, size) for ids in encode(lines) for i in ids)  # no start, no end
+
+
+@pytest.mark.parametrize("name", ["bpe", "unigram", "characters", "words"])
+def test_a_shared_vocabulary_is_one(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+
+    assert tokenizer.source_size == tokenizer.target_size
+    assert tokenizer.encode_source(TARGETS) == tokenizer.encode_target(TARGETS)
+
+
+@pytest.mark.parametrize("name", ["bpe apart", "characters apart", "words apart"])
+def test_vocabularies_apart_know_their_own_side(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+    sources = set(tokenizer.source_pieces(range(tokenizer.source_size)))
+    targets = set(tokenizer.target_pieces(range(tokenizer.target_size)))
+
+    assert any("ö" in piece for piece in targets)
+    assert not any("ö" in piece for piece in sources)
+    assert tokenizer.encode_source(TARGETS) != tokenizer.encode_target(TARGETS)
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if "words" not in name])
+def test_targets_come_back_whole(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+    lines = TARGETS + DELICATE
+    ids = tokenizer.encode_target(lines)
+
+    assert [tokenizer.decode(line) for line in ids] == lines
+    assert [tokenizer.decode([1, *line, 2, 0, 0]) for line in ids] == lines
+
+
+# Sampling
+
+
+@pytest.mark.parametrize("name", ["bpe apart", "unigram"])
+def test_sampling_is_a_function_of_side_and_seed(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+    once = tokenizer.sample(TARGETS, side="target", seed=1)
+
+    assert once == tokenizer.sample(TARGETS, side="target", seed=1)
+    assert once != tokenizer.sample(TARGETS, side="target", seed=2)
+    assert once != tokenizer.encode_target(TARGETS)
+    assert [tokenizer.decode(ids) for ids in once] == TARGETS
+    sources = tokenizer.sample(SOURCES, side="source", seed=1)
+    assert ["".join(tokenizer.source_pieces(ids)) for ids in sources[:3]] == [
+        "▁" + line.replace(" ", "▁") for line in SOURCES[:3]
+    ]
+
+
+@pytest.mark.parametrize("name", ["bpe", "characters", "words apart"])
+def test_no_sampling_is_plain_encoding(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+
+    assert tokenizer.sample(SOURCES, side="source", seed=1) == tokenizer.encode_source(SOURCES)
+    assert tokenizer.sample(TARGETS, side="target", seed=1) == tokenizer.encode_target(TARGETS)
+
+
+# Learning
+
+
+def test_pairs_are_read_once_as_a_stream(tokenizers: dict[str, Tokenizer], tmp_path: Path) -> None:
+    read = []
+
+    def stream() -> Iterator[tuple[str, str]]:
+        for pair in PAIRS:
+            read.append(pair)
+            yield pair
+
+    tokenizer = Tokenizer.train(stream(), CONFIGS["bpe apart"])
+
+    assert read == PAIRS
+    assert tokenizer.encode_source(SOURCES) == tokenizers["bpe apart"].encode_source(SOURCES)
+
+
+def test_of_many_pairs_some_are_drawn_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ENOUGH", 100)
+    pairs = [(f"word{n}", f"wort{n}") for n in range(1000)]
+    config = TokenizerConfig(kind="words", vocab_size=5000)
+
+    def known(seed: int) -> set[str]:
+        tokenizer = Tokenizer.train(iter(pairs), config, seed=seed)
+        return set(tokenizer.source_pieces(range(4, tokenizer.source_size)))
+
+    first = known(1)
+    assert len(first) == 200
+    assert {word[2:].removeprefix("ort") for word in first if "wort" in word} == {
+        word[2:].removeprefix("ord") for word in first if "word" in word
+    }  # whole pairs
+    assert known(1) == first
+    assert known(2) != first
+    drawn = sorted(int(word.removeprefix("▁word")) for word in first if "word" in word)
+    assert 300 < drawn[50] < 700  # from the whole text, not its beginning
+
+
+def test_no_pairs() -> None:
+    with pytest.raises(DataError):
+        Tokenizer.train([], TokenizerConfig())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vocab_size": 260}, "vocab_size = 260: at least 261"),
+        ({"vocab_size": 4, "kind": "words"}, "vocab_size = 4: at least 5"),
+        ({"vocab_size": 4, "byte_fallback": False}, "vocab_size = 4: at least 5"),
+        ({"character_coverage": 0.979}, "character_coverage"),
+        ({"character_coverage": 1.01}, "character_coverage"),
+        ({"character_coverage": float("nan")}, "character_coverage"),
+        ({"sampling": 1.0}, "sampling"),
+        ({"sampling": -0.1}, "sampling"),
+        ({"sampling": float("nan")}, "sampling"),
+        ({"sampling": 0.1, "kind": "words"}, "words can be cut in one way only"),
+        ({"sampling": 0.1, "kind": "characters"}, "characters can be cut in one way only"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        TokenizerConfig(**options)
+    assert caught.value.hint
+
+
+# The folder
+
+
+@every
+def test_saved_and_loaded_it_is_the_same(tokenizers: dict[str, Tokenizer], name: str, tmp_path: Path) -> None:
+    tokenizer = tokenizers[name]
+    tokenizer.save(tmp_path / "model")
+    again = Tokenizer.load(tmp_path / "model")
+
+    assert again.config == tokenizer.config
+    assert again.encode_source(SOURCES + DELICATE) == tokenizer.encode_source(SOURCES + DELICATE)
+    assert again.encode_target(TARGETS + DELICATE) == tokenizer.encode_target(TARGETS + DELICATE)
+    assert again.sample(TARGETS, side="target", seed=3) == tokenizer.sample(TARGETS, side="target", seed=3)
+    suffix = "words.json" if name.startswith("words") else "spm"
+    sides = [".source", ".target"] if "apart" in name else [""]
+    files = {"tokenizer.json"} | {f"tokenizer{side}.{suffix}" for side in sides}
+    assert {path.name for path in (tmp_path / "model").iterdir()} == files
+
+
+def test_saving_again_gives_the_same_bytes(tokenizers: dict[str, Tokenizer], tmp_path: Path) -> None:
+    tokenizers["bpe"].save(tmp_path / "a")
+    Tokenizer.load(tmp_path / "a").save(tmp_path / "b")
+
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+@pytest.fixture
+def folder(tokenizers: dict[str, Tokenizer], tmp_path: Path) -> Path:
+    tokenizers["bpe apart"].save(tmp_path)
+    return tmp_path
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(ModelError) as caught:
+        Tokenizer.load(folder)
+    assert caught.value.hint
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer.source.spm", "tokenizer.target.spm"])
+def test_a_missing_file(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+
+    assert refusal(folder) == f"{folder}/{name}: missing"
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    assert "missing" in refusal(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "swapped"])
+def test_a_damaged_vocabulary(folder: Path, damage: str) -> None:
+    path = folder / "tokenizer.target.spm"
+    data = bytearray(path.read_bytes())
+    match damage:
+        case "cut":
+            path.write_bytes(data[:-100])
+        case "flipped":
+            data[len(data) // 2] ^= 1
+            path.write_bytes(data)
+        case "empty":
+            path.write_bytes(b"")
+        case "swapped":
+            shutil.copy(folder / "tokenizer.source.spm", path)
+
+    assert "tokenizer.target.spm: damaged" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format_version": 2}, "format_version 2"),
+        ({"format_version": None}, "format_version None"),
+        ({"format_version": True}, "format_version True"),
+        ({"config": {"kind": "syllables"}}, "syllables"),
+        ({"config": {"new_option": 1}}, "new_option"),
+        ({"config": 5}, "not a tokenizer's configuration"),
+        ({"files": {}}, "not a tokenizer's configuration"),
+        ({"files": None}, "not a tokenizer's configuration"),
+    ],
+)
+def test_a_table_that_makes_no_sense(folder: Path, change: dict[str, Any], message: str) -> None:
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+    assert message in refusal(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\xff"])
+def test_a_table_that_is_none(folder: Path, text: str) -> None:
+    (folder / "tokenizer.json").write_bytes(text.encode("latin-1"))
+
+    assert "tokenizer.json: not" in refusal(folder)
+
+
+def test_the_configuration_survives_as_a_table() -> None:
+    for config in CONFIGS.values():
+        assert build(TokenizerConfig, to_table(config)) == config
+    assert replace(CONFIGS["bpe"], sampling=0.1) != CONFIGS["bpe"]
