@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-import dragoman
-from dragoman import bundle, card
+from dragoman import __version__, bundle, card
 from dragoman.bundle import Bundle
 from dragoman.config import difference, read_toml, to_table, to_toml
 from dragoman.errors import ConfigError
@@ -23,6 +22,7 @@ from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.seq2seq import build as build_model
 from dragoman.recipe import Recipe, find_data, resolve
 from dragoman.text.corpus import Corpus, FilterConfig, open_corpus, open_pairs
+from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training import distributed
 from dragoman.training.corpus_file import TokenisedCorpus, tokenise
@@ -34,8 +34,11 @@ from dragoman.weights import put_weights, read_weights
 
 Data = Sequence[str | Path] | Sequence[tuple[str, str]]
 
-# Options that only say how long to go on: changing them in a finished or stopped run is no other run.
-_LENGTH = {"max_updates", "max_epochs", "max_minutes", "patience", "log_every"}
+# Options that only say how long to go on, or what to call it: with others it is no other run.
+_MAY_CHANGE = {
+    "title",
+    *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
+}
 _SAMPLES = 3  # translations shown at each validation
 
 
@@ -88,6 +91,7 @@ class _Run:
     tokenizer: Tokenizer
     tokenised: TokenisedCorpus
     valid: TokenisedCorpus | None
+    begun: bool  # whether there is something in the folder to go on from
 
     def __init__(self, output: Path, observer: Observer, world: World) -> None:
         self.output, self.observer, self.world = output, observer, world
@@ -104,22 +108,22 @@ class _Run:
         root: Path | None,
     ) -> None:
         """Recipe, text and tokenizer: all that can be wrong is found out before anything is written."""
-        counted = recipe is None and preset is None
-        if data is None:
-            self.recipe = resolve(preset=preset, recipe=recipe, overrides=overrides)
-            if not self.recipe.data.train:
-                raise ConfigError("no training text", hint="name two files, or a recipe that names them")
-            data = find_data(self.recipe.data, root, self.recipe.data.train)
-            if valid is None and self.recipe.data.valid:
-                valid = find_data(self.recipe.data, root, self.recipe.data.valid)
-            self.corpus = _open(data)
+        if data is not None and recipe is None and preset is None:
+            self.corpus = _open(data, languages)
+            pairs = sum(1 for _ in self.corpus)
+            self.recipe = resolve(overrides=overrides, pairs=pairs)
+            self.observer.on_message(f"{pairs:,} pairs: preset {self.recipe.preset}")
         else:
-            self.corpus = _open(data)
-            pairs = sum(1 for _ in self.corpus) if counted else 0
-            self.recipe = resolve(preset=preset, recipe=recipe, overrides=overrides, pairs=pairs)
-            if counted:
-                self.observer.on_message(f"{pairs:,} pairs: preset {self.recipe.preset}")
-        self.valid_corpus = None if valid is None else _open(valid)
+            self.recipe = resolve(preset=preset, recipe=recipe, overrides=overrides)
+            said = self.recipe.data
+            if data is None:
+                if not said.train:
+                    raise ConfigError("no training text", hint="name two files, or a recipe that names them")
+                data = find_data(said, root, said.train)
+                if valid is None and said.valid:
+                    valid = find_data(said, root, said.valid)
+            languages = (languages[0] or said.source_language, languages[1] or said.target_language)
+            self.corpus = _open(data, languages)
         text = self.recipe.data
         source = languages[0] or text.source_language or self.corpus.source_language
         target = languages[1] or text.target_language or self.corpus.target_language
@@ -128,6 +132,7 @@ class _Run:
                 f"{self.corpus.name}: the names do not say which languages these are",
                 hint="pass --source-language and --target-language, or name the files train.en train.de",
             )
+        self.valid_corpus = None if valid is None else _open(valid, (source, target))
         text = replace(text, source_language=source, target_language=target)
         self.recipe = replace(self.recipe, data=text)
         self._agree_with_folder()
@@ -199,24 +204,21 @@ class _Run:
     def _agree_with_folder(self) -> None:
         """Refuses a folder that another run began; otherwise notes there what this run is."""
         path = self.output / "training.toml"
-        table = to_table(self.recipe)
-        if path.exists():
-            old = read_toml(path)
-            changes = [
-                line
-                for line in difference(old, table)
-                if line.partition(":")[0].removeprefix("training.") not in _LENGTH
-                and not line.startswith(("expected.", "title"))
-            ]
-            if recipe_changes := changes:
-                raise ConfigError(
-                    f"{self.output}: a run with other options began here\n  " + "\n  ".join(recipe_changes),
-                    hint="repeat the options it began with, or choose another folder with -o",
-                )
-        elif (self.output / "config.json").exists() or (self.output / "model.safetensors").exists():
+        # A run that stopped before its first checkpoint, say for a fault in the text, has begun nothing.
+        latest = self.output / "checkpoints" / "latest"
+        trained = (self.output / "model.safetensors").exists()
+        self.begun = trained or latest.exists() or latest.with_name("latest.old").exists()
+        if self.begun and not path.exists():
             raise ConfigError(
                 f"{self.output}: holds a model that this command did not train",
                 hint="choose another folder with -o",
+            )
+        changes = difference(read_toml(path), to_table(self.recipe)) if self.begun else []
+        changes = [line for line in changes if not _may_change(line.partition(":")[0])]
+        if changes:
+            raise ConfigError(
+                f"{self.output}: a run with other options began here\n  " + "\n  ".join(changes),
+                hint="repeat the options it began with, or choose another folder with -o",
             )
         if self.world.leads:
             write_whole(path, to_toml(self.recipe))
@@ -226,7 +228,7 @@ class _Run:
         return self.output / "checkpoints" / "corpus" / name
 
     def _tokenise(self) -> None:
-        if (self.output / "tokenizer.json").exists():
+        if self.begun:
             tokenizer = Tokenizer.load(self.output)
         else:
             self.observer.on_message("training the tokenizer")
@@ -286,7 +288,7 @@ class _Run:
         last = trainer.outcome
         text = card.render(
             self.recipe,
-            command=["dragoman", *sys.argv[1:]] if Path(sys.argv[0]).stem == "dragoman" else [],
+            command=_command(),
             parameters=sum(p.numel() for p in trainer.module.parameters()),
             corpora={
                 name: {
@@ -305,7 +307,7 @@ class _Run:
                 "world_size": self.world.size,
                 **last,
             },
-            version=dragoman.__version__,
+            version=__version__,
         )
         write_whole(self.output / "README.md", text)
 
@@ -320,7 +322,19 @@ class _Quiet:
     def on_end(self, metrics: dict[str, Any]) -> None: ...
 
 
-def _open(data: Data) -> Corpus:
+def _command() -> list[str]:
+    """The command line, if this is one; else nothing."""
+    program = Path(sys.argv[0])
+    ours = program.stem == "dragoman" or (program.stem, program.parent.name) == ("__main__", "dragoman")
+    return ["dragoman", *sys.argv[1:]] if ours else []
+
+
+def _may_change(option: str) -> bool:
+    """Whether a run may go on with another value of an option than it began with."""
+    return option in _MAY_CHANGE or option.startswith("expected.")
+
+
+def _open(data: Data, languages: Languages) -> Corpus:
     if all(isinstance(item, str | Path) for item in data):
-        return open_corpus(cast(Sequence[str | Path], data))
+        return open_corpus(cast(Sequence[str | Path], data), languages=languages)
     return open_pairs(cast(Sequence[tuple[str, str]], data))

@@ -1,0 +1,66 @@
+"""The command line. With the displays it is the only place that prints.
+
+Each command has a file here. What is slow to import (torch, numpy, sacreBLEU) is imported inside the
+commands, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dragoman import __version__
+from dragoman.cli.demo import demo
+from dragoman.cli.doctor import doctor
+from dragoman.cli.evaluate import evaluate
+from dragoman.cli.outcome import run
+from dragoman.cli.score import score
+from dragoman.cli.train import TrainCommand, train
+from dragoman.cli.translate import translate
+
+app = typer.Typer(
+    name="dragoman",
+    add_completion=False,
+    rich_markup_mode=None,  # what a user typed is shown as typed; and rich takes a tenth of a second
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"dragoman {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    epilog="""From raw text to a scored translation:
+
+    \b
+      dragoman train train.en train.de --valid valid.en valid.de -o runs/en-de
+      dragoman translate runs/en-de test.en -o test.out.de
+      dragoman evaluate runs/en-de test.en test.de
+
+    Exit codes: 0 done, 1 failed at work, 2 usage or configuration, 3 bad data, 4 model missing or
+    damaged, 5 quality gate, 130 interrupted (after saving)."""
+)
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Train the Transformer on your own parallel text, translate with it, and see how it works."""
+
+
+app.command("demo", short_help="Train a small translator, watch it learn, and try it.")(demo)
+app.command("train", cls=TrainCommand, short_help="Train a model on raw parallel text.")(train)
+app.command("translate", short_help="Translate text: n lines in, n lines out.")(translate)
+app.command("evaluate", short_help="Translate test text and score it.")(evaluate)
+app.command("score", short_help="Score translations made elsewhere.")(score)
+app.command("doctor", short_help="Look at this machine, and say what to change.")(doctor)
+
+
+def main() -> None:
+    """The `dragoman` program. Exits with the code the command ends with."""
+    sys.exit(run(typer.main.get_command(app), sys.argv[1:] or ["--help"]))

@@ -1,0 +1,29 @@
+"""`dragoman doctor`: whether this machine can train and translate."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+from dragoman.cli.options import Debug, Json
+
+
+def doctor(as_json: Json = False, debug: Debug = False) -> None:
+    """Look at this machine: Python, torch, cores, threads, bf16, memory, GPU; and say what to change.
+
+    Exits with 1 where something stops dragoman from working.
+
+    \b
+      dragoman doctor
+      dragoman doctor --json
+    """
+    from dragoman.doctor import examine, to_table, to_text
+
+    findings = examine()
+    if as_json:
+        print(json.dumps(to_table(findings), ensure_ascii=False, indent=2))
+    else:
+        print(to_text(findings))
+    if any(finding.status == "problem" for finding in findings):
+        raise typer.Exit(1)

@@ -1,0 +1,173 @@
+"""`dragoman evaluate`: a model's translations of test text, and their scores."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragoman.cli import score as scoring
+from dragoman.cli.options import (
+    BatchTokens,
+    BeamSize,
+    Bootstrap,
+    Data,
+    Debug,
+    Json,
+    LengthPenalty,
+    Lowercase,
+    Model,
+    Quiet,
+    Recipe,
+    TestName,
+)
+from dragoman.cli.outcome import waiting, warn
+from dragoman.errors import ConfigError, QualityError
+
+if TYPE_CHECKING:
+    from dragoman.translator import Translator
+
+
+def evaluate(
+    model: Model,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="Test text and its reference translation: two files, one .tsv or .jsonl, or -.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write the translations here.")
+    ] = None,
+    lowercase: Lowercase = False,
+    beam: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    batch_tokens: BatchTokens = 4096,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            metavar="MODEL|FILE",
+            help="Another model, or its translations: is the difference more than chance?",
+        ),
+    ] = None,
+    test: TestName = "bs",
+    bootstrap: Bootstrap = None,
+    min_bleu: Annotated[
+        float | None, typer.Option("--min-bleu", metavar="X", help="Exit with 5 if BLEU is below X.")
+    ] = None,
+    recipe: Recipe = None,
+    data: Data = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Translate test text and score it: sacreBLEU's BLEU, chrF and TER, with signatures.
+
+    \b
+      dragoman evaluate runs/en-de test.en test.de
+      dragoman evaluate runs/new test.en test.de --against runs/old --min-bleu 30
+      dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
+    """
+    from dragoman.text.corpus import open_corpus
+    from dragoman.text.lines import read_lines
+    from dragoman.training.memory import keep_freed_memory
+
+    names = _names(text or [], recipe, data)
+    lines = list(open_corpus(names))
+    sources, references = [line.source for line in lines], [line.target for line in lines]
+    other = list(read_lines(against)) if against is not None and not against.is_dir() else None
+    if against is not None and against.resolve() == model.resolve():
+        raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
+    keep_freed_memory()
+    from dragoman.translator import Translator
+
+    translator = Translator.load(model)
+    rival = Translator.load(against) if against is not None and other is None else None
+    options: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty, "batch_tokens": batch_tokens}
+    made = _translate(translator, sources, "translating", quiet, options)
+    if output is not None:
+        from dragoman.files import write_whole
+
+        write_whole(output, "".join(f"{line}\n" for line in made.lines))
+    systems = {str(model): made.lines}
+    if against is not None:
+        if rival is not None:
+            other = _translate(rival, sources, f"translating with {against}", quiet, options).lines
+        systems = {str(against): other or []} | systems
+    results = scoring.results_of(
+        systems,
+        str(model),
+        [references],
+        [names[-1]],
+        test=test,
+        cases=[False, True] if lowercase else [False],
+        bootstrap=bootstrap,
+        language=translator.target_language,
+    )
+    if made.cut and not quiet:
+        warn(f"{made.cut:,} of {len(lines):,} translations are cut short")
+    size = beam or translator.bundle.generation.size
+    if as_json:
+        table = {
+            "model": str(model),
+            "text": names,
+            "sentences": len(lines),
+            "seconds": made.seconds,
+            "sentences_per_second": made.speed,
+            "beam": size,
+            "cut_short": made.cut,
+            **scoring.to_table(results),
+        }
+        print(json.dumps(table, ensure_ascii=False, indent=2))
+    else:
+        search = "greedy" if size == 1 else f"beam {size}"
+        print(f"{model}: {' '.join(names)}, {search}, {made.speed:,.1f} sentences/s\n")
+        print(scoring.to_text(results))
+    bleu = scoring.bleu_of(results, str(model))
+    if min_bleu is not None and bleu < min_bleu:
+        raise QualityError(
+            f"{model}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="asked for with --min-bleu"
+        )
+
+
+def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]:
+    """The test text: files that are named, or a recipe's."""
+    if text:
+        return text
+    if recipe is None:
+        raise ConfigError("no text to evaluate on", hint="name a source and a target file, or --recipe FILE")
+    from dragoman.recipe import find_data, resolve
+
+    about = resolve(recipe=recipe).data
+    if not about.test:
+        raise ConfigError(f"{recipe}: names no test text", hint="name a source and a target file")
+    return [str(path) for path in find_data(about, data, about.test)]
+
+
+@dataclass(frozen=True)
+class _Made:
+    lines: list[str]
+    seconds: float
+    cut: int
+
+    @property
+    def speed(self) -> float:
+        return len(self.lines) / max(self.seconds, 1e-9)
+
+
+def _translate(
+    translator: Translator, sources: Sequence[str], what: str, quiet: bool, options: dict[str, Any]
+) -> _Made:
+    began = time.perf_counter()
+    with waiting(f"{what}: {len(sources):,} sentences", shown=not quiet):
+        found = translator.translate(sources, **options)
+    seconds = time.perf_counter() - began
+    return _Made([one.text for one in found], seconds, sum(one.truncated for one in found))

@@ -1,0 +1,53 @@
+"""Options that several commands have, so that they are called and explained alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, as training writes it.")]
+BeamSize = Annotated[
+    int | None,
+    typer.Option("--beam", metavar="N", help="Width of the beam; 1 is greedy search. [default: the model's]"),
+]
+LengthPenalty = Annotated[
+    float | None,
+    typer.Option(
+        "--length-penalty",
+        metavar="A",
+        help="Favours longer translations, 0 does not; 0.6 in the paper. [default: the model's]",
+    ),
+]
+BatchTokens = Annotated[
+    int,
+    typer.Option("--batch-tokens", metavar="N", help="Tokens translated at once: less takes less memory."),
+]
+Lowercase = Annotated[bool, typer.Option("--lowercase", help="Also score in lower case.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Bootstrap = Annotated[
+    int | None,
+    typer.Option(
+        "--bootstrap",
+        metavar="N",
+        help="Resamples for intervals and tests; 0 for no intervals. [default: 1000; --test ar: 10000]",
+    ),
+]
+TestName = Annotated[
+    str,
+    typer.Option(
+        "--test",
+        metavar="bs|ar",
+        help="With --against: paired bootstrap resampling, or approximate randomisation.",
+    ),
+]
+Recipe = Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe (TOML).")]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", help="Where the recipe's text is. [default: $DRAGOMAN_DATA]"),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")]
+Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more.", show_default=False)]
+# Read by `outcome.run`, which must know it also when the other words make no sense.
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

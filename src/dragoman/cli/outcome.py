@@ -1,0 +1,148 @@
+"""How a command ends: messages and exit codes for everything that can stop it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+import typer
+
+from dragoman.cli.signals import number_of, raising
+from dragoman.errors import DragomanError
+
+if TYPE_CHECKING:
+    from typer.core import TyperGroup
+
+# click's, which older versions of typer import and newer ones contain.
+_UsageError = typer.BadParameter.__mro__[1]
+
+
+def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
+    """Runs a command line; the exit code. Nothing but SystemExit of others passes through."""
+    debug = "--debug" in words
+    _use_utf8()
+    if not debug:
+        warnings.simplefilter("ignore")
+    try:
+        with raising(), command.make_context("dragoman", list(words)) as context:
+            command.invoke(context)
+            sys.stdout.flush()
+    except typer.Exit as done:
+        return done.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has had enough of it, as `head` has.
+        _silence(sys.stdout)
+        return 0
+    except KeyboardInterrupt as interrupt:
+        complain("interrupted")
+        return 128 + number_of(interrupt)
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        return _explain(error)
+    return 0
+
+
+def complain(what: str, hint: str = "") -> None:
+    """An error, and what to do about it, on standard error."""
+    _say("error", what, "1;31")
+    if hint:
+        _say("hint", hint, "36")
+
+
+def warn(text: str) -> None:
+    """Something the user should know, though all went on."""
+    _say("warning", text, "33")
+
+
+@contextmanager
+def waiting(text: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]:
+    """Something that moves on standard error while work goes on, if that is a terminal.
+
+    Yields a function that changes what it says.
+    """
+    if not shown or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    # As Text: brackets in a file's name are no markup.
+    with Console(stderr=True).status(Text(text)) as status:
+        yield lambda text: status.update(Text(text))
+
+
+def _explain(error: Exception) -> int:
+    if isinstance(error, DragomanError):
+        complain(str(error), error.hint)
+        return error.exit_code
+    if isinstance(error, _UsageError):
+        complain(*_usage(error))
+        return 2
+    if _out_of_memory(error):
+        complain("out of memory", "lower training.batch_tokens (train) or --batch-tokens, or close programs")
+        return 1
+    complain(
+        f"unexpected {type(error).__name__}: {error}",
+        "this is a fault of dragoman's; repeat the command with --debug to see where, and report it",
+    )
+    return 1
+
+
+def _usage(error: Any) -> tuple[str, str]:
+    """What is wrong with the words of the command line, and a hint."""
+    path = error.ctx.command_path if error.ctx is not None else "dragoman"
+    near = list(getattr(error, "possibilities", None) or [])
+    what = str(error.message if near and error.message else error.format_message())
+    what, _, other = what.partition(" Did you mean ")  # of a command, click says it in the message
+    likely = near[0] if near else other.strip(" '?").split("'")[0]
+    hint = f"did you mean {likely}? See {path} --help" if likely else f"see {path} --help"
+    return what[:1].lower() + what[1:].rstrip("."), hint
+
+
+def _out_of_memory(error: Exception) -> bool:
+    named = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
+    return named or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+
+
+def _say(word: str, text: str, colour: str) -> None:
+    from dragoman.display.wording import clean
+
+    stream = sys.stderr
+    try:
+        if stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+            word = f"\033[{colour}m{word}:\033[0m"
+        else:
+            word = f"{word}:"
+        first, *others = (clean(line) for line in text.split("\n"))
+        lines = "\n".join([f"{word} {first}", *others])
+        encoding = stream.encoding or "utf-8"
+        print(lines.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+    except (OSError, ValueError):
+        pass  # nobody is there to read it
+
+
+def _use_utf8() -> None:
+    """Text goes in and out as UTF-8 and line ends as they are; a terminal keeps its own encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        if not hasattr(stream, "reconfigure"):
+            continue  # a stand-in
+        if stream.isatty():
+            stream.reconfigure(errors="backslashreplace")
+        else:
+            cast(Any, stream).reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+def _silence(stream: TextIO) -> None:
+    """Sends what is still to be written nowhere, so that the interpreter's last flush does not fail."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        pass

@@ -1,0 +1,131 @@
+"""`dragoman score`: scores of translations made elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from dragoman.cli.options import Bootstrap, Debug, Json, Lowercase, TestName
+from dragoman.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.scores import Comparison, Scores, Test
+
+
+def score(
+    hypotheses: Annotated[Path, typer.Argument(metavar="HYPOTHESES", help="Translations, one a line.")],
+    references: Annotated[
+        list[Path],
+        typer.Argument(metavar="REFERENCES...", help="What they should be: one file or several."),
+    ],
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against", metavar="FILE", help="Other translations: is the difference more than chance?"
+        ),
+    ] = None,
+    test: TestName = "bs",
+    lowercase: Lowercase = False,
+    bootstrap: Bootstrap = None,
+    target_language: Annotated[
+        str | None,
+        typer.Option(
+            "--target-language",
+            metavar="CODE",
+            help="Chooses how words are told apart. [default: from the reference's name, as .de]",
+        ),
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Score translations: sacreBLEU's BLEU, chrF and TER, with signatures and 95% intervals.
+
+    \b
+      dragoman score out.de test.de
+      dragoman score out.de test.de --against baseline.de
+    """
+    from dragoman.text.languages import of_side
+    from dragoman.text.lines import read_lines
+
+    names = [str(path) for path in references]
+    systems = {str(hypotheses): list(read_lines(hypotheses))}
+    if against is not None:
+        if str(against) in systems:
+            raise ConfigError(f"{against}: compared with itself", hint="name two different files")
+        systems = {str(against): list(read_lines(against))} | systems
+    results = results_of(
+        systems,
+        str(hypotheses),
+        [list(read_lines(path)) for path in references],
+        names,
+        test=test,
+        cases=[False, True] if lowercase else [False],
+        bootstrap=bootstrap,
+        language=target_language or of_side(names[0]),
+    )
+    if as_json:
+        print(json.dumps({"hypotheses": str(hypotheses), **to_table(results)}, ensure_ascii=False, indent=2))
+    else:
+        print(to_text(results))
+
+
+def results_of(
+    systems: dict[str, list[str]],
+    name: str,
+    references: list[list[str]],
+    reference_names: list[str],
+    *,
+    test: str,
+    cases: list[bool],
+    bootstrap: int | None,
+    language: str | None,
+) -> dict[str, Scores | Comparison]:
+    """Scores of the one system, or a comparison of the first with the others, cased and in lower case."""
+    from dragoman.evaluation import compare, score_corpus
+
+    results: dict[str, Scores | Comparison] = {}
+    for lowercase in cases:
+        case = "lowercased" if lowercase else "cased"
+        if len(systems) == 1:
+            results[case] = score_corpus(
+                systems[name],
+                references,
+                lowercase=lowercase,
+                target_language=language,
+                bootstrap=1000 if bootstrap is None else bootstrap,
+                name=name,
+                reference_names=reference_names,
+            )
+        else:
+            results[case] = compare(
+                systems,
+                references,
+                test=cast("Test", test),
+                lowercase=lowercase,
+                target_language=language,
+                samples=bootstrap,
+                reference_names=reference_names,
+            )
+    return results
+
+
+def bleu_of(results: dict[str, Scores | Comparison], name: str) -> float:
+    """The cased BLEU of the system called `name`."""
+    from dragoman.scores import Comparison
+
+    cased = results["cased"]
+    return (cased.scores[name] if isinstance(cased, Comparison) else cased).bleu.value
+
+
+def to_table(results: dict[str, Scores | Comparison]) -> dict[str, Any]:
+    """Plain values, for JSON."""
+    return {case: result.to_table() for case, result in results.items()}
+
+
+def to_text(results: dict[str, Scores | Comparison]) -> str:
+    """For people: the cased figures, then those in lower case."""
+    parts = [result.to_text() for result in results.values()]
+    return "\n\nIn lower case:\n\n".join(parts)

@@ -1,0 +1,194 @@
+"""`dragoman train`: from raw text to a model folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
+from dragoman.cli.signals import Stopper, number_of
+from dragoman.errors import ConfigError, Interrupted
+
+if TYPE_CHECKING:
+    from dragoman.training.options import Observer
+
+_PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson")
+
+
+class TrainCommand(TyperCommand):
+    """Lets `--valid` take two files, as in `--valid valid.en valid.de`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, spread_valid(args))
+
+
+def spread_valid(words: Sequence[str]) -> list[str]:
+    """`--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second file itself."""
+    spread: list[str] = []
+    rest = list(words)
+    files = 0  # of validation text
+    while rest:
+        spread.append(word := rest.pop(0))
+        if word == "--":
+            break
+        if word == "--valid" and rest:
+            spread.append(first := rest.pop(0))
+            files += 1
+            whole = first.lower().removesuffix(".gz").endswith(_PAIRS_IN_ONE_FILE)
+            if files == 1 and not whole and rest and not rest[0].startswith("-"):
+                spread += ["--valid", rest.pop(0)]
+                files += 1
+    return spread + rest
+
+
+def train(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT|key=value",
+            help="Two text files, line n of one the translation of line n of the other; or one .tsv or "
+            ".jsonl, or - for TSV on standard input; each may be gzipped. Then options of the recipe, "
+            "such as model.heads=8.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="The model folder to write. [required]"),
+    ] = None,
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--valid",
+            metavar="SOURCE TARGET",
+            help="Text to watch progress on, to stop early and to choose the best weights by.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset", metavar="NAME", help="tiny, small, base or big. [default: by the size of the text]"
+        ),
+    ] = None,
+    recipe: Recipe = None,
+    data: Data = None,
+    source_language: Annotated[
+        str | None,
+        typer.Option("--source-language", metavar="CODE", help="[default: from the file's name, as .en]"),
+    ] = None,
+    target_language: Annotated[
+        str | None,
+        typer.Option("--target-language", metavar="CODE", help="[default: from the file's name, as .de]"),
+    ] = None,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+    debug: Debug = False,
+) -> None:
+    """Train a translation model on raw parallel text.
+
+    Progress goes to standard error. Ctrl-C saves and ends; the same command then goes on where it
+    stood, and ends with the same weights as if it had never been stopped.
+
+    \b
+      dragoman train train.en train.de --valid valid.en valid.de -o runs/en-de
+      dragoman train pairs.en-de.tsv -o runs/en-de --preset small training.max_minutes=60
+      dragoman train --recipe recipes/multi30k-en-de.toml --data ~/corpora -o runs/multi30k
+    """
+    files, overrides = sort_words(words or [])
+    if output is None:
+        raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/en-de")
+    if not files and recipe is None:
+        raise ConfigError(
+            "no text to train on", hint="dragoman train train.en train.de -o runs/en-de, or --recipe FILE"
+        )
+    if len(files) > 2:
+        raise ConfigError(
+            f"{len(files)} files to train on: {' '.join(files)}",
+            hint="name a source and a target; text for validation goes after --valid",
+        )
+    with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
+        from dragoman import run
+
+        run.train(
+            files or None,
+            valid=valid or None,
+            output=output,
+            preset=preset,
+            recipe=recipe,
+            overrides=overrides,
+            source_language=source_language,
+            target_language=target_language,
+            data_root=data,
+            observer=observer,
+            stop=stop,
+        )
+        observer.on_message(f"translate with: dragoman translate {output} FILE")
+
+
+def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files, and overrides: what holds an `=` and is no file."""
+    overrides = [word for word in words if "=" in word and not Path(word).exists()]
+    return [word for word in words if word not in overrides], overrides
+
+
+@contextmanager
+def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stopper]]:
+    """What surrounds a run: its display, memory that stays, warnings on the display, and signals.
+
+    Yields an observer, and what a trainer asks whether to stop. Raises Interrupted for a signal that
+    ends the run before it saves.
+    """
+    from dragoman.display import Silent, observer_for
+    from dragoman.training.memory import keep_freed_memory
+
+    keep_freed_memory()
+    leads = os.environ.get("RANK", "0") == "0"  # of several processes one speaks
+    with (
+        observer_for(verbosity=verbosity) if leads else Silent() as display,
+        _warnings_to(display.on_message, verbosity),
+        Stopper(display.on_message) as stopper,
+    ):
+        try:
+            yield stopper.watching(display), stopper
+        except KeyboardInterrupt as interrupt:
+            number = number_of(interrupt)
+            what = "stopped at once" if stopper.patient else "stopped before the training began"
+            raise Interrupted(what, signal=number, hint=_goes_on(output)) from interrupt
+
+
+def _goes_on(output: Path) -> str:
+    if (output / "checkpoints" / "latest").is_dir():
+        return "repeat the command to go on from the last checkpoint"
+    return "repeat the command to begin again"
+
+
+@contextmanager
+def _warnings_to(say: Callable[[str], None], verbosity: int) -> Iterator[None]:
+    """What the library logs, on the display: a line of its own would tear a panel."""
+    log, handler = logging.getLogger("dragoman"), _Saying(say)
+    handler.setLevel(logging.INFO if verbosity > 0 else logging.WARNING)
+    before = log.level
+    log.setLevel(handler.level)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+class _Saying(logging.Handler):
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__()
+        self.say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.say(record.getMessage())

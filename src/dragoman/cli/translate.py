@@ -1,0 +1,228 @@
+"""`dragoman translate`: lines in, as many lines out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from dragoman.cli.options import BatchTokens, BeamSize, Debug, LengthPenalty, Model, Quiet
+from dragoman.cli.outcome import waiting, warn
+from dragoman.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.translator import Translation
+
+STDIN = "-"
+
+
+def translate(
+    model: Model,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Text, one sentence a line, maybe gzipped; - is standard input. [default: -]",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write here, whole or not at all."),
+    ] = None,
+    beam: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    n_best: Annotated[
+        int,
+        typer.Option(
+            "--n-best", metavar="N", help="The N best of each line: number<TAB>score<TAB>translation."
+        ),
+    ] = 1,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", metavar="TEXT", help="How every translation begins.")
+    ] = None,
+    prefix_file: Annotated[
+        Path | None,
+        typer.Option("--prefix-file", metavar="FILE", help="How each begins, one a line, maybe empty."),
+    ] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", metavar="T", help="With --sample: below 1 is tamer.")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", metavar="K", help="With --sample: of the K likeliest tokens.")
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option("--top-p", metavar="P", help="With --sample: of the likeliest that sum to P."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="With --sample: another draw. [default: 1]")
+    ] = None,
+    min_length: Annotated[int, typer.Option("--min-length", metavar="N", help="Fewest tokens.")] = 0,
+    no_repeat_ngram: Annotated[
+        int, typer.Option("--no-repeat-ngram", metavar="N", help="No N tokens twice in a translation.")
+    ] = 0,
+    max_extra: Annotated[
+        int, typer.Option("--max-extra", metavar="N", help="Most tokens beyond the source's.")
+    ] = 50,
+    batch_tokens: BatchTokens = 4096,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Put the score and a tab before each translation.")
+    ] = False,
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="One JSON object a line: text, score, tokens, alternatives.")
+    ] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Translate text line by line: n lines in, n lines out, in their order.
+
+    An empty line stays empty. Line ends stay as they are. Typed lines are answered one by one.
+
+    \b
+      dragoman translate runs/en-de test.en -o test.out.de
+      echo "A man rides a bike." | dragoman translate runs/en-de
+      dragoman translate runs/en-de test.en --n-best 3 --jsonl
+    """
+    names = files or [STDIN]
+    if output is not None:
+        _keep_apart(output, names)
+    typed = names == [STDIN] and sys.stdin.isatty()
+    from dragoman.decoding.search import Sample
+    from dragoman.text.lines import read_lines
+    from dragoman.translator import Translator
+
+    drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    given: dict[str, Any] = {name: value for name, value in drawn.items() if value is not None}
+    if given and not sample:
+        option = next(iter(given)).replace("_", "-")
+        raise ConfigError(f"--{option} without --sample", hint="add --sample")
+    if prefix is not None and prefix_file is not None:
+        raise ConfigError("--prefix and --prefix-file", hint="leave out one of them")
+    translator = Translator.load(model)
+    if typed and not quiet and sys.stderr.isatty():
+        languages = f"{translator.source_language} to {translator.target_language}"
+        print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
+    lines = _Lines(names)
+    translations = translator.stream(
+        lines,
+        beam=beam,
+        n_best=n_best,
+        length_penalty=length_penalty,
+        sample=Sample(**given) if sample else None,
+        prefix=prefix if prefix_file is None else read_lines(prefix_file),
+        minimum_length=min_length,
+        no_repeat_ngram=no_repeat_ngram,
+        max_extra_tokens=max_extra,
+        batch_tokens=batch_tokens,
+        window=1 if typed else 4096,
+    )
+    show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
+    cut: list[int] = []
+    with ExitStack() as stack:
+        out = stack.enter_context(_opened(output)) if output is not None else sys.stdout
+        watched = output is not None or not sys.stdout.isatty()
+        tell = stack.enter_context(waiting("translating", shown=watched and not typed and not quiet))
+        for number, translation in enumerate(translations, 1):
+            end = lines.ends.popleft()
+            out.write(show(number, translation, "\n" if jsonl or n_best > 1 else end))
+            if typed:
+                out.flush()
+            if translation.truncated:
+                cut.append(number)
+            if number % 100 == 0:
+                tell(f"translating: {number:,} lines done")
+    if cut and not quiet:
+        _warn_of_cuts(cut, max_extra)
+
+
+@dataclass
+class _Lines:
+    """The lines of files one after the other, without their ends; those wait in `ends`."""
+
+    names: Sequence[str]
+    ends: deque[str] = field(default_factory=deque)
+
+    def __iter__(self) -> Iterator[str]:
+        from dragoman.text.lines import read_ended_lines
+
+        for place, name in enumerate(self.names, 1):
+            for text, end in read_ended_lines(name):
+                # The next file's first line must not go on where this file's last one ends.
+                self.ends.append(end or ("" if place == len(self.names) else "\n"))
+                yield text
+
+
+def _keep_apart(output: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if name != STDIN and output.exists() and Path(name).exists() and output.samefile(name):
+            raise ConfigError(f"{output}: it is to be read and written", hint="choose another file with -o")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    from dragoman.files import replacing
+
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+# ---- how a translation is written: its number, itself, the end of its line -------------------------
+
+
+def _text(number: int, translation: Translation, end: str) -> str:
+    return translation.text + end
+
+
+def _scored(number: int, translation: Translation, end: str) -> str:
+    return f"{translation.score:.4f}\t{_cell(translation.text)}{end}"
+
+
+def _table(n_best: int) -> Callable[[int, Translation, str], str]:
+    def rows(number: int, translation: Translation, end: str) -> str:
+        found = [translation, *translation.alternatives]
+        found += [translation] * (n_best - len(found)) if not translation.tokens else []
+        return "".join(f"{number}\t{one.score:.4f}\t{_cell(one.text)}{end}" for one in found)
+
+    return rows
+
+
+def _json(number: int, translation: Translation, end: str) -> str:
+    table = {"line": number, "source": translation.source, **_figures(translation)}
+    if translation.alternatives:
+        table["alternatives"] = [_figures(other) for other in translation.alternatives]
+    return json.dumps(table, ensure_ascii=False) + end
+
+
+def _figures(translation: Translation) -> dict[str, Any]:
+    return {
+        "text": translation.text,
+        "score": translation.score,
+        "tokens": list(translation.tokens),
+        "token_logp": list(translation.token_logp),
+        "truncated": translation.truncated,
+    }
+
+
+def _cell(text: str) -> str:
+    return text.replace("\t", " ")
+
+
+# ---- what standard error says ----------------------------------------------------------------------
+
+
+def _warn_of_cuts(numbers: Sequence[int], max_extra: int) -> None:
+    shown = ", ".join(f"{number:,}" for number in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
+    what = "1 translation is" if len(numbers) == 1 else f"{len(numbers):,} translations are"
+    warn(
+        f"{what} cut short (line {shown}): the line is too long, or its translation came to "
+        f"{max_extra} tokens more than it has (--max-extra)"
+    )
