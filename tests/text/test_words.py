@@ -89,12 +89,6 @@ def test_bytes_and_back() -> None:
     assert again.pieces(range(len(again))) == vocabulary.pieces(range(len(vocabulary)))
     bad = {b"{}": "not a list", b"[1]": "not a list", b"[": "Expecting", b"\xff": "codec"}
     bad[b'["a", "a"]'] = "twice"
-        b"{}": "not a list",
-        b"[1]": "not a list",
-        b"[": "Expecting",
-        b'["a","a"]': "twice",
-        b"\xff": "codec",
-    }
     for data, message in bad.items():
         with pytest.raises(ValueError, match=message):
             Words.from_bytes(data)
