@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,10 @@ from dragoman.models.attention import Attention, KeyValueCache, causal_bias, pad
 from dragoman.models.dropout import Dropout
 from dragoman.models.memory import Memory
 from dragoman.models.positions import Layout, SinusoidalPositions
+
+Norm = Literal["post", "pre"]
+Activation = Literal["relu", "gelu", "swiglu"]
+Tie = Literal["all", "decoder", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +40,10 @@ class TransformerConfig:
     dropout: float = 0.1
     attention_dropout: float = 0.0  # on the attention weights
     activation_dropout: float = 0.0  # inside the feed-forward network
-    norm: Literal["post", "pre"] = "post"
-    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    norm: Norm = "post"
+    activation: Activation = "relu"
     positions: Layout = "sinusoidal"
-    tie: Literal["all", "decoder", "none"] = "all"  # which embeddings share weights, section 3.4
+    tie: Tie = "all"  # which embeddings share weights, section 3.4
     attention_bias: bool = False
     output_bias: bool = False
     pad_id: int = 0
@@ -53,6 +57,20 @@ class TransformerConfig:
         for name in ("dropout", "attention_dropout", "activation_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"model.{name} = {getattr(self, name)}", hint="0 <= dropout < 1 is needed")
+        for name, kind in (("norm", Norm), ("activation", Activation), ("positions", Layout), ("tie", Tie)):
+            if getattr(self, name) not in get_args(kind):  # a mistyped activation would be none at all
+                raise ConfigError(
+                    f'model.{name} = "{getattr(self, name)}"',
+                    hint=f"choose one of: {', '.join(get_args(kind))}",
+                )
+        for name in ("source_vocab", "target_vocab", "pad_id", "start_id", "end_id"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"model.{name} = {getattr(self, name)}", hint="it must not be below 0")
+            if name.endswith("_id") and 0 < self.target_vocab <= getattr(self, name):
+                raise ConfigError(
+                    f"model.{name} = {getattr(self, name)} in a vocabulary of {self.target_vocab}",
+                    hint="an id is a number below the size of the vocabulary",
+                )
         if self.d_model % self.heads:
             raise ConfigError(
                 f"model.d_model = {self.d_model} is no multiple of model.heads = {self.heads}",
