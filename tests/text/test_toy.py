@@ -410,7 +410,11 @@ def test_an_english_verb_takes_its_s(base: str, third: str) -> None:
 
 # --- what holds for every sentence
 
-SAMPLE = list(itertools.islice(toy.sentences(11), 25_000))
+
+@pytest.fixture(scope="module")
+def sample() -> list[tuple[str, str]]:
+    """Sentences as they come, repetitions included."""
+    return list(itertools.islice(toy.sentences(11), 25_000))
 
 
 @pytest.fixture(scope="module")
@@ -418,15 +422,15 @@ def parts() -> toy.Splits:
     return toy.splits(seed=1)
 
 
-def test_each_sentence_has_one_translation_in_either_direction() -> None:
-    forth = dict(SAMPLE)
-    back = {target: source for source, target in SAMPLE}
-    assert all(forth[source] == target for source, target in SAMPLE)
-    assert all(back[target] == source for source, target in SAMPLE)
+def test_each_sentence_has_one_translation_in_either_direction(sample: list[tuple[str, str]]) -> None:
+    forth = dict(sample)
+    back = {target: source for source, target in sample}
+    assert all(forth[source] == target for source, target in sample)
+    assert all(back[target] == source for source, target in sample)
 
 
-def test_sentences_are_sentences() -> None:
-    for pair in SAMPLE:
+def test_sentences_are_sentences(sample: list[tuple[str, str]]) -> None:
+    for pair in sample:
         for text in pair:
             assert re.fullmatch(r"[A-ZÄÖÜ1-9][\wäöüß' ,]*[\w][.?]", text), text
             assert "  " not in text
@@ -436,18 +440,18 @@ def test_sentences_are_sentences() -> None:
         assert pair[0][-1] == pair[1][-1], pair
 
 
-def test_a_becomes_an_before_a_vowel() -> None:
-    for source, _ in SAMPLE:
+def test_a_becomes_an_before_a_vowel(sample: list[tuple[str, str]]) -> None:
+    for source, _ in sample:
         for article, word in re.findall(r"\b([Aa]n?) (\w+)", source):
             assert (article.lower() == "an") == (word[0] in "aeiou"), source
 
 
-def test_prepositions_and_articles_contract() -> None:
-    for _, target in SAMPLE:
+def test_prepositions_and_articles_contract(sample: list[tuple[str, str]]) -> None:
+    for _, target in sample:
         assert not re.search(r"\b(in|an|zu) dem\b|\b(in|an) das\b|\bzu der\b", target), target
 
 
-def test_articles_have_the_gender_of_their_noun() -> None:
+def test_articles_have_the_gender_of_their_noun(sample: list[tuple[str, str]]) -> None:
     singular = {noun.german: noun.gender for noun in NOUNS.values() if noun.german != noun.german_plural}
     allowed = {
         "m": {"der", "den", "dem", "ein", "einen", "einem"},
@@ -455,7 +459,7 @@ def test_articles_have_the_gender_of_their_noun() -> None:
         "n": {"das", "dem", "ein", "einem"},
     }
     seen = 0
-    for _, target in SAMPLE:
+    for _, target in sample:
         for article, noun in re.findall(r"(?<!, )\b((?:d|ein)\w+|ein) ([A-ZÄÖÜ]\w+)", target):
             if noun in singular and article in set().union(*allowed.values()):
                 seen += 1
@@ -470,9 +474,9 @@ PLAIN_FINITE = {form for verb in GERMAN_VERBS.values() for form in verb.finite +
 PLAIN_FINITE |= {form for mood in MOODS.values() for form in mood.finite}
 
 
-def test_a_subordinate_clause_ends_with_its_finite_verb() -> None:
+def test_a_subordinate_clause_ends_with_its_finite_verb(sample: list[tuple[str, str]]) -> None:
     seen = 0
-    for _, target in SAMPLE:
+    for _, target in sample:
         for side in re.findall(r"\b(?:[Ww]eil|dass|[Ww]enn|[Oo]bwohl|[Aa]ls) ([^,.?]+)(?=[,.?])", target):
             if "er als" in target:  # a comparison: older than
                 continue
@@ -481,27 +485,27 @@ def test_a_subordinate_clause_ends_with_its_finite_verb() -> None:
     assert seen > 3000
 
 
-def test_after_what_is_fronted_the_verb_stands_second() -> None:
+def test_after_what_is_fronted_the_verb_stands_second(sample: list[tuple[str, str]]) -> None:
     first = {"Heute", "Gestern", "Morgen"}
-    found = [target.split()[1] for _, target in SAMPLE if target.split()[0] in first]
+    found = [target.split()[1] for _, target in sample if target.split()[0] in first]
     assert len(found) > 500
     assert set(found) <= PLAIN_FINITE
 
 
-def test_a_fronted_clause_is_followed_by_its_verb() -> None:
+def test_a_fronted_clause_is_followed_by_its_verb(sample: list[tuple[str, str]]) -> None:
     found = [
         target.split(", ")[1].split()[0]
-        for _, target in SAMPLE
+        for _, target in sample
         if target.split()[0] in {"Weil", "Wenn", "Obwohl", "Als"}
     ]
     assert len(found) > 500
     assert set(found) <= PLAIN_FINITE
 
 
-def test_names_and_numbers_are_copied() -> None:
+def test_names_and_numbers_are_copied(sample: list[tuple[str, str]]) -> None:
     copied = {*toy_lexicon.WOMEN, *toy_lexicon.MEN}
     numbers = 0
-    for source, target in SAMPLE:
+    for source, target in sample:
         for word in words(source):
             if word in copied or word.isdigit():
                 numbers += word.isdigit()

@@ -36,6 +36,7 @@ from dragoman.text.toy_grammar import (
     NOMINATIVE,
     POSSESSIVES,
     PRONOUNS,
+    THIRD,
     WHO,
     Clause,
     Phrase,
@@ -215,13 +216,15 @@ def _comparison(dice: Dice) -> Pair:
 
 def _amount(dice: Dice) -> Pair:
     """The lamp costs 25 euros. My sister is 12 years old."""
-    number = dice.pick(range(12, 60))
     if dice.chance(0.5):
+        number = dice.pick(range(12, 60))
         about = thing(dice, ("clothes", "device", "text", "furniture", "picture"), definite=True)
         price = (f"{number} euros", f"{number} Euro")
         said = Clause(subject=about, verb=GERMAN_VERBS["kosten"], complement=price)
     else:
         about = subject(dice) if dice.chance(0.7) else thing(dice, ("vehicle", "picture"), definite=True)
+        ages = range(12, 18) if "young" in about.tags else range(40 if "elder" in about.tags else 18, 60)
+        number = dice.pick(ages)
         said = being_so(about, (f"{number} years old", f"{number} Jahre alt"))
     return finish(english(said), german(said))
 
@@ -351,19 +354,18 @@ def _relative_thing(dice: Dice) -> Pair:
     """The dress that Anna bought is red. I like the dress that Anna bought."""
     verb, likes = dice.pick(_WITH_THINGS), GERMAN_VERBS["gefallen"]
     noun = dice.pick(TAGGED[dice.pick(verb.objects)])
-    thing = noun_phrase("the", noun, (), plural=bool(noun.english_plural) and dice.chance(0.2))
+    item = noun_phrase("the", noun, (), plural=bool(noun.english_plural) and dice.chance(0.2))
     side = clause(dice, verbs=(verb,), mood="past", adverbials=False, positive=True)
-    which = object_relative(thing, replace(side, accusative=None))
+    which = object_relative(item, replace(side, accusative=None))
     if noun.tags[0] in likes.objects and dice.chance(0.6):
-        main = Clause(subject=subject(dice), verb=likes, accusative=thing)
+        main = Clause(subject=subject(dice), verb=likes, accusative=item)
         return finish(f"{english(main)} {which[0]}", f"{german(main)}{which[1]}")
-    thing = _with_relative(thing, which)
-    main = state(thing, dice.pick(noun.adjectives).english, negated=dice.chance(0.15))
+    main = state(_with_relative(item, which), dice.pick(noun.adjectives).english, negated=dice.chance(0.15))
     return finish(english(main), german(main))
 
 
 def _coordination(dice: Dice) -> Pair:
-    """Anna cooked, and Peter read a book."""
+    """Anna cooked, and Peter played chess."""
     past = dice.chance(0.4)
     first, second = (
         clause(dice, verbs=_PAST if past else _WILLED, mood="past" if past else "", adverbials=False)
@@ -380,7 +382,7 @@ def _question(dice: Dice) -> Pair:
         asked = clause(dice, WHO, verbs=_PERSONAL, positive=True)
         return finish(english(asked), german(asked), "?")
     about = subject(dice)
-    while not is_specific(about):
+    while not is_specific(about) or about.english == "I":  # nobody asks "Do I sleep?"
         about = subject(dice)
     asked = clause(dice, about, verbs=_PERSONAL, positive=True)
     verb, word = asked.verb, ("", "")
@@ -394,6 +396,8 @@ def _question(dice: Dice) -> Pair:
         word = ("where", "wo")
     elif not (asked.time or asked.clock or asked.frequency or "state" in verb.traits) and dice.chance(0.4):
         word = ("when", "wann")
+    elif asked.mood == "present" and about.agreement != THIRD:
+        word = ("why", "warum")  # each verb form that may stand first is one more to learn
     texts = (f"{word[0]} {english(asked, 'question')}", f"{word[1]} {german(asked, 'first')}")
     return finish(texts[0].strip(), texts[1].strip(), "?")
 
@@ -412,6 +416,6 @@ _SHARES: dict[Callable[[Dice], Pair], int] = {
     _relative_object: 3,
     _relative_thing: 3,
     _coordination: 3,
-    _question: 8,
+    _question: 9,
 }
 _KINDS = [kind for kind, share in _SHARES.items() for _ in range(share)]

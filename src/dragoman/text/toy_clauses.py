@@ -78,7 +78,7 @@ def being(dice: Dice, tag: str, every: bool = False) -> Phrase:
     if tag == "kin":
         determiner = dice.pick(lexicon.OWNERS) + "'s" if dice.chance(0.15) else dice.pick(POSSESSIVES)
     elif plural:
-        determiner = dice.pick(_PLURAL)
+        determiner = dice.pick([word for word in _PLURAL if word != "a"])
     elif tag == "animal" and dice.chance(0.3):
         determiner = dice.pick(POSSESSIVES)
     elif every and tag == "person" and dice.chance(0.06):
@@ -102,7 +102,7 @@ def subject(dice: Dice, kind: str = "person") -> Phrase:
         return noun_phrase(dice.pick(("the", "the", "this")), dice.pick(TAGGED["transport"]))
     if kind == "being" and dice.chance(0.5):
         return being(dice, "animal")
-    if dice.chance(0.4):
+    if dice.chance(0.45):
         return PRONOUNS[dice.pick(("I", "I", "you", "you", "he", "she", "we", "they"))]
     if dice.chance(0.3):
         return named(dice)

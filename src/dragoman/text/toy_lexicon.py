@@ -58,16 +58,16 @@ language:       German das Deutsch, English das Englisch, French das Französisc
 
 # Compounds: "modifier Prefix: heads". English writes two words, German one.
 COMPOUNDS = """
-kitchen Küchen:     table, chair, lamp, window, door, knife
-garden Garten:      table, chair, lamp, door
-office Büro:        chair, lamp, window, door, key
+kitchen Küchen:     table, chair, window, knife
+garden Garten:      table, chair, door
+office Büro:        chair, lamp, key
 car Auto:           window, door, key
-school Schul:       bag, book, garden
-summer Sommer:      dress, coat, hat, jacket
-winter Winter:      dress, coat, jacket
+school Schul:       bag, book
+summer Sommer:      dress, hat, jacket
+winter Winter:      coat, jacket
 apple Apfel:        cake, juice
 potato Kartoffel:   soup
-cheese Käse:        cake, knife
+cheese Käse:        cake
 coffee Kaffee:      cup
 milk Milch:         bottle
 water Wasser:       bottle
