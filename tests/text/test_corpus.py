@@ -204,8 +204,8 @@ def test_of_equal_pairs_the_first_is_kept() -> None:
     assert keep.check(7, "long", "lang", 11, 11) == "too long"
     assert keep.check(8, "long", "lang", 9, 9) is None
     # Where one sentence ends and the other begins matters.
-    assert keep.check(9, "x y", "z", 1, 1) is None
-    assert keep.check(10, "x", "y z", 1, 1) is None
+    assert keep.check(9, "xy", "z", 1, 1) is None
+    assert keep.check(10, "x", "yz", 1, 1) is None
 
 
 def test_duplicates_can_be_kept() -> None:

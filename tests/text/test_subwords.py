@@ -175,7 +175,7 @@ def test_no_text(kind: Kind) -> None:
             learn(kind, lines)
 
 
-@pytest.mark.parametrize("line", ["ω" * 20_000, "ω▅", "ω\0", "ω\n\t"])
+@pytest.mark.parametrize("line", ["e" * 20_000 + "ω", "ω▅", "ω\0", "ω\n\t"])
 def test_no_line_is_skipped_in_silence(line: str) -> None:
     assert "ω" in learn(lines=[*SOURCES, line]).pieces(range(380))
 
@@ -190,16 +190,19 @@ def test_nothing_is_printed(kind: Kind, capfd: pytest.CaptureFixture[str]) -> No
 # Sampling
 
 BATCH = SOURCES + TARGETS
+MANY = BATCH * 100  # enough for SentencePiece to spread over threads, if it were let
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_sampling_depends_on_the_seed_alone(kind: Kind) -> None:
     model = MODELS[kind]
     once = model.sample(BATCH, amount=0.3, seed=7)
+    many = model.sample(MANY, amount=0.3, seed=7)
 
     for _ in range(3):  # also when others have drawn in between
         model.sample(BATCH[:5], amount=0.3, seed=8)
         assert model.sample(BATCH, amount=0.3, seed=7) == once
+        assert model.sample(MANY, amount=0.3, seed=7) == many
     assert model.sample(BATCH, amount=0.3, seed=8) != once
     assert Subwords(model.to_bytes()).sample(BATCH, amount=0.3, seed=7) == once
 
@@ -208,8 +211,10 @@ def test_sampling_depends_on_the_seed_alone(kind: Kind) -> None:
 def test_any_whole_number_is_a_seed(seed: int) -> None:
     """SentencePiece takes 32 bits, of which the last stands for no seed at all."""
     model = MODELS["bpe"]
+    once = model.sample(BATCH, amount=0.3, seed=seed)
 
-    assert model.sample(BATCH, amount=0.3, seed=seed) == model.sample(BATCH, amount=0.3, seed=seed)
+    assert model.sample(BATCH, amount=0.3, seed=12345) != once
+    assert model.sample(BATCH, amount=0.3, seed=seed) == once
 
 
 def test_sampling_is_the_same_from_many_threads_at_once() -> None:

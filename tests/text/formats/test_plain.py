@@ -27,7 +27,7 @@ def test_lines_are_paired_and_counted_from_one_with_the_empty_ones(tmp_path: Pat
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        ("x\n" * 1000, "y\n" * 991, "train.de: 991 lines, but train.en has 1,000"),
+        ("x\n" * 1000, "y\n" * 991, "train.de: 991 lines, but train.en has 1000"),
         ("x\n", "y\n" * 3, "train.en: 1 line, but train.de has 3"),
         ("x\n" * 2, "y\n\n\n", "train.en: 2 lines, but train.de has 3"),
     ],

@@ -26,6 +26,6 @@ def read(source: TextFile, target: TextFile) -> Iterator[Line]:
 
 def _uneven(short: TextFile, short_lines: int, long: TextFile, long_lines: int) -> DataError:
     return DataError(
-        f"{short.name}: {short_lines:,} line{'s' * (short_lines != 1)}, but {long.name} has {long_lines:,}",
+        f"{short.name}: {short_lines} line{'s' * (short_lines != 1)}, but {long.name} has {long_lines}",
         hint="line n of one file must be the translation of line n of the other, also where it is empty",
     )
