@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -130,7 +132,13 @@ def train(
             observer=observer,
             stop=stop,
         )
-        observer.on_message(f"translate with: dragoman translate {output} FILE")
+    if not quiet and speaks():
+        print(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", file=sys.stderr)
+
+
+def speaks() -> bool:
+    """Whether this process is the one of several (started by torchrun) that says how it goes."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -150,9 +158,8 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
     from dragoman.training.memory import keep_freed_memory
 
     keep_freed_memory()
-    leads = os.environ.get("RANK", "0") == "0"  # of several processes one speaks
     with (
-        observer_for(verbosity=verbosity) if leads else Silent() as display,
+        observer_for(verbosity=verbosity) if speaks() else Silent() as display,
         _warnings_to(display.on_message, verbosity),
         Stopper(display.on_message) as stopper,
     ):
