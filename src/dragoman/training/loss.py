@@ -69,7 +69,12 @@ class LinearCrossEntropy(torch.autograd.Function):
                 grad_bias_V += p_RV.sum(0)
         states, rows_of_targets_NE = states_NE.to(sums), weight_VE[target_N].to(dtype).to(sums)
         target_logits_N = (states * rows_of_targets_NE).sum(1) + bias[target_N]
-        nll_N = -target_p_N1[:, 0].clamp(min=torch.finfo(sums).tiny).log()
+        nll_N = -target_p_N1[:, 0].log()
+        # Few, if any: targets so unlikely that their probability is no normal number.
+        lost_M = (target_p_N1[:, 0] < torch.finfo(sums).tiny).nonzero()[:, 0]
+        for rows_M in torch.split(lost_M, size):
+            logits_MV = (states_NE[rows_M] @ weight.T + bias).to(sums)
+            nll_N[rows_M] = -logits_MV.log_softmax(1).gather(1, target_N[rows_M, None])[:, 0]
         nll = nll_N.sum()
         sum_of_rows_E, sum_of_states_E = weight.sum(0, dtype=sums), states.sum(0)
         mean_logits = (sum_of_states_E @ sum_of_rows_E + len(states) * bias.sum(dtype=sums)) / vocab
@@ -83,12 +88,13 @@ class LinearCrossEntropy(torch.autograd.Function):
         ctx.save_for_backward(
             grad_states_NE.to(dtype), grad_weight_VE, None if bias_V is None else grad_bias_V
         )
+        ctx.mark_non_differentiable(nll)  # a figure to report, not to train on
         ctx.dtypes = dtype, weight_VE.dtype, None if bias_V is None else bias_V.dtype
         return loss, nll
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        scale = upstream[0]  # the negative log-likelihood is a figure to report, not to train on
+        scale = upstream[0]
         gradients = (
             None if gradient is None else (gradient * scale).to(dtype)
             for gradient, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)

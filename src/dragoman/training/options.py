@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from dragoman.errors import ConfigError
 from dragoman.training import schedule
 from dragoman.training.precision import Precision
+
+Schedule = Literal["paper", "inverse-sqrt", "cosine"]
+StopOn = Literal["loss", "bleu"]
+AverageOf = Literal["last", "best"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +24,7 @@ class TrainingConfig:
     max_updates: int = 100_000
     max_epochs: int | None = None
     max_minutes: float | None = None
-    schedule: Literal["paper", "inverse-sqrt", "cosine"] = "paper"
+    schedule: Schedule = "paper"
     learning_rate: float | None = None  # the peak; the paper's schedule has its own
     warmup: int = 4000  # updates
     betas: tuple[float, ...] = (0.9, 0.98)
@@ -30,13 +34,25 @@ class TrainingConfig:
     label_smoothing: float = 0.1
     precision: Precision = "auto"
     validate_every: int = 500  # updates; a checkpoint is written as often
-    stop_on: Literal["loss", "bleu"] = "loss"  # what makes a checkpoint better
+    stop_on: StopOn = "loss"  # what makes a checkpoint better
     patience: int = 0  # validations without a better one before stopping; 0 never stops early
     average: int = 5  # checkpoints in the final average
-    average_of: Literal["last", "best"] = "last"
+    average_of: AverageOf = "last"
     log_every: int = 20  # updates
 
     def __post_init__(self) -> None:
+        choices = {
+            "schedule": Schedule,
+            "precision": Precision,
+            "stop_on": StopOn,
+            "average_of": AverageOf,
+        }
+        for name, kind in choices.items():
+            if getattr(self, name) not in get_args(kind):
+                raise ConfigError(
+                    f'training.{name} = "{getattr(self, name)}"',
+                    hint=f"choose one of: {', '.join(get_args(kind))}",
+                )
         at_least_one = (
             "batch_tokens",
             "accumulate",
@@ -49,7 +65,7 @@ class TrainingConfig:
         for name in at_least_one:
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name} = {getattr(self, name)}", hint="it must be at least 1")
-        for name in ("max_epochs", "max_minutes", "learning_rate"):
+        for name in ("max_epochs", "max_minutes", "learning_rate", "epsilon"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ConfigError(f"training.{name} = {value}", hint="it must be above 0")

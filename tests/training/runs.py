@@ -1,0 +1,153 @@
+"""Runs small enough to repeat many times: a few dozen pairs, a model of a few thousand weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.models.seq2seq import build
+from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.text.corpus import FilterConfig, open_pairs
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.training.corpus_file import TokenisedCorpus, tokenise
+from dragoman.training.distributed import World
+from dragoman.training.options import TrainingConfig
+from dragoman.training.trainer import Trainer
+from dragoman.weights import weights_of
+
+WORDS = "bread milk salt wine oil corn rice eggs figs nuts".split()
+ALONE = World(0, 1, torch.device("cpu"))
+TIMES = ("seconds", "elapsed", "tokens_per_second", "eta_seconds")  # differ from run to run
+
+
+def pairs(count: int = 40, seed: int = 0) -> list[tuple[str, str]]:
+    """Distinct sentences of 2 to 8 words, each with its words in reverse."""
+    rng = np.random.default_rng(seed)
+    drawn: dict[str, str] = {}
+    while len(drawn) < count:
+        words = rng.choice(WORDS, rng.integers(2, 9)).tolist()
+        drawn[" ".join(words)] = " ".join(words[::-1])
+    return list(drawn.items())
+
+
+def tokenizer(config: TokenizerConfig | None = None) -> Tokenizer:
+    return Tokenizer.train(pairs(200), config or TokenizerConfig(kind="words", vocab_size=14))
+
+
+def corpus(folder: Path, count: int = 40, *, seed: int = 0, cut: Tokenizer | None = None) -> TokenisedCorpus:
+    return tokenise(open_pairs(pairs(count, seed)), cut or tokenizer(), FilterConfig(), folder)
+
+
+def model(cut: Tokenizer, *, seed: int = 1, dropout: float = 0.3, **shape: Any) -> Transformer:
+    sizes = {"d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 1, "decoder_layers": 1} | shape
+    torch.manual_seed(seed)
+    return build(
+        TransformerConfig(
+            source_vocab=cut.source_size, target_vocab=cut.target_size, dropout=dropout, **sizes
+        )
+    )
+
+
+def config(**options: Any) -> TrainingConfig:
+    usual: dict[str, Any] = {
+        "batch_tokens": 32,
+        "max_updates": 20,
+        "schedule": "inverse-sqrt",
+        "learning_rate": 0.01,
+        "warmup": 4,
+        "precision": "fp32",
+        "validate_every": 5,
+        "log_every": 3,
+        "average": 2,
+    }
+    return TrainingConfig(**(usual | options))
+
+
+class Recorder:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.starts: list[dict[str, Any]] = []
+        self.steps: list[dict[str, Any]] = []
+        self.validations: list[dict[str, Any]] = []
+        self.messages: list[str] = []
+        self.ends: list[dict[str, Any]] = []
+
+    def on_start(self, info: dict[str, Any]) -> None:
+        self.starts.append(info)
+
+    def on_step(self, metrics: dict[str, Any]) -> None:
+        self.steps.append(metrics)
+
+    def on_validation(self, metrics: dict[str, Any]) -> None:
+        self.validations.append(metrics)
+
+    def on_message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def on_end(self, metrics: dict[str, Any]) -> None:
+        self.ends.append(metrics)
+
+
+def trainer(
+    folder: Path,
+    training: Corpora,
+    *,
+    options: TrainingConfig | None = None,
+    net: Transformer | None = None,
+    world: World = ALONE,
+    **more: Any,
+) -> Trainer:
+    """A trainer in `folder`. Where none is given its model is drawn by seed 1."""
+    train, valid = training
+    more.setdefault("observer", Recorder())
+    return Trainer(
+        model=net or model(train.tokenizer),
+        corpus=train,
+        valid=valid,
+        config=options or config(),
+        folder=folder,
+        seed=7,
+        world=world,
+        **more,
+    )
+
+
+Corpora = tuple[TokenisedCorpus, TokenisedCorpus | None]
+
+
+def weights(run: Trainer) -> dict[str, Tensor]:
+    return {name: weight.clone() for name, weight in weights_of(run.module).items()}
+
+
+def moments(run: Trainer) -> dict[str, Tensor]:
+    return {
+        f"{name}/{key}": value.clone()
+        for name, parameter in run.module.named_parameters()
+        for key, value in run.optimizer.state[parameter].items()
+    }
+
+
+def metrics(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl without what a clock says."""
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [{k: v for k, v in json.loads(line).items() if k not in TIMES} for line in lines]
+
+
+def history(run: Trainer) -> list[dict[str, Any]]:
+    return [{k: v for k, v in entry.items() if k not in TIMES} for entry in run.progress.history]
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    """Bit for bit."""
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def step_files(folder: Path) -> Sequence[int]:
+    return sorted(int(path.stem.partition("-")[2]) for path in folder.glob("checkpoints/step-*.safetensors"))

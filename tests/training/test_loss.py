@@ -1,0 +1,207 @@
+"""The loss against torch.nn.functional.cross_entropy in float64, values and gradients."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from dragoman.models.seq2seq import build
+from dragoman.models.transformer import TransformerConfig
+from dragoman.training.batches import collate
+from dragoman.training.loss import LinearCrossEntropy, Objective, smoothed_cross_entropy
+
+F64 = torch.float64
+VOCAB, WIDTH = 11, 6
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 rows a block, the smallest there is."""
+    monkeypatch.setattr(LinearCrossEntropy, "BLOCK", 1)
+
+
+def randn(*shape: int, seed: int, dtype: torch.dtype = F64) -> Tensor:
+    return torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
+
+
+def problem(rows: int, *, bias: bool = True) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    states_NE, weight_VE = randn(rows, WIDTH, seed=1), randn(VOCAB, WIDTH, seed=2)
+    bias_V = randn(VOCAB, seed=3) if bias else None
+    target_N = torch.randint(VOCAB, (rows,), generator=torch.Generator().manual_seed(4))
+    for tensor in (states_NE, weight_VE, bias_V):
+        if tensor is not None:
+            tensor.requires_grad_()
+    return states_NE, weight_VE, bias_V, target_N
+
+
+def linear_loss(*inputs: Any) -> tuple[Tensor, Tensor]:
+    loss, nll = LinearCrossEntropy.apply(*inputs)  # type: ignore[no-untyped-call]
+    return loss, nll
+
+
+def by_pytorch(logits_NV: Tensor, target_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    loss = functional.cross_entropy(logits_NV, target_N, label_smoothing=smoothing, reduction="sum")
+    return loss, functional.cross_entropy(logits_NV, target_N, reduction="sum")
+
+
+def close(got: object, wanted: object, tolerance: float = 1e-12) -> None:
+    torch.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.6])
+def test_the_readable_form_is_pytorch_s(smoothing: float) -> None:
+    logits_NV = randn(7, VOCAB, seed=5).requires_grad_()
+    target_N = torch.tensor([0, 1, 2, 3, 10, 10, 5])
+
+    got, wanted = (
+        smoothed_cross_entropy(logits_NV, target_N, smoothing),
+        by_pytorch(logits_NV, target_N, smoothing),
+    )
+
+    close(got, wanted)
+    close(torch.autograd.grad(got[0], logits_NV), torch.autograd.grad(wanted[0], logits_NV))
+
+
+def test_by_hand() -> None:
+    """Two words at odds of 3 to 1 and smoothing of 0.2: the target distribution is (0.9, 0.1)."""
+    logits_NV = torch.tensor([[math.log(3), 0.0]], dtype=F64)
+
+    loss, nll = smoothed_cross_entropy(logits_NV, torch.tensor([0]), 0.2)
+
+    assert float(nll) == pytest.approx(math.log(4 / 3))
+    assert float(loss) == pytest.approx(0.9 * math.log(4 / 3) + 0.1 * math.log(4))
+
+
+@pytest.mark.parametrize("rows", [1, 15, 16, 17, 50])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.6])
+def test_block_by_block_is_the_same(rows: int, bias: bool, smoothing: float) -> None:
+    states_NE, weight_VE, bias_V, target_N = problem(rows, bias=bias)
+    inputs = [states_NE, weight_VE] + ([] if bias_V is None else [bias_V])
+
+    got = linear_loss(states_NE, weight_VE, bias_V, target_N, smoothing)
+    wanted = by_pytorch(functional.linear(states_NE, weight_VE, bias_V), target_N, smoothing)
+
+    close(got, wanted)
+    close(torch.autograd.grad(got[0] / 7, inputs), torch.autograd.grad(wanted[0] / 7, inputs))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_gradcheck(bias: bool) -> None:
+    states_NE, weight_VE, bias_V, target_N = problem(18, bias=bias)
+
+    def loss(states_NE: Tensor, weight_VE: Tensor, bias_V: Tensor | None) -> Tensor:
+        return linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1)[0]
+
+    assert torch.autograd.gradcheck(loss, (states_NE, weight_VE, bias_V))
+
+
+@pytest.mark.parametrize("block", [1, 40 * VOCAB, 2**21])
+def test_the_size_of_a_block_does_not_matter(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    states_NE, weight_VE, bias_V, target_N = problem(50)
+    monkeypatch.setattr(LinearCrossEntropy, "BLOCK", block)
+
+    got = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1)
+
+    close(got, by_pytorch(functional.linear(states_NE, weight_VE, bias_V), target_N, 0.1))
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
+def test_coarser_numbers_come_close(dtype: torch.dtype, tolerance: float) -> None:
+    """Weights stay in float32, as they do in training; the states say what is computed in."""
+    states_NE, weight_VE, bias_V, target_N = problem(200)
+    assert bias_V is not None
+    coarse = [states_NE.detach().to(dtype), weight_VE.detach().float(), bias_V.detach().float()]
+    for tensor in coarse:
+        tensor.requires_grad_()
+
+    got, got_nll = linear_loss(*coarse, target_N, 0.1)
+    wanted, wanted_nll = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1)
+
+    assert got.dtype == torch.float32
+    assert float(got.detach()) == pytest.approx(float(wanted.detach()), rel=tolerance)
+    assert float(got_nll) == pytest.approx(float(wanted_nll), rel=tolerance)
+    gradients = torch.autograd.grad(got, coarse)
+    for g, tensor, w in zip(
+        gradients, coarse, torch.autograd.grad(wanted, [states_NE, weight_VE, bias_V]), strict=True
+    ):
+        assert g.dtype == tensor.dtype
+        assert float((g - w).norm() / w.norm()) < tolerance
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+def test_a_target_of_vanishing_probability_has_its_full_loss(dtype: torch.dtype) -> None:
+    """800 nats is e^-800, which is 0 in any precision."""
+    weight_VE = torch.tensor([[0.0], [1.0], [0.5]], dtype=dtype)
+    states_NE = torch.tensor([[800.0], [1.0]], dtype=dtype)
+    target_N = torch.tensor([0, 1])
+
+    got = linear_loss(states_NE, weight_VE, None, target_N, 0.1)
+
+    close(got, by_pytorch(states_NE @ weight_VE.T, target_N, 0.1), 1e-5)
+    assert float(got[1]) > 800
+
+
+def test_the_negative_log_likelihood_is_not_to_train_on() -> None:
+    loss, nll = linear_loss(*problem(20), 0.1)
+
+    assert loss.requires_grad
+    assert not nll.requires_grad
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_says_so(bad: float) -> None:
+    states_NE, weight_VE, bias_V, target_N = problem(20)
+    with torch.no_grad():
+        states_NE[3, 2] = bad
+
+    loss, nll = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1)
+
+    assert not math.isfinite(float(loss.detach()))
+    assert not math.isfinite(float(nll))
+    assert not bool(torch.autograd.grad(loss, weight_VE)[0].isfinite().all())
+
+
+# The objective
+
+
+def test_the_objective_sums_over_the_tokens_that_are_not_padding() -> None:
+    torch.manual_seed(0)
+    config = TransformerConfig(
+        source_vocab=VOCAB,
+        target_vocab=VOCAB,
+        d_model=8,
+        d_ff=8,
+        heads=2,
+        encoder_layers=1,
+        decoder_layers=1,
+        dropout=0.0,
+        output_bias=True,
+    )
+    model = build(config).double()
+    batch = collate([[4, 5], [6]], [[7], [8, 9, 10]], pad_id=0, start_id=1, end_id=2)
+
+    loss, nll = Objective(model, 0.1)(batch)
+
+    logits_BTV = model(batch.source_BS, batch.source_len_B, batch.target_BT)
+    logits_NV = torch.cat((logits_BTV[0, :2], logits_BTV[1, :4]))
+    close((loss, nll), by_pytorch(logits_NV, torch.tensor([7, 2, 8, 9, 10, 2]), 0.1))
+
+
+def test_the_objective_can_be_taken_without_gradients() -> None:
+    torch.manual_seed(0)
+    config = TransformerConfig(
+        source_vocab=VOCAB, target_vocab=VOCAB, d_model=8, d_ff=8, heads=2, dropout=0.0
+    )
+    objective = Objective(build(config), 0.1)
+    batch = collate([[4, 5]], [[7]], pad_id=0, start_id=1, end_id=2)
+
+    with torch.inference_mode():
+        resting = objective(batch)
+
+    close([x.detach() for x in objective(batch)], list(resting), 1e-6)

@@ -1,0 +1,107 @@
+"""bf16 on copies of float32 weights: which are copied, and how close the result comes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.training.runs import model, pairs, tokenizer
+from torch import nn
+from torch.func import functional_call
+
+from dragoman.training.batches import Batch, collate
+from dragoman.training.loss import Objective
+from dragoman.training.precision import resolve, working_copies
+
+CPU = torch.device("cpu")
+
+
+def batch() -> Batch:
+    cut = tokenizer()
+    source, target = zip(*pairs(), strict=True)
+    return collate(cut.encode_source(source), cut.encode_target(target), pad_id=0, start_id=1, end_id=2)
+
+
+def objective(tie: str = "all") -> Objective:
+    return Objective(model(tokenizer(), dropout=0.0, d_model=32, d_ff=64, tie=tie), 0.1)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_what_is_asked_for_is_done(precision: str) -> None:
+    assert resolve(precision, CPU) == precision  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "chosen"),
+    [
+        ({}, "fp32"),
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, "fp32"),
+        ({"avx512_bf16": True}, "bf16"),
+        ({"amx_bf16": True}, "bf16"),
+    ],
+)
+def test_auto_is_what_the_processor_multiplies(
+    capabilities: dict[str, bool], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+
+    assert resolve("auto", CPU) == chosen
+
+
+@pytest.mark.parametrize("tie", ["all", "decoder", "none"])
+def test_all_but_the_embeddings_are_copied(tie: str) -> None:
+    parts = objective(tie)
+    embeddings = {id(part.weight) for part in parts.modules() if isinstance(part, nn.Embedding)}
+
+    copies = working_copies(parts)
+
+    assert copies.keys() == dict(parts.named_parameters()).keys()
+    for name, parameter in parts.named_parameters():
+        if id(parameter) in embeddings:
+            assert copies[name] is parameter
+        else:
+            assert copies[name].dtype == torch.bfloat16
+            assert parameter.dtype == torch.float32
+
+
+@pytest.mark.parametrize("tie", ["all", "decoder", "none"])
+def test_loss_and_gradients_come_close_to_float32(tie: str) -> None:
+    parts, examples = objective(tie), batch()
+    parameters = list(parts.parameters())
+
+    loss, nll = parts(examples)
+    wanted = torch.autograd.grad(loss, parameters)
+    coarse_loss, coarse_nll = functional_call(parts, working_copies(parts), (examples,))
+    gradients = torch.autograd.grad(coarse_loss, parameters)
+
+    assert float(coarse_loss.detach()) == pytest.approx(float(loss.detach()), rel=0.01)
+    assert float(coarse_nll.detach()) == pytest.approx(float(nll.detach()), rel=0.01)
+    assert not torch.equal(coarse_loss, loss)  # it was bf16 indeed
+    for gradient, w in zip(gradients, wanted, strict=True):
+        assert gradient.dtype == torch.float32
+        assert float((gradient - w).norm() / w.norm()) < 0.05
+
+
+def test_gradients_add_up_in_float32() -> None:
+    """A bf16 sum of many small terms would stand still."""
+    parts, examples = objective(), batch()
+    weight = dict(parts.named_parameters())["model.encoder.0.feed_forward.inner.weight"]
+    functional_call(parts, working_copies(parts), (examples,))[0].backward()
+    assert weight.grad is not None
+    once = weight.grad.clone()
+
+    for _ in range(2):
+        functional_call(parts, working_copies(parts), (examples,))[0].backward()
+
+    torch.testing.assert_close(weight.grad, 3 * once, rtol=1e-6, atol=1e-9)
+
+
+def test_the_model_itself_is_left_as_it_was() -> None:
+    parts, examples = objective(), batch()
+    before = {name: parameter.clone() for name, parameter in parts.named_parameters()}
+
+    functional_call(parts, working_copies(parts), (examples,))
+
+    for name, parameter in parts.named_parameters():
+        assert parameter.dtype == torch.float32
+        assert torch.equal(parameter, before[name])
+    assert parts(examples)[0].dtype == torch.float32
