@@ -347,6 +347,9 @@ class Trainer:
     def _finish(self) -> Path:
         """Averages, and keeps the average unless the best single checkpoint does better on validation."""
         final = self.checkpoints / "final.safetensors"
+        # Before the weights become the average: a longer run is to go on from where training stood.
+        self.progress.finished = True
+        self._save()
         if self.world.leads:
             weights = average([self._step_file(step) for step in self._chosen()])
             put_weights(self.module, weights, "the average")
@@ -365,9 +368,6 @@ class Trainer:
                 self.outcome |= {"signature": shown.get("signature", "")}
             self.outcome |= {"outcome": outcome, "loss": entry["loss"], "bleu": entry["bleu"]}
             write_weights(final, weights_of(self.module))
-        self.progress.finished = True
-        self._save()
-        if self.world.leads:
             self.observer.on_end(
                 {
                     "step": self.progress.step,
