@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,56 +23,66 @@ def render(
 ) -> str:
     """The card as Markdown.
 
-    `corpora` maps a name to its pairs, fingerprint and the report of what was set aside; `training` holds updates,
-    tokens, seconds, precision, threads, processes, outcome and the validation scores.
+    `corpora` maps a name to its pairs, fingerprint and the report of what was set aside; `training`
+    holds updates, tokens, seconds, precision, threads, processes, outcome and the validation scores.
     """
-    data = recipe.data
+    data, model = recipe.data, recipe.model
+    languages = f"{data.source_language} to {data.target_language}"
     lines = [
-        f"# {recipe.title or f'{data.source_language} to {data.target_language}'}",
+        f"# {recipe.title or languages}",
         "",
-        f"Translates from {data.source_language} to {data.target_language}. Trained with dragoman {version}.",
+        f"Translates from {languages}. Trained with dragoman {version}.",
         "",
         "    dragoman translate THIS_FOLDER FILE",
         "",
         "## Model",
         "",
-        "| | |",
-        "| --- | --- |",
-        f"| parameters | {parameters:,} |",
-        f"| layers | {recipe.model.encoder_layers} + {recipe.model.decoder_layers} |",
-        f"| width, feed-forward, heads | {recipe.model.d_model}, {recipe.model.d_ff}, {recipe.model.heads} |",
-        f"| tokenizer | {recipe.tokenizer.kind} |",
+        *_table(
+            ["", ""],
+            ["parameters", f"{parameters:,}"],
+            ["layers", f"{model.encoder_layers} + {model.decoder_layers}"],
+            ["width, feed-forward, heads", f"{model.d_model}, {model.d_ff}, {model.heads}"],
+            ["tokenizer", recipe.tokenizer.kind],
+        ),
         "",
         "## Text",
         "",
-        "| text | pairs | fingerprint | read and set aside |",
-        "| --- | --- | --- | --- |",
-    ]
-    for name, corpus in corpora.items():
-        lines.append(
-            f"| {name} | {corpus['pairs']:,} | `{corpus['fingerprint']}` | {corpus['report'].replace(chr(10), ';')} |"
-        )
-    minutes = training["seconds"] / 60
-    lines += [
+        *_table(
+            ["text", "pairs", "fingerprint", "read and set aside"],
+            *(
+                [name, f"{of['pairs']:,}", f"`{of['fingerprint']}`", of["report"].replace("\n", ";")]
+                for name, of in corpora.items()
+            ),
+        ),
         "",
         "## Training",
         "",
-        "| | |",
-        "| --- | --- |",
-        f"| command | `{shlex.join(command)}` |" if command else "| command | (from Python) |",
-        f"| updates, target tokens | {training['step']:,}, {training['tokens']:,} |",
-        f"| time | {minutes:.1f} minutes |",
-        f"| arithmetic | {training['precision']}, {training['threads']} threads, {training['world_size']} process(es) |",
-        f"| seed | {recipe.seed} |",
-        f"| weights | {training['outcome']} |",
-        f"| torch, Python | {torch.__version__}, {platform.python_version()} |",
+    ]
+    rows = [
+        ["", ""],
+        ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
+        ["updates, target tokens", f"{training['step']:,}, {training['tokens']:,}"],
+        ["time", f"{training['seconds'] / 60:.1f} minutes"],
+        [
+            "arithmetic",
+            f"{training['precision']}, {training['threads']} threads, {training['world_size']} process(es)",
+        ],
+        ["seed", str(recipe.seed)],
+        ["weights", training["outcome"]],
+        ["torch, Python", f"{torch.__version__}, {platform.python_version()}"],
     ]
     if training.get("loss") is not None:
-        lines.append(f"| validation loss | {training['loss']:.4f} nats a token |")
+        rows.append(["validation loss", f"{training['loss']:.4f} nats a token"])
     if training.get("bleu") is not None:
-        lines += [
-            f"| validation BLEU, greedy | {training['bleu']:.2f} |",
-            f"| signature | `{training['signature']}` |",
-        ]
+        rows.append(["validation BLEU, greedy", f"{training['bleu']:.2f}"])
+        rows.append(["signature", f"`{training['signature']}`"])
+    lines += _table(*rows)
     lines += ["", "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.", ""]
     return "\n".join(lines)
+
+
+def _table(head: Sequence[str], *rows: Sequence[str]) -> list[str]:
+    """A Markdown table. A bar in a cell, such as in a signature, is no border."""
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in (head, *rows)]
+    first, *others = ["| " + " | ".join(row) + " |" for row in cells]
+    return [first, "|" + " --- |" * len(head), *others]
