@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman.config import read_toml
+from dragoman.errors import ConfigError, DataError, Interrupted
+from dragoman.run import train
+from dragoman.text import toy
+from dragoman.translator import Translator
+from dragoman.weights import read_weights
+
+PAIRS = toy.pairs(seed=3, count=120)
+VALID = toy.pairs(seed=4, count=8)
+SMALL = [
+    "tokenizer.vocab_size=400",
+    *(f"model.{o}" for o in ("d_model=16", "d_ff=32", "heads=2", "encoder_layers=1", "decoder_layers=1")),
+    *(f"training.{o}" for o in ("batch_tokens=400", "max_updates=4", "validate_every=2", "warmup=2",
+                                "log_every=1", "average=2")),
+]  # fmt: skip
+
+
+class Notes:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.info: dict[str, Any] = {}
+        self.steps: list[int] = []
+        self.validations: list[dict[str, Any]] = []
+        self.messages: list[str] = []
+        self.end: dict[str, Any] = {}
+
+    def on_start(self, info):
+        self.info = info
+
+    def on_step(self, metrics):
+        self.steps.append(metrics["step"])
+
+    def on_validation(self, metrics):
+        self.validations.append(metrics)
+
+    def on_message(self, text):
+        self.messages.append(text)
+
+    def on_end(self, metrics):
+        self.end = metrics
+
+
+def small(data=PAIRS, *, overrides=(), languages=("en", "de"), **options) -> Translator:
+    return train(
+        data,
+        preset="tiny",
+        overrides=[*SMALL, *overrides],
+        source_language=languages[0],
+        target_language=languages[1],
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> tuple[Path, Notes]:
+    """A finished run, with validation."""
+    notes = Notes()
+    output = tmp_path_factory.mktemp("run") / "x"
+    small(valid=VALID, output=output, observer=notes, overrides=["generation.size=2", "title=Mine"])
+    return output, notes
+
+
+def put(folder: Path, name: str, pairs: list[tuple[str, str]]) -> list[Path]:
+    paths = [folder / f"{name}.{side}" for side in ("en", "de")]
+    for place, path in enumerate(paths):
+        path.write_text("".join(f"{pair[place]}\n" for pair in pairs), encoding="utf-8")
+    return paths
+
+
+def test_pairs_of_strings_become_a_model_folder(done):
+    output, _ = done
+
+    translator = Translator.load(output)
+    assert (translator.source_language, translator.target_language) == ("en", "de")
+    assert isinstance(translator("A dog sleeps."), str)
+    assert json.loads((output / "generation.json").read_text())["size"] == 2
+    assert read_toml(output / "training.toml")["preset"] == "tiny"
+    kinds = [json.loads(line)["kind"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+    assert kinds == ["train", "train", "valid", "train", "train", "valid", "average"]
+    assert dragoman.train is train
+
+
+def test_the_observer_hears_of_all_of_it(done):
+    output, notes = done
+
+    assert notes.info["output"] == str(output)
+    assert (notes.info["train_pairs"], notes.info["valid_pairs"]) == (120, 8)
+    assert notes.info["max_updates"] == 4
+    assert notes.steps == [1, 2, 3, 4]
+    assert [metrics["step"] for metrics in notes.validations] == [2, 4]
+    references = {pair[1] for pair in VALID}
+    assert all(s["reference"] in references for m in notes.validations for s in m["samples"])
+    assert "train: 120 pairs read, 120 kept, 0 set aside" in notes.messages
+    assert notes.end["step"] == 4
+
+
+def test_the_card_says_what_was_done(done):
+    card = (done[0] / "README.md").read_text(encoding="utf-8")
+
+    assert card.startswith("# Mine\n")
+    assert "120 pairs read, 120 kept" in card
+    assert "| updates, target tokens | 4, " in card
+    assert "13a" in card
+
+
+def test_validation_text_is_not_needed(tmp_path):
+    notes = Notes()
+    small(output=tmp_path / "x", observer=notes)
+
+    assert "BLEU" not in (tmp_path / "x/README.md").read_text(encoding="utf-8")
+    assert notes.end["outcome"] == "the average of 2 checkpoints"
+    assert all(metrics["samples"] == [] for metrics in notes.validations)
+
+
+def test_what_is_set_aside_is_told(tmp_path):
+    notes = Notes()
+    small([*PAIRS, ("", "Leer."), PAIRS[0]], output=tmp_path / "x", observer=notes)
+
+    assert "train: 122 pairs read, 120 kept, 2 set aside" in notes.messages
+    assert any("duplicate: 1 (line 122)" in message for message in notes.messages)
+    assert any("empty source: 1 (line 121)" in message for message in notes.messages)
+
+
+def test_languages_come_from_names_and_size_picks_the_preset(tmp_path):
+    notes = Notes()
+    translator = train(put(tmp_path, "t", PAIRS), output=tmp_path / "x", overrides=SMALL, observer=notes)
+
+    assert (translator.source_language, translator.target_language) == ("en", "de")
+    assert "120 pairs: preset tiny" in notes.messages
+
+
+def test_languages_choose_the_keys_of_jsonl(tmp_path):
+    for name, pairs in (("t", PAIRS), ("v", VALID)):
+        rows = [json.dumps({"de": de, "fr": "?", "en": en}) for en, de in pairs]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+
+    notes = Notes()
+    small([tmp_path / "t.jsonl"], valid=[tmp_path / "v.jsonl"], output=tmp_path / "x", observer=notes)
+
+    assert notes.validations[0]["samples"][0]["reference"] in {pair[1] for pair in VALID}
+
+
+def test_nobody_says_which_languages_these_are(tmp_path):
+    with pytest.raises(ConfigError, match="which languages") as caught:
+        small(output=tmp_path / "x", languages=(None, "de"))
+
+    assert "--source-language" in caught.value.hint
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_text_of_a_recipe(tmp_path):
+    put(tmp_path, "t", PAIRS)
+    (tmp_path / "r.toml").write_text('[data]\ntrain = ["t.en", "t.de"]\nvalid = ["t.en", "t.de"]\n')
+    notes = Notes()
+
+    train(
+        recipe=tmp_path / "r.toml", data_root=tmp_path, output=tmp_path / "x", overrides=SMALL, observer=notes
+    )
+
+    assert (notes.info["train_pairs"], notes.info["valid_pairs"]) == (120, 120)
+
+
+def test_without_text_there_is_nothing_to_train_on(tmp_path):
+    with pytest.raises(ConfigError, match="no training text"):
+        train(output=tmp_path / "x", preset="tiny")
+
+
+# ---- a folder, and what may be done to it -----------------------------------------------------------
+
+
+def test_a_finished_run_is_left_alone(done):
+    output, _ = done
+    before = {path: path.stat().st_mtime_ns for path in output.glob("*.*") if path.name != "training.toml"}
+    notes = Notes()
+
+    small(valid=VALID, output=output, observer=notes, overrides=["generation.size=2", "title=Mine"])
+
+    assert notes.steps == []
+    assert any("nothing to do" in message for message in notes.messages)
+    changed = [path.name for path, time in before.items() if path.stat().st_mtime_ns != time]
+    assert set(changed) <= {"tokenizer.json", "tokenizer.spm"}
+
+
+def test_other_options_are_another_run(tmp_path):
+    small(output=tmp_path / "x")
+    before = (tmp_path / "x/training.toml").read_bytes()
+
+    with pytest.raises(ConfigError, match="model.heads: 2 -> 1") as caught:
+        small(output=tmp_path / "x", overrides=["model.heads=1", "seed=9"])
+
+    assert "seed: 1 -> 9" in str(caught.value)
+    assert "-o" in caught.value.hint
+    assert (tmp_path / "x/training.toml").read_bytes() == before
+
+
+def test_a_run_may_go_on_for_longer(tmp_path):
+    small(output=tmp_path / "x")
+    notes = Notes()
+
+    small(output=tmp_path / "x", overrides=["training.max_updates=6", "title=Longer"], observer=notes)
+
+    assert notes.steps == [5, 6]
+    assert notes.info["resumed_from"] == 4
+    small(output=tmp_path / "y", overrides=["training.max_updates=6"])
+    longer, whole = (read_weights(tmp_path / name / "model.safetensors") for name in "xy")
+    assert all(longer[name].equal(whole[name]) for name in whole)
+
+
+def test_other_text_is_another_run(tmp_path):
+    small(output=tmp_path / "x")
+
+    with pytest.raises(DataError, match="not what this run began with"):
+        small([*PAIRS[1:], ("A word.", "Ein Wort.")], output=tmp_path / "x")
+
+
+def test_a_model_of_someone_else_is_not_overwritten(done, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((done[0] / name).read_bytes())
+    before = (tmp_path / "model.safetensors").read_bytes()
+
+    with pytest.raises(ConfigError, match="did not train"):
+        small(output=tmp_path)
+
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+
+
+def test_a_run_that_found_nothing_to_learn_from_binds_nobody(tmp_path):
+    with pytest.raises(DataError, match="no usable pair"):
+        small(output=tmp_path / "x", overrides=["data.filter.max_length=1"])
+
+    small(output=tmp_path / "x", overrides=["tokenizer.vocab_size=410"])
+
+    assert Translator.load(tmp_path / "x").bundle.tokenizer.source_size == 410
+
+
+def test_a_stop_saves_and_the_rest_is_the_same(done, tmp_path):
+    """In the middle of an epoch, between two validations."""
+    notes = Notes()
+    options = {"valid": VALID, "output": tmp_path / "x", "observer": notes}
+    overrides = ["generation.size=2", "title=Mine"]
+
+    with pytest.raises(Interrupted) as caught:
+        small(**options, overrides=overrides, stop=lambda: 15 if notes.steps == [1, 2, 3] else 0)
+    assert caught.value.exit_code == 143
+    assert not (tmp_path / "x/model.safetensors").exists()
+    small(**options, overrides=overrides)
+
+    assert notes.steps == [1, 2, 3, 4]
+    resumed, whole = (read_weights(folder / "model.safetensors") for folder in (tmp_path / "x", done[0]))
+    assert all(resumed[name].equal(whole[name]) for name in whole)
