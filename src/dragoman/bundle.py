@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from dragoman.config import build, to_table
@@ -66,21 +67,22 @@ def load(folder: Path) -> Bundle:
     folder = Path(folder)
     config = _read_json(folder, "config.json")
     version = config.get("format_version")
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise ModelError(
             f"{folder}/config.json: format_version {version!r}, this dragoman reads up to {FORMAT_VERSION}",
             hint="upgrade dragoman",
         )
-    if config.get("architecture") not in ARCHITECTURES:
+    architecture = config.get("architecture")
+    if not isinstance(architecture, str) or architecture not in ARCHITECTURES:
         raise ModelError(
-            f"{folder}/config.json: unknown architecture {config.get('architecture')!r}",
+            f"{folder}/config.json: unknown architecture {architecture!r}",
             hint=f"this dragoman knows: {', '.join(ARCHITECTURES)}",
         )
     try:
-        shape = build(ARCHITECTURES[config["architecture"]], config["model"], "model")
+        shape = build(ARCHITECTURES[architecture], config["model"], "model")
         generation = build(Beam, _read_json(folder, "generation.json"), "generation")
         source_language, target_language = str(config["source_language"]), str(config["target_language"])
-    except (ConfigError, KeyError, TypeError) as error:
+    except (ConfigError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             f"{folder}: not a usable configuration: {error}", hint="restore config.json or train again"
         ) from error
@@ -91,7 +93,8 @@ def load(folder: Path) -> Bundle:
             f"the model {shape.source_vocab} and {shape.target_vocab}",
             hint="these files do not belong together",
         )
-    model = build_model(shape)
+    with torch.random.fork_rng(devices=[]):  # first weights are drawn; who loads a model draws nothing
+        model = build_model(shape)
     weights = folder / "model.safetensors"
     put_weights(model, read_weights(weights), weights)
     return Bundle(
@@ -120,7 +123,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
         if (folder / "checkpoints").is_dir():
             hint = "training has not finished here: repeat its command"
         raise ModelError(f"{path}: missing", hint=hint) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(
             f"{path}: cannot be read ({error})", hint="restore the file or train again"
         ) from error
