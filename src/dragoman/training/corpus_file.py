@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
@@ -45,33 +45,20 @@ class Ragged:
         return np.diff(self.offsets)
 
 
-class RaggedWriter:
-    """Writes a ragged array a row at a time; the files take their place when the block is left."""
+@contextmanager
+def writing(path: Path, dtype: str) -> Iterator[Callable[[Sequence[int] | bytes], None]]:
+    """Yields what appends a row to a new ragged array; its files take their place when the block is left."""
+    offsets = array("q", [0])
+    with replacing(path.with_name(path.name + ".offsets")) as offsets_part, replacing(path) as part:
+        with part.open("wb") as file:
 
-    def __init__(self, path: Path, dtype: str) -> None:
-        self.path, self.dtype = path, dtype
-        self.offsets = [0]
-        self._stack = ExitStack()
+            def add(row: Sequence[int] | bytes) -> None:
+                offsets.append(offsets[-1] + len(row))
+                file.write(row if isinstance(row, bytes) else np.asarray(row, dtype).tobytes())
 
-    def __enter__(self) -> RaggedWriter:
-        part = self._stack.enter_context(replacing(self.path))
-        self._offsets_part = self._stack.enter_context(
-            replacing(self.path.with_name(self.path.name + ".offsets"))
-        )
-        self._file = self._stack.enter_context(part.open("wb"))
-        return self
-
-    def add(self, row: Sequence[int] | bytes) -> None:
-        """Appends a row."""
-        self.offsets.append(self.offsets[-1] + len(row))
-        self._file.write(row if isinstance(row, bytes) else np.asarray(row, self.dtype).tobytes())
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            np.asarray(self.offsets, np.int64).tofile(self._offsets_part)
-        self._stack.__exit__(kind, error, trace)
+            yield add
+        with offsets_part.open("wb") as file:
+            offsets.tofile(file)
 
 
 class TokenisedCorpus:
@@ -111,13 +98,13 @@ class TokenisedCorpus:
     def _sampled(self, side: Literal["source", "target"], epoch: int, seed: int) -> Ragged:
         text = Ragged(self.folder / f"{side}.text", "uint8")
         path = self.folder / f"{side}.sampled"
-        with RaggedWriter(path, self.about["dtype"]) as writer:
+        with writing(path, self.about["dtype"]) as add:
             for first in range(0, len(text), self.CHUNK):
                 rows = range(first, min(first + self.CHUNK, len(text)))
                 lines = [text[row].tobytes().decode("utf-8") for row in rows]
                 place = np.random.SeedSequence((seed, epoch, first)).generate_state(1)
                 for tokens in self.tokenizer.sample(lines, side=side, seed=int(place[0] >> 1)):
-                    writer.add(tokens)
+                    add(tokens)
         return Ragged(path, self.about["dtype"])
 
 
@@ -131,34 +118,28 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
     digest = hashlib.blake2b(digest_size=16)
     dtype = "uint16" if max(tokenizer.source_size, tokenizer.target_size) <= 65536 else "uint32"
     with ExitStack() as stack:
-        writers = {
-            name: stack.enter_context(RaggedWriter(folder / name, kind))
-            for name, kind in (
-                ("source.tokens", dtype),
-                ("target.tokens", dtype),
-                ("source.text", "uint8"),
-                ("target.text", "uint8"),
-            )
-        }
+
+        def add_to(name: str, kind: str) -> Callable[[Sequence[int] | bytes], None]:
+            return stack.enter_context(writing(folder / name, kind))
+
+        add_source, add_target = add_to("source.tokens", dtype), add_to("target.tokens", dtype)
+        add_source_text, add_target_text = add_to("source.text", "uint8"), add_to("target.text", "uint8")
         for lines in _chunks(corpus, TokenisedCorpus.CHUNK):
-            sources = [line.source for line in lines]
-            targets = [line.target for line in lines]
-            encoded = zip(
-                lines, tokenizer.encode_source(sources), tokenizer.encode_target(targets), strict=True
-            )
-            for line, source, target in encoded:
+            sources = tokenizer.encode_source([line.source for line in lines])
+            targets = tokenizer.encode_target([line.target for line in lines])
+            for line, source, target in zip(lines, sources, targets, strict=True):
                 if keep.check(line.number, line.source, line.target, len(source), len(target)):
                     continue
                 digest.update(f"{line.source}\t{line.target}\n".encode())
-                writers["source.tokens"].add(source)
-                writers["target.tokens"].add(target)
+                add_source(source)
+                add_target(target)
                 if tokenizer.config.sampling:
-                    writers["source.text"].add(line.source.encode())
-                    writers["target.text"].add(line.target.encode())
-    if not keep.report.kept:
-        raise DataError(
-            f"{corpus.name}: no usable pair\n{keep.report}", hint="see what was set aside, and why"
-        )
+                    add_source_text(line.source.encode())
+                    add_target_text(line.target.encode())
+        if not keep.report.kept:
+            raise DataError(
+                f"{corpus.name}: no usable pair\n{keep.report}", hint="see what was set aside, and why"
+            )
     about = {"dtype": dtype, "fingerprint": digest.hexdigest(), "report": str(keep.report)}
     write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
     return TokenisedCorpus(folder, tokenizer)
