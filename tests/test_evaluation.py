@@ -381,3 +381,11 @@ def test_baseline_by_name_and_text() -> None:
 def test_importing_it_imports_no_sacrebleu() -> None:
     code = "import sys, dragoman.evaluation; sys.exit('sacrebleu' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_translations_of_which_hardly_one_matches_have_intervals_too():
+    """Some resamples then score 0, for which sacreBLEU has another type of number."""
+    scores = score_corpus([""] * 11 + ["Hat"], ["Hat Julia geöffnet?"] * 12)
+
+    assert scores.chrf.mean is not None
+    assert 0 < scores.chrf.mean < 10

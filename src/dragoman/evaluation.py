@@ -262,13 +262,31 @@ def _measures(
                 # force: the remark on tokenised text is ours (_remarks); sacreBLEU would log it.
                 measures[metric] = BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
             case "chrf":
-                measures[metric] = CHRF(lowercase=lowercase)
+                measures[metric] = _with_equal_types(CHRF(lowercase=lowercase))
             case "ter":
                 # Without spaces a sentence would be one word: these two options part the characters.
                 measures[metric] = TER(normalized=code in _CJK, asian_support=code in _CJK)
                 if code in _NO_SPACES:
                     notes.append("TER counts what stands between spaces, which in this language is no word")
     return measures, notes
+
+
+def _with_equal_types(measure: Metric) -> Metric:
+    """`measure`, made to give numbers of one type for all resamples.
+
+    sacreBLEU's chrF of a resample is numpy's float32, but Python's 0.0 where nothing matches, and of
+    the two together it cannot take the mean.
+    """
+    compute = measure._compute_score_from_stats
+
+    def computed(stats: Any) -> Any:
+        result = compute(stats)
+        if hasattr(stats, "dtype"):  # a resample
+            result.score = stats.dtype.type(result.score)
+        return result
+
+    measure._compute_score_from_stats = computed  # type: ignore[method-assign]
+    return measure
 
 
 def _bleu_tokenizer(code: str) -> tuple[str, str]:

@@ -28,12 +28,12 @@ def demo(
       dragoman demo
     """
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
-        observer.on_message(
-            "Training a Transformer to translate English into German, on 20,000 pairs of sentences "
-            "that a small grammar makes. Ctrl-C saves; the same command goes on."
-        )
-        from dragoman.demo import demonstrate
+        from dragoman.demo import PAIRS, demonstrate
 
+        observer.on_message(
+            f"A Transformer learns German from {PAIRS:,} sentences that a small grammar makes."
+        )
+        observer.on_message("Ctrl-C saves and ends; the same command goes on.")
         shown = demonstrate(output, observer=observer, stop=stop)
     lines = ["On sentences it has not seen:", "", *_indented(shown.scores.to_text())]
     lines += [f"  {shown.sentences_per_second:,.0f} sentences/s", "", "And these:", ""]
