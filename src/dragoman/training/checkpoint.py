@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from dragoman.errors import ModelError, TrainingError
+from dragoman.errors import DragomanError, ModelError, TrainingError
+from dragoman.files import write_whole
 from dragoman.weights import put_weights, read_weights, weights_of, write_weights
+
+_DAMAGED = "remove the folder of checkpoints to train from the start"
 
 
 @dataclass
@@ -38,55 +41,76 @@ class Progress:
 
 
 def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
-    """Writes `folder` anew, whole or not at all."""
-    part = folder.with_name(folder.name + ".part")
-    old = folder.with_name(folder.name + ".old")
+    """Writes `folder` anew, whole or not at all. Raises TrainingError where it cannot."""
+    part, old = _beside(folder, ".part"), _beside(folder, ".old")
     try:
-        for leftover in (part, old):
-            shutil.rmtree(leftover, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)  # left over by a crash
         part.mkdir(parents=True)
         write_weights(part / "model.safetensors", weights_of(model))
-        names = {id(parameter): name for name, parameter in model.named_parameters()}
         moments = {
-            f"{names[id(parameter)]}/{key}": torch.as_tensor(value)
-            for parameter, state in optimizer.state.items()
-            for key, value in state.items()
+            f"{name}/{key}": torch.as_tensor(value)
+            for name, parameter in model.named_parameters()
+            for key, value in optimizer.state.get(parameter, {}).items()
         }
         write_weights(part / "optimizer.safetensors", moments)
-        (part / "progress.json").write_text(json.dumps(dataclasses.asdict(progress)), encoding="utf-8")
+        write_whole(part / "progress.json", json.dumps(dataclasses.asdict(progress)))
         if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
             os.replace(folder, old)
         os.replace(part, folder)
         shutil.rmtree(old, ignore_errors=True)
-    except OSError as error:
+    except (OSError, DragomanError) as error:
         raise TrainingError(
-            f"{folder}: the checkpoint cannot be written ({error.strerror or error})",
+            f"{folder}: the checkpoint cannot be written ({getattr(error, 'strerror', None) or error})",
             hint="free some space and repeat the command: it goes on from the last checkpoint",
         ) from error
 
 
 def restore(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Progress | None:
-    """Puts weights and optimizer state back; None where there is no checkpoint."""
-    if not folder.exists() and folder.with_name(folder.name + ".old").exists():
-        folder = folder.with_name(folder.name + ".old")  # interrupted between the two renames of `save`
+    """Puts weights and optimizer state back; None where there is no checkpoint.
+
+    Raises ModelError where it is damaged or of another model.
+    """
+    if not folder.exists():
+        folder = _beside(folder, ".old")  # interrupted between the two renames of `save`
     if not folder.exists():
         return None
+    progress = _read_progress(folder / "progress.json")
+    moments = _read_moments(folder / "optimizer.safetensors", model)
     put_weights(model, read_weights(folder / "model.safetensors"), folder)
-    moments = read_weights(folder / "optimizer.safetensors")
-    for name, parameter in model.named_parameters():
-        state = {
-            key.removeprefix(f"{name}/"): value.clone()
-            for key, value in moments.items()
-            if key.rpartition("/")[0] == name
-        }
-        if state:
-            optimizer.state[parameter] = {
-                key: value if key == "step" else value.to(parameter.device) for key, value in state.items()
-            }
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    state = optimizer.state_dict()  # PyTorch numbers the parameters in the order of the groups
+    ordered = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state["state"] = {number: moments[names[id(p)]] for number, p in enumerate(ordered) if moments}
+    optimizer.load_state_dict(state)
+    return progress
+
+
+def _beside(folder: Path, suffix: str) -> Path:
+    return folder.with_name(folder.name + suffix)
+
+
+def _read_progress(path: Path) -> Progress:
     try:
-        table = json.loads((folder / "progress.json").read_text(encoding="utf-8"))
-        return Progress(**table)
+        progress = Progress(**json.loads(path.read_text(encoding="utf-8")))
+        for name, value in vars(Progress()).items():
+            if type(getattr(progress, name)) is not type(value):
+                raise ValueError(f"{name} = {getattr(progress, name)!r}")
     except (OSError, ValueError, TypeError) as error:
-        raise ModelError(
-            f"{folder / 'progress.json'}: damaged ({error})", hint="remove the folder to train from the start"
-        ) from error
+        raise ModelError(f"{path}: damaged ({error})", hint=_DAMAGED) from error
+    return progress
+
+
+def _read_moments(path: Path, model: nn.Module) -> dict[str, dict[str, Tensor]]:
+    """The optimizer's state by parameter; of all of them, or of none before the first update."""
+    moments: dict[str, dict[str, Tensor]] = {}
+    shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
+    for key, value in read_weights(path).items():
+        name, _, kind = key.rpartition("/")
+        if name not in shapes or value.shape not in ((), shapes[name]):
+            raise ModelError(f"{path}: {key} does not fit the model", hint=_DAMAGED)
+        moments.setdefault(name, {})[kind] = value
+    kinds = {frozenset(moments.get(name, {})) for name in shapes}
+    if len(kinds) > 1:
+        raise ModelError(f"{path}: not every parameter has its state", hint=_DAMAGED)
+    return moments
