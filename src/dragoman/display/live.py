@@ -149,7 +149,8 @@ class Live(Display):
     def panel(self) -> RenderableType:
         """What is at the foot of the terminal now. Between two reports the clock and the bar run on."""
         # Lines are put together by hand: rich's tables would take ten times as long, every second.
-        width = min(self.console.width, WIDTH)
+        # Two columns stay free: at a line's very end the ^C that a terminal echoes would begin another.
+        width = min(self.console.width - 2, WIDTH)
         inner = max(width - 6, 10)
         ran = 0.0 if self.ended else self.clock() - self.since
         seconds = self.metrics.get("seconds", 0.0) + ran
