@@ -232,7 +232,7 @@ class _Run:
             tokenizer = Tokenizer.load(self.output)
         else:
             self.observer.on_message("training the tokenizer")
-            pairs = ((line.source, line.target) for line in self.corpus)
+            pairs = ((line.source.strip(), line.target.strip()) for line in self.corpus)
             tokenizer = Tokenizer.train(pairs, self.recipe.tokenizer, seed=self.recipe.seed)
             tokenizer.save(self.output)
         self.observer.on_message("tokenising the text")

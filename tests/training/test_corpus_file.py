@@ -105,6 +105,16 @@ def test_pairs_become_tokens_in_their_order(words: Tokenizer, tmp_path: Path) ->
     assert rows_of(corpus.target) == words.encode_target([target for _, target in text])
 
 
+def test_spaces_around_a_line_do_not_count(words: Tokenizer, tmp_path: Path) -> None:
+    pairs = [("a dog", "ein Hund"), ("a cat", "eine Katze")]
+    bare = tokenise(open_pairs(pairs), words, FilterConfig(), tmp_path / "bare")
+    padded = tokenise(
+        open_pairs([(f"  {a} ", f"{b}\t") for a, b in pairs]), words, FilterConfig(), tmp_path / "padded"
+    )
+    assert [padded.source[i].tolist() for i in range(2)] == [bare.source[i].tolist() for i in range(2)]
+    assert [padded.target[i].tolist() for i in range(2)] == [bare.target[i].tolist() for i in range(2)]
+
+
 def test_chunks_make_no_difference(words: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tokenise(open_pairs(pairs(30)), words, FilterConfig(), tmp_path / "whole")
     monkeypatch.setattr(TokenisedCorpus, "CHUNK", 7)

@@ -125,6 +125,8 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
         add_source, add_target = add_to("source.tokens", dtype), add_to("target.tokens", dtype)
         add_source_text, add_target_text = add_to("source.text", "uint8"), add_to("target.text", "uint8")
         for lines in _chunks(corpus, TokenisedCorpus.CHUNK):
+            # Spaces around a line do not count, here as when translating.
+            lines = [Line(line.number, line.source.strip(), line.target.strip()) for line in lines]
             sources = tokenizer.encode_source([line.source for line in lines])
             targets = tokenizer.encode_target([line.target for line in lines])
             for line, source, target in zip(lines, sources, targets, strict=True):
