@@ -106,6 +106,7 @@ def trainer(
 ) -> Trainer:
     """A trainer in `folder`. Where none is given its model is drawn by seed 1."""
     train, valid = training
+    folder.mkdir(parents=True, exist_ok=True)
     more.setdefault("observer", Recorder())
     return Trainer(
         model=net or model(train.tokenizer),

@@ -38,6 +38,7 @@ class Progress:
     finished: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)  # one entry a validation: step, score, ...
     skipped: int = 0  # updates left out, in a row, for a gradient that was not finite
+    window: dict[str, Any] = field(default_factory=dict)  # sums for the next line of metrics
 
 
 def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> None:

@@ -36,6 +36,12 @@ class World:
             dist.all_reduce(values)
         return values
 
+    def greatest(self, values: Tensor) -> Tensor:
+        """The greatest of `values` among all processes, in place."""
+        if self.size > 1:
+            dist.all_reduce(values, dist.ReduceOp.MAX)
+        return values
+
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         """Sums the gradients over all processes, in one message for each kind of number."""
         if self.size == 1:

@@ -104,7 +104,7 @@ class Trainer:
                 f"{self.folder}: the training text is not what this run began with",
                 hint="restore the text, or choose another folder with -o",
             )
-        self.progress = progress
+        self.progress, self.window = progress, Window(**progress.window)
         return True
 
     def train(self) -> Path:
@@ -115,6 +115,7 @@ class Trainer:
         """
         clock = time.monotonic()
         self._trim_metrics()
+        self.progress.finished = False  # a finished run may have been given longer
         while not self.done():
             for batches in self._epoch():
                 began = time.monotonic()
@@ -243,7 +244,7 @@ class Trainer:
         signal = self.stop()
         if self.world.size == 1:
             return signal
-        return int(self.world.sum(torch.tensor(signal, device=self.world.device)).clamp(max=15))
+        return int(self.world.greatest(torch.tensor(signal, device=self.world.device)))
 
     def _report(self) -> None:
         window, progress = self.window, self.progress
@@ -275,7 +276,7 @@ class Trainer:
         entry: dict[str, Any] = {}
         if self.world.leads:
             entry, shown = self.examine()
-            entry["score"] = entry["bleu"] if self.config.stop_on == "bleu" else -entry["loss"]
+            entry["score"] = self._score(entry)
             best = all(entry["score"] > earlier["score"] for earlier in self.progress.history)
             shown |= entry | {"best": best, "seconds": time.monotonic() - began}
             shown["elapsed"] = self.progress.seconds
@@ -284,13 +285,14 @@ class Trainer:
         self.progress.history.append(self.world.share(entry))
         if self.world.leads:
             write_weights(self._step_file(self.progress.step), weights_of(self.module))
-            self._prune()
         self._save()
+        if self.world.leads:
+            self._prune()  # now that no checkpoint asks for more
 
     def examine(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Scores of the model as it is (step, loss, perplexity, bleu) and what else there is to show.
 
-        Without validation text the loss is that of the last training updates, and says little.
+        A score is None where there is no text to take it on.
         """
         self.module.eval()
         entry: dict[str, Any] = {"step": self.progress.step, "bleu": None, "chrf": None}
@@ -300,13 +302,20 @@ class Trainer:
             if self.translate is not None:
                 shown |= self.translate(self.model)
         entry |= {key: shown[key] for key in ("bleu", "chrf") if key in shown}
-        entry["perplexity"] = math.exp(min(entry["loss"], 700))
+        entry["perplexity"] = None if entry["loss"] is None else math.exp(min(entry["loss"], 700))
         return entry, shown
 
-    def _validation_loss(self) -> float:
+    def _score(self, entry: dict[str, Any]) -> float:
+        """What makes one validation better than another: the greater the better."""
+        if entry["loss"] is None:
+            return float(entry["step"])  # with nothing to compare them by, the last is the best
+        score = float(entry["bleu"] if self.config.stop_on == "bleu" else -entry["loss"])
+        return -math.inf if math.isnan(score) else score
+
+    def _validation_loss(self) -> float | None:
         """Negative log-likelihood in nats a token, without smoothing."""
         if self.valid is None:
-            return -float(self.progress.step)  # with nothing to compare them by, the last is the best
+            return None
         source, target = self.valid.source, self.valid.target
         groups = plan(source.lengths, target.lengths, batch_tokens=self.config.batch_tokens, seed=0, epoch=0)
         total, tokens = 0.0, 0
@@ -322,6 +331,7 @@ class Trainer:
         return self.checkpoints / f"step-{step:07d}.safetensors"
 
     def _save(self) -> None:
+        self.progress.window = dict(vars(self.window))
         if self.world.leads:
             checkpoint.save(self.checkpoints / "latest", self.module, self.optimizer, self.progress)
         self.world.wait()
@@ -358,9 +368,8 @@ class Trainer:
             entry = best
             if self.valid is not None:
                 entry, shown = self.examine()
-                score = entry["bleu"] if self.config.stop_on == "bleu" else -entry["loss"]
                 self._write_metrics("average", entry)
-                if score < best["score"]:
+                if self._score(entry) < best["score"]:
                     path = self._step_file(best["step"])
                     put_weights(self.module, read_weights(path), path)
                     outcome = f"update {best['step']}, which validates better than the average"
@@ -389,13 +398,15 @@ class Trainer:
         path = self.folder / "metrics.jsonl"
         if self.world.leads and path.exists():
             lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if _step_of(line) <= self.progress.step]
+            kept = [line for line in lines if _written_at(line) <= self.progress.step]
             if len(kept) < len(lines):
                 write_whole(path, "".join(kept))
 
 
-def _step_of(line: str) -> float:
+def _written_at(line: str) -> float:
+    """The update after which a line of metrics was written; never, for one that will be written again."""
     try:
-        return float(json.loads(line)["step"])
+        entry = json.loads(line)
+        return math.inf if entry["kind"] == "average" else float(entry["step"])
     except (ValueError, KeyError, TypeError):
         return math.inf  # cut short when the run was

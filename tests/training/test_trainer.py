@@ -1,0 +1,710 @@
+"""The training loop: what an update is, resuming as if never stopped, and when a run ends."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.training.runs import (
+    TIMES,
+    Corpora,
+    Recorder,
+    config,
+    corpus,
+    history,
+    metrics,
+    model,
+    moments,
+    same,
+    step_files,
+    tokenizer,
+    trainer,
+    weights,
+)
+from torch import Tensor
+from torch.nn import functional
+
+from dragoman.errors import ConfigError, DataError, Interrupted, TrainingError
+from dragoman.models.transformer import Transformer
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.training import checkpoint
+from dragoman.training import trainer as loop
+from dragoman.training.batches import collate, plan
+from dragoman.training.corpus_file import TokenisedCorpus
+from dragoman.training.trainer import Trainer
+from dragoman.weights import read_weights, weights_of
+
+HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")
+
+
+@pytest.fixture(scope="module")
+def cut() -> Tokenizer:
+    return tokenizer()
+
+
+@pytest.fixture(scope="module")
+def corpora(cut: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Corpora:
+    folder = tmp_path_factory.mktemp("corpora")
+    return corpus(folder / "train", 40, cut=cut), corpus(folder / "valid", 9, seed=5, cut=cut)
+
+
+def updates_in_an_epoch(train: TokenisedCorpus, batch_tokens: int = 32) -> int:
+    return len(plan(train.source.lengths, train.target.lengths, batch_tokens=batch_tokens, seed=7, epoch=0))
+
+
+def stop_after(run: Trainer, step: int, number: int = signal.SIGTERM) -> None:
+    run.stop = lambda: number if run.progress.step == step else 0
+
+
+def bleus(*scores: float) -> Callable[[Any], dict[str, Any]]:
+    """A stand-in for translating the validation text: the scores that come out, one after the other."""
+    rest: Iterator[float] = iter(scores)
+    return lambda _: {"bleu": next(rest), "chrf": 1.0, "samples": []}
+
+
+# One update
+
+
+def all_pairs(train: TokenisedCorpus) -> tuple[list[list[int]], list[list[int]]]:
+    return [[side[row].tolist() for row in range(len(train))] for side in (train.source, train.target)]  # type: ignore[return-value]
+
+
+def reference_updates(net: Transformer, train: TokenisedCorpus, updates: int, smoothing: float) -> None:
+    """Full-batch training in plain PyTorch: mean label-smoothed cross-entropy, Adam, eq. 3."""
+    source, target = all_pairs(train)
+    batch = collate(source, target, pad_id=0, start_id=1, end_id=2)
+    adam = torch.optim.Adam(net.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    for step in range(1, updates + 1):
+        logits_BTV = net(batch.source_BS, batch.source_len_B, batch.target_BT)
+        loss = functional.cross_entropy(
+            logits_BTV.flatten(0, 1), batch.predict_BT.flatten(), ignore_index=0, label_smoothing=smoothing
+        )
+        adam.param_groups[0]["lr"] = 16**-0.5 * min(step**-0.5, step * 4**-1.5)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+
+
+@pytest.mark.parametrize(("batch_tokens", "accumulate"), [(100_000, 1), (100_000, 2), (64, 7), (9, 60)])
+def test_updates_are_those_of_one_big_batch_in_plain_pytorch(
+    batch_tokens: int, accumulate: int, corpora: Corpora, tmp_path: Path
+) -> None:
+    """Also accumulated over batches of different size: all of the corpus makes one update."""
+    options = config(
+        batch_tokens=batch_tokens,
+        accumulate=accumulate,
+        max_updates=3,
+        schedule="paper",
+        learning_rate=None,
+        label_smoothing=0.1,
+    )
+    net, reference = (
+        model(corpora[0].tokenizer, dropout=0.0).double(),
+        model(corpora[0].tokenizer, dropout=0.0),
+    )
+    run = trainer(tmp_path, (corpora[0], None), options=options, net=net)
+
+    run.train()
+    reference_updates(reference.double(), corpora[0], 3, 0.1)
+
+    assert run.progress.epoch == 3 or run.progress.cursor == 1  # an update was an epoch
+    for name, weight in read_weights(run.checkpoints / "step-0000003.safetensors").items():
+        torch.testing.assert_close(weight, weights_of(reference)[name], rtol=1e-11, atol=1e-12)
+
+
+def test_a_batch_of_another_size_weighs_by_its_tokens(corpora: Corpora, tmp_path: Path) -> None:
+    """The mean over all tokens of an update, not the mean of the batches' means."""
+    train = corpora[0]
+    source, target = all_pairs(train)
+    ids = {"pad_id": 0, "start_id": 1, "end_id": 2}
+    batches = [collate(source[:1], target[:1], **ids), collate(source[1:], target[1:], **ids)]
+    runs = [
+        trainer(tmp_path / str(i), corpora, net=model(train.tokenizer, dropout=0.0).double())
+        for i in range(2)
+    ]
+
+    runs[0]._update(batches)
+    runs[1]._update([collate(source, target, **ids)])
+
+    for name, weight in weights(runs[0]).items():
+        torch.testing.assert_close(weight, weights(runs[1])[name], rtol=1e-12, atol=1e-12)
+
+
+def test_gradients_are_clipped_to_the_norm_asked_for(corpora: Corpora, tmp_path: Path) -> None:
+    seen: list[float] = []
+
+    def look(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        parameters = optimizer.param_groups[0]["params"]
+        seen.append(float(torch.stack([p.grad.norm() for p in parameters]).norm()))
+
+    for clip in (0.0, 0.01, 1e6):
+        run = trainer(tmp_path / str(clip), corpora, options=config(clip=clip, max_updates=2, log_every=1))
+        run.optimizer.register_step_pre_hook(look)
+        run.train()
+
+    norms = [row["gradient_norm"] for row in metrics(tmp_path / "0.01") if row["kind"] == "train"]
+    assert seen[0] == pytest.approx(seen[4]) == pytest.approx(norms[0], rel=1e-5)  # reported as it was
+    assert seen[2:4] == pytest.approx([0.01, 0.01], rel=1e-3)
+    assert min(norms) > 0.1
+
+
+def test_the_learning_rate_is_the_schedule_s(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=6, log_every=1))
+    used: list[float] = []
+    run.optimizer.register_step_pre_hook(lambda optimizer, *_: used.append(optimizer.param_groups[0]["lr"]))
+
+    run.train()
+
+    wanted = [0.0025, 0.005, 0.0075, 0.01, 0.01 * (4 / 5) ** 0.5, 0.01 * (4 / 6) ** 0.5]
+    assert used == pytest.approx(wanted)
+    rows = [row for row in metrics(tmp_path) if row["kind"] == "train"]
+    assert [row["learning_rate"] for row in rows] == pytest.approx(wanted)
+
+
+def test_weight_decay_is_decoupled(corpora: Corpora, tmp_path: Path) -> None:
+    """AdamW: with no gradient to speak of, weights shrink by the rate times the decay."""
+    options = config(weight_decay=0.5, learning_rate=0.1, warmup=1, max_updates=1)
+    run = trainer(tmp_path, corpora, options=options)
+    before = weights(run)
+    for parameter in run.module.parameters():
+        parameter.register_hook(torch.zeros_like)
+
+    run.train()
+
+    after = read_weights(run.checkpoints / "step-0000001.safetensors")
+    for name, weight in after.items():
+        torch.testing.assert_close(weight, before[name] * (1 - 0.1 * 0.5))
+
+
+def test_a_run_is_a_function_of_its_seed(corpora: Corpora, tmp_path: Path) -> None:
+    runs = [trainer(tmp_path / str(number), corpora) for number in range(3)]
+    runs[2].seed = 8
+    for run in runs:
+        torch.manual_seed(np.random.default_rng().integers(1000))  # what else was drawn does not matter
+        run.train()
+
+    assert same(weights(runs[0]), weights(runs[1]))
+    assert metrics(tmp_path / "0") == metrics(tmp_path / "1")
+    assert not same(weights(runs[0]), weights(runs[2]))
+
+
+def test_it_learns(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=60, validate_every=20))
+    run.train()
+
+    losses = [entry["loss"] for entry in run.progress.history]
+    assert losses[-1] < losses[0] - 0.1
+    rows = [row["nll"] for row in metrics(tmp_path) if row["kind"] == "train"]
+    assert rows[-1] < rows[0] - 0.3
+
+
+def test_every_pair_is_seen_once_an_epoch(corpora: Corpora, tmp_path: Path) -> None:
+    train = corpora[0]
+    run = trainer(tmp_path, corpora, options=config(max_updates=100, max_epochs=2, accumulate=2))
+    seen: list[tuple[int, ...]] = []
+    objective = run._objective
+
+    def look(batch: Any) -> Any:
+        if run.module.training:
+            rows = zip(batch.source_BS.tolist(), batch.source_len_B.tolist(), strict=True)
+            seen.extend(tuple(row[: length - 1]) for row, length in rows)
+        return objective(batch)
+
+    run._objective = look  # type: ignore[method-assign]
+    run.train()
+
+    every = sorted(tuple(row) for row in all_pairs(train)[0])
+    assert sorted(seen[:40]) == sorted(seen[40:]) == every
+    assert seen[:40] != seen[40:]
+    assert run.progress.tokens == 2 * (int(train.target.lengths.sum()) + 40)
+
+
+# What is reported
+
+
+def test_metrics_are_what_they_are_called(corpora: Corpora, tmp_path: Path) -> None:
+    """Of three updates, against sums over their batches."""
+    seen: list[tuple[float, float, Any]] = []
+    options = config(max_updates=3, log_every=3, accumulate=2, learning_rate=0.02)
+    run = trainer(tmp_path, corpora, options=options)
+    objective = run._objective
+
+    def look(batch: Any) -> Any:
+        loss, nll = objective(batch)
+        if run.module.training:
+            seen.append((float(loss.detach()), float(nll), batch))
+        return loss, nll
+
+    run._objective = look  # type: ignore[method-assign]
+    run.train()
+
+    (row,) = [row for row in metrics(tmp_path) if row["kind"] == "train"]
+    tokens = sum(batch.tokens for _, _, batch in seen)
+    slots = sum(batch.source_BS.numel() + batch.predict_BT.numel() for _, _, batch in seen)
+    real = tokens + sum(int(batch.source_len_B.sum()) for _, _, batch in seen)
+    assert (row["step"], row["epoch"], row["tokens"]) == (3, 0, tokens)
+    assert row["loss"] == pytest.approx(sum(loss for loss, _, _ in seen) / tokens)
+    assert row["nll"] == pytest.approx(sum(nll for _, nll, _ in seen) / tokens)
+    assert row["perplexity"] == pytest.approx(math.exp(row["nll"]))
+    assert row["padding"] == pytest.approx(1 - real / slots)
+
+
+def test_validation_is_the_mean_over_tokens_without_smoothing_or_dropout(
+    corpora: Corpora, tmp_path: Path
+) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=5, label_smoothing=0.3))
+    run.train()
+
+    assert corpora[1] is not None
+    source, target = all_pairs(corpora[1])
+    batch = collate(source, target, pad_id=0, start_id=1, end_id=2)
+    net = model(corpora[0].tokenizer).eval()
+    net.load_state_dict(read_weights(run.checkpoints / "step-0000005.safetensors"), strict=False)
+    with torch.no_grad():
+        logits_BTV = net(batch.source_BS, batch.source_len_B, batch.target_BT)
+    wanted = functional.cross_entropy(logits_BTV.flatten(0, 1), batch.predict_BT.flatten(), ignore_index=0)
+    (entry,) = run.progress.history
+    assert entry["loss"] == pytest.approx(float(wanted), rel=1e-5)
+    assert entry["perplexity"] == pytest.approx(math.exp(float(wanted)), rel=1e-5)
+    assert entry["score"] == -entry["loss"]
+
+
+def test_the_observer_hears_everything_that_is_written(corpora: Corpora, tmp_path: Path) -> None:
+    recorder = Recorder()
+    run = trainer(tmp_path, corpora, observer=recorder, translate=bleus(1, 3, 2, 4, 5))
+
+    run.train()
+
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert recorder.steps == [
+        {k: v for k, v in row.items() if k != "kind"} for row in rows if row["kind"] == "train"
+    ]
+    assert [v["step"] for v in recorder.validations] == [5, 10, 15, 20]
+    assert [v["bleu"] for v in recorder.validations] == [1, 3, 2, 4]
+    losses = [v["loss"] for v in recorder.validations]
+    best = [loss < min(losses[:n], default=math.inf) for n, loss in enumerate(losses)]
+    assert [v["best"] for v in recorder.validations] == best
+    (end,) = recorder.ends
+    assert (end["step"], end["tokens"]) == (20, run.progress.tokens)
+    assert end["best_step"] == 5 * (losses.index(min(losses)) + 1)
+
+
+def test_without_validation_text_there_is_no_validation_loss(corpora: Corpora, tmp_path: Path) -> None:
+    recorder = Recorder()
+    run = trainer(tmp_path, (corpora[0], None), observer=recorder)
+
+    run.train()
+
+    assert [v["loss"] for v in recorder.validations] == [None] * 4
+    assert [v["perplexity"] for v in recorder.validations] == [None] * 4
+    assert run.outcome["loss"] is None
+    assert step_files(tmp_path) == [15, 20]  # the last are the best
+
+
+# Stopping and going on
+
+
+def run_with_stops(folder: Path, corpora: Corpora, stops: list[int], **options: Any) -> Trainer:
+    """A run that is stopped after those updates, each time taken up by a new process, as it were."""
+    for number, step in enumerate([*stops, None]):
+        # What is taken up finds its weights in the folder, whatever was drawn.
+        net = model(corpora[0].tokenizer, seed=1 + number)
+        run = trainer(folder, corpora, options=config(**options), net=net)
+        assert run.resume() == (number > 0)
+        torch.manual_seed(number + 50)
+        if step is None:
+            run.train()
+            return run
+        stop_after(run, step, signal.SIGINT)
+        with pytest.raises(Interrupted, match=f"stopped at update {step}") as caught:
+            run.train()
+        assert caught.value.hint
+    raise AssertionError
+
+
+@pytest.fixture(scope="module")
+def whole(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Trainer:
+    """A run that was never stopped, to compare others with."""
+    return run_with_stops(tmp_path_factory.mktemp("whole"), corpora, [])
+
+
+def counts(run: Trainer) -> dict[str, Any]:
+    return {k: v for k, v in vars(run.progress).items() if k not in (*TIMES, "history", "window")}
+
+
+def check_equal(one: Trainer, other: Trainer) -> None:
+    assert same(weights(one), weights(other))
+    assert same(moments(one), moments(other))
+    assert history(one) == history(other)
+    assert counts(one) == counts(other)
+    assert metrics(one.folder) == metrics(other.folder)
+    assert step_files(one.folder) == step_files(other.folder)
+    for name in [*(f"step-{step:07d}" for step in step_files(one.folder)), "final"]:
+        path = f"checkpoints/{name}.safetensors"
+        assert (one.folder / path).read_bytes() == (other.folder / path).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "stops",
+    [[1], [4], [5], [7], [13], [19], [3, 4, 11]],
+    ids=lambda stops: "stopped at " + ", ".join(map(str, stops)),
+)
+def test_resuming_equals_never_having_stopped(
+    stops: list[int], whole: Trainer, corpora: Corpora, tmp_path: Path
+) -> None:
+    """Bit for bit, in the middle of an epoch, of a window of metrics, at a validation, with dropout."""
+    resumed = run_with_stops(tmp_path / "resumed", corpora, stops)
+
+    epoch = updates_in_an_epoch(corpora[0])
+    assert 5 < epoch < 13  # the stops fall in the first epoch and in the second
+    check_equal(resumed, whole)
+
+
+@pytest.mark.skipif(not HAS_BF16, reason="this processor has no bf16")
+def test_resuming_in_bf16(corpora: Corpora, tmp_path: Path) -> None:
+    options = {"precision": "bf16", "accumulate": 2}
+    whole = run_with_stops(tmp_path / "whole", corpora, [], **options)
+
+    resumed = run_with_stops(tmp_path / "resumed", corpora, [2, 11], **options)
+
+    assert whole.precision == "bf16"
+    check_equal(resumed, whole)
+
+
+def test_resuming_at_the_end_of_an_epoch(whole: Trainer, corpora: Corpora, tmp_path: Path) -> None:
+    epoch = updates_in_an_epoch(corpora[0])
+    resumed = run_with_stops(tmp_path / "resumed", corpora, [epoch, epoch + 1])
+
+    check_equal(resumed, whole)
+
+
+def test_resuming_with_subword_sampling(tmp_path: Path) -> None:
+    cut = tokenizer(TokenizerConfig(vocab_size=50, byte_fallback=False, sampling=0.4))
+    train, valid = corpus(tmp_path / "train", 40, cut=cut), corpus(tmp_path / "valid", 9, seed=5, cut=cut)
+    whole = run_with_stops(tmp_path / "whole", (train, valid), [], batch_tokens=64, log_every=1)
+
+    resumed = run_with_stops(tmp_path / "resumed", (train, valid), [3, 12], batch_tokens=64, log_every=1)
+
+    assert whole.progress.epoch > 0
+    check_equal(resumed, whole)
+
+
+class Crash(Exception):
+    """The power went."""
+
+
+@pytest.mark.parametrize("step", [2, 6, 12, 18])
+@pytest.mark.parametrize("moment", ["on_step", "on_validation", "write_weights", "save"])
+def test_a_run_that_crashed_goes_on_from_its_last_checkpoint(
+    step: int, moment: str, whole: Trainer, corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anywhere: after metrics were written, between the two files of a validation."""
+    crashed = trainer(tmp_path / "resumed", corpora)
+    crashed.resume()
+
+    owner = {"on_step": crashed.observer, "on_validation": crashed.observer, "write_weights": loop}
+    real = getattr(owner.get(moment, checkpoint), moment)
+
+    def fail_or_do(*args: Any) -> None:
+        if crashed.progress.step >= step:
+            raise Crash
+        real(*args)
+
+    monkeypatch.setattr(owner.get(moment, checkpoint), moment, fail_or_do)
+    with pytest.raises(Crash):
+        crashed.train()
+    monkeypatch.undo()
+    with (tmp_path / "resumed" / "metrics.jsonl").open("a") as file:
+        file.write('{"kind": "train", "st')  # cut short
+    resumed = trainer(tmp_path / "resumed", corpora)
+    resumed.resume()
+    resumed.train()
+
+    check_equal(resumed, whole)
+
+
+def test_a_finished_run_is_found_finished(corpora: Corpora, whole: Trainer, tmp_path: Path) -> None:
+    first = run_with_stops(tmp_path, corpora, [])
+
+    again = trainer(tmp_path, corpora, net=model(corpora[0].tokenizer, seed=77))
+
+    assert again.resume()
+    assert again.progress.finished
+    assert again.done()
+    assert again.progress == first.progress
+    again.train()  # finishing again changes nothing
+    check_equal(again, whole)
+
+
+def test_a_finished_run_can_be_made_longer(corpora: Corpora, whole: Trainer, tmp_path: Path) -> None:
+    """As if it had been that long from the start: what it averaged is not what it goes on from."""
+    for max_updates in (10, 20):
+        run = trainer(tmp_path, corpora, options=config(max_updates=max_updates))
+        run.resume()
+        run.train()
+
+    check_equal(run, whole)
+
+
+def test_a_run_being_made_longer_is_not_finished(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=5))
+    run.resume()
+    run.train()
+    longer = trainer(tmp_path, corpora, options=config(max_updates=20))
+    longer.resume()
+    stop_after(longer, 8)
+    with pytest.raises(Interrupted):
+        longer.train()
+
+    again = trainer(tmp_path, corpora)
+    again.resume()
+    assert not again.progress.finished
+
+
+def test_other_text_is_refused(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path / "run", corpora)
+    run.resume()
+    stop_after(run, 2)
+    with pytest.raises(Interrupted):
+        run.train()
+    other = corpus(tmp_path / "other", 40, seed=1, cut=corpora[0].tokenizer)
+
+    with pytest.raises(DataError, match="not what this run began with") as caught:
+        trainer(tmp_path / "run", (other, corpora[1])).resume()
+
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_sets_the_exit_code(number: int, code: int, corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora)
+    run.resume()
+    stop_after(run, 1, number)
+
+    with pytest.raises(Interrupted) as caught:
+        run.train()
+
+    assert caught.value.exit_code == code
+
+
+# Updates that fail
+
+
+def poison(run: Trainer, updates: set[int], value: float = math.nan) -> None:
+    """Has the gradient of those updates be no number."""
+
+    def spoil(gradient: Tensor) -> Tensor:
+        return gradient * value if run.progress.step + 1 in updates else gradient
+
+    next(iter(run.module.parameters())).register_hook(spoil)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_gradient_that_is_not_finite_leaves_the_update_out(
+    value: float, corpora: Corpora, tmp_path: Path
+) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=2, clip=1.0))
+    poison(run, {2}, value)
+    stop_after(run, 1)
+    with pytest.raises(Interrupted):
+        run.train()
+    before, before_moments = weights(run), moments(run)
+
+    run.stop = lambda: 0
+    run.train()
+
+    after = read_weights(run.checkpoints / "step-0000002.safetensors")
+    assert same(before, after)
+    assert same(moments(run), before_moments)
+    assert isinstance(run.observer, Recorder)
+    assert any("update 2" in message and "not finite" in message for message in run.observer.messages)
+    assert run.progress.step == 2  # it counts, so the schedule and the batches go on
+
+
+def test_ten_in_a_row_end_the_run(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora)
+    poison(run, set(range(4, 100)))
+
+    with pytest.raises(TrainingError, match="update 13") as caught:
+        run.train()
+
+    assert caught.value.hint
+
+
+def test_nine_in_a_row_do_not(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora)
+    poison(run, {*range(2, 11), *range(12, 20)})
+
+    run.train()
+
+    assert run.progress.step == 20
+    assert run.progress.skipped == 0
+
+
+def test_the_count_goes_on_over_a_stop(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora)
+    run.resume()
+    poison(run, set(range(1, 100)))
+    stop_after(run, 6)
+    with pytest.raises(Interrupted):
+        run.train()
+
+    again = trainer(tmp_path, corpora)
+    again.resume()
+    poison(again, set(range(1, 100)))
+    with pytest.raises(TrainingError, match="update 10"):
+        again.train()
+
+
+# When a run ends
+
+
+def test_max_epochs(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_epochs=2, max_updates=1000))
+
+    run.train()
+
+    groups = [
+        len(plan(corpora[0].source.lengths, corpora[0].target.lengths, batch_tokens=32, seed=7, epoch=epoch))
+        for epoch in range(2)
+    ]
+    assert run.progress.step == sum(groups)
+    assert run.progress.history[-1]["step"] == sum(groups)
+
+
+def test_max_minutes(corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that goes on by a second each time it is looked at."""
+    seconds = itertools.count()
+    monkeypatch.setattr("dragoman.training.trainer.time.monotonic", lambda: float(next(seconds)))
+    run = trainer(tmp_path, corpora, options=config(max_minutes=0.5, max_updates=1000, validate_every=1000))
+
+    run.train()
+
+    assert run.progress.step == pytest.approx(30 / 2, abs=2)  # an update looks twice
+    assert 30 <= run.progress.seconds < 35
+
+
+def test_time_spent_before_a_stop_counts(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora)
+    run.resume()
+    stop_after(run, 3)
+    with pytest.raises(Interrupted):
+        run.train()
+    again = trainer(tmp_path, corpora, options=config(max_minutes=run.progress.seconds / 60))
+    again.resume()
+
+    assert again.progress.seconds == run.progress.seconds > 0
+    assert again.done()
+
+
+@pytest.mark.parametrize(
+    ("patience", "scores", "end"),
+    [
+        (2, [1, 5, 4, 3, 9], 20),
+        (2, [1, 5, 4, 6, 5, 4, 9], 30),
+        (1, [3, 2, 9], 10),
+        (1, [3, 3, 9], 10),  # as good is not better
+        (0, [3, 2, 1, 1, 1, 1, 1, 1], 40),
+    ],
+)
+def test_patience(patience: int, scores: list[float], end: int, corpora: Corpora, tmp_path: Path) -> None:
+    options = config(patience=patience, stop_on="bleu", max_updates=40)
+    run = trainer(tmp_path, corpora, options=options, translate=bleus(*scores, *[0] * 9))
+
+    run.train()
+
+    assert run.progress.step == end
+
+
+def test_patience_by_loss(corpora: Corpora, tmp_path: Path) -> None:
+    """A rate so high that the validation loss soon gets worse."""
+    options = config(patience=3, max_updates=400, learning_rate=0.3, warmup=1, validate_every=3)
+    run = trainer(tmp_path, corpora, options=options)
+
+    run.train()
+
+    losses = [entry["loss"] for entry in run.progress.history]
+    assert run.progress.step < 400
+    assert losses.index(min(losses)) == len(losses) - 1 - 3
+
+
+def test_bleu_needs_something_to_translate(corpora: Corpora, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="stop_on") as caught:
+        trainer(tmp_path, corpora, options=config(stop_on="bleu"))
+
+    assert caught.value.hint
+
+
+def test_a_validation_that_gives_no_number_is_never_the_best(corpora: Corpora, tmp_path: Path) -> None:
+    options = config(stop_on="bleu", average=1, patience=3)
+    run = trainer(tmp_path, corpora, options=options, translate=bleus(math.nan, 2, 3, 1, 0))
+
+    run.train()
+
+    assert run._best_step() == 15
+    assert run.progress.step == 20
+
+
+# Averages
+
+
+@pytest.mark.parametrize(
+    ("average_of", "average", "chosen", "kept"),
+    [
+        ("last", 1, [20], [15, 20]),
+        ("last", 3, [10, 15, 20], [10, 15, 20]),
+        ("last", 9, [5, 10, 15, 20], [5, 10, 15, 20]),
+        ("best", 1, [15], [15]),
+        ("best", 2, [5, 15], [5, 15]),
+        ("best", 3, [5, 15, 20], [5, 15, 20]),
+    ],
+)
+def test_the_average_takes_the_last_or_the_best(
+    average_of: str, average: int, chosen: list[int], kept: list[int], corpora: Corpora, tmp_path: Path
+) -> None:
+    options = config(stop_on="bleu", average_of=average_of, average=average)
+    # Validations at 5, 10, 15 and 20, then that of the average.
+    run = trainer(tmp_path, corpora, options=options, translate=bleus(30, 10, 40, 20, 99))
+
+    final = read_weights(run.train())
+
+    assert step_files(tmp_path) == kept
+    files = [read_weights(run.checkpoints / f"step-{step:07d}.safetensors") for step in chosen]
+    for name, weight in final.items():
+        mean = torch.stack([file[name].double() for file in files]).mean(0)
+        torch.testing.assert_close(weight, mean.float(), rtol=1e-7, atol=0)
+    assert run.outcome["bleu"] == 99
+    assert str(len(chosen)) in run.outcome["outcome"]
+
+
+def test_the_best_is_kept_where_it_validates_better_than_the_average(
+    corpora: Corpora, tmp_path: Path
+) -> None:
+    options = config(stop_on="bleu", average=2)
+    run = trainer(tmp_path, corpora, options=options, translate=bleus(30, 40, 10, 20, 39))
+
+    final = read_weights(run.train())
+
+    assert same(final, read_weights(run.checkpoints / "step-0000010.safetensors"))
+    assert run.outcome["bleu"] == 40
+    assert "update 10" in run.outcome["outcome"]
+    rows = [row for row in metrics(tmp_path) if row["kind"] == "average"]
+    assert [row["bleu"] for row in rows] == [39]
+
+
+def test_files_of_another_run_of_updates_are_cleared_away(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=10))
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "step-0000007.safetensors").write_bytes(b"left over")
+
+    run.train()
+
+    assert step_files(tmp_path) == [5, 10]
