@@ -180,11 +180,13 @@ class Trainer:
         self.module.train()
         device = self.world.device
         tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
-        sums = torch.zeros(2, dtype=torch.float64, device=device)
+        slots = sum(b.source_BS.numel() + b.predict_BT.numel() for b in batches)
+        real = sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
+        sums = torch.tensor([0, 0, slots, real], dtype=torch.float64, device=device)
         for batch in batches:
             loss, nll = self._objective(batch)
             torch.autograd.backward(loss / tokens)
-            sums += torch.stack((loss.detach(), nll.detach())).double()
+            sums[:2] += torch.stack((loss.detach(), nll.detach()))
         self.world.sum(sums)
         self.world.sum_gradients(self.module.parameters())
         norm = float(nn.utils.clip_grad_norm_(self.module.parameters(), self.config.clip or math.inf))
@@ -199,11 +201,10 @@ class Trainer:
         self.optimizer.zero_grad()
         self.progress.step, self.progress.cursor = step, self.progress.cursor + 1
         self.progress.tokens += tokens
-        window = self.window
-        window.loss, window.nll = window.loss + float(sums[0]), window.nll + float(sums[1])
+        window, (all_loss, all_nll, all_slots, all_real) = self.window, sums.tolist()
+        window.loss, window.nll = window.loss + all_loss, window.nll + all_nll
+        window.slots, window.real = window.slots + int(all_slots), window.real + int(all_real)
         window.tokens, window.gradient_norm = window.tokens + tokens, norm
-        window.slots += sum(b.source_BS.numel() + b.predict_BT.numel() for b in batches)
-        window.real += sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
 
     def _objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         if self.precision == "fp32":

@@ -1,0 +1,74 @@
+"""What each process does in tests of several: `python -m tests.training.ranks FOLDER`, as torchrun would."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from tests.training.runs import config, model, moments, tokenizer, trainer, weights
+
+from dragoman.errors import Interrupted
+from dragoman.training import distributed
+from dragoman.training.corpus_file import TokenisedCorpus
+from dragoman.training.distributed import World
+from dragoman.weights import write_weights
+
+OPTIONS: dict[str, Any] = {"max_updates": 8, "validate_every": 4, "clip": 0.5}
+
+
+def exchange(world: World) -> dict[str, Any]:
+    """What the processes tell each other."""
+    mine = [torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))]
+    if world.rank == 0:  # the other has had no batch
+        mine[0].grad, mine[1].grad = torch.tensor([1.0, 2.0]), torch.ones(3, dtype=torch.float64)
+    world.sum_gradients(mine)
+    return {
+        "rank": world.rank,
+        "leads": world.leads,
+        "sum": world.sum(torch.tensor([1, 10 * world.rank])).tolist(),
+        "greatest": int(world.greatest(torch.tensor(2 * world.rank))),
+        "shared": world.share({"from": world.rank}),
+        "gradients": [parameter.grad.tolist() for parameter in mine if parameter.grad is not None],
+    }
+
+
+def main(folder: Path) -> None:
+    world = distributed.join()
+    cut = tokenizer()
+    corpora = TokenisedCorpus(folder / "train", cut), TokenisedCorpus(folder / "valid", cut)
+    report = exchange(world)
+
+    run = trainer(
+        folder / "run",
+        corpora,
+        options=config(**OPTIONS),
+        net=model(cut, dropout=0.0).double(),
+        world=world,
+    )
+    run.train()
+    write_weights(folder / f"weights-{world.rank}", weights(run))
+    write_weights(folder / f"moments-{world.rank}", moments(run))
+
+    # Both were sent Ctrl-C, but only the second has noticed.
+    stopped = trainer(folder / "stopped", corpora, options=config(**OPTIONS), world=world)
+    stopped.stop = lambda: 2 if world.rank == 1 and stopped.progress.step == 3 else 0
+    try:
+        stopped.train()
+    except Interrupted as interrupted:
+        report |= {"stopped": stopped.progress.step, "exit_code": interrupted.exit_code}
+
+    # Masks differ between the ranks, or two would be no more than one.
+    torch.manual_seed(world.rank)
+    drawn = trainer(folder / "drawn", corpora, options=config(max_updates=1), world=world)
+    drawn.train()
+    report["mask"] = torch.rand(1).item()
+
+    (folder / f"report-{world.rank}.json").write_text(json.dumps(report))
+    distributed.leave()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
