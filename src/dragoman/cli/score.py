@@ -12,7 +12,7 @@ from dragoman.cli.options import Bootstrap, Debug, Json, Lowercase, TestName
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dragoman.scores import Comparison, Scores, Test
+    from dragoman.scores import Comparison, MetricName, Scores, Test
 
 
 def score(
@@ -84,16 +84,19 @@ def results_of(
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
     """Scores of the one system, or a comparison of the first with the others, cased and in lower case."""
-    from dragoman.evaluation import compare, score_corpus
+    from dragoman.evaluation import METRICS, compare, score_corpus
 
     results: dict[str, Scores | Comparison] = {}
     for lowercase in cases:
         case = "lowercased" if lowercase else "cased"
+        # TER knows no case in the first place.
+        metrics: tuple[MetricName, ...] = ("bleu", "chrf") if lowercase else METRICS
         if len(systems) == 1:
             results[case] = score_corpus(
                 systems[name],
                 references,
                 lowercase=lowercase,
+                metrics=metrics,
                 target_language=language,
                 bootstrap=1000 if bootstrap is None else bootstrap,
                 name=name,
@@ -105,6 +108,7 @@ def results_of(
                 references,
                 test=cast("Test", test),
                 lowercase=lowercase,
+                metrics=metrics,
                 target_language=language,
                 samples=bootstrap,
                 reference_names=reference_names,
