@@ -44,6 +44,11 @@ def test_it_says_what_the_model_is_and_how_it_came_about(fact):
     assert fact in rendered()
 
 
+def test_threads_and_processes_are_counted():
+    assert "bf16, 1 thread |" in rendered(training={**TRAINING, "threads": 1})
+    assert "bf16, 2 threads in each of 4 processes |" in rendered(training={**TRAINING, "world_size": 4})
+
+
 def test_a_title_of_the_recipe_is_its_title():
     assert rendered().startswith("# en to pt-BR\n")
     assert rendered(overrides=["title=Menus"]).startswith("# Menus\n")

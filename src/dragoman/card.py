@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from dragoman.recipe import Recipe
+from dragoman.scores import count
 
 
 def render(
@@ -63,10 +64,7 @@ def render(
         ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
         ["updates, target tokens", f"{training['step']:,}, {training['tokens']:,}"],
         ["time", f"{training['seconds'] / 60:.1f} minutes"],
-        [
-            "arithmetic",
-            f"{training['precision']}, {training['threads']} threads, {training['world_size']} process(es)",
-        ],
+        ["arithmetic", f"{training['precision']}, {_processes(training['threads'], training['world_size'])}"],
         ["seed", str(recipe.seed)],
         ["weights", training["outcome"]],
         ["torch, Python", f"{torch.__version__}, {platform.python_version()}"],
@@ -79,6 +77,10 @@ def render(
     lines += _table(*rows)
     lines += ["", "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.", ""]
     return "\n".join(lines)
+
+
+def _processes(threads: int, processes: int) -> str:
+    return count(threads, "thread") + (f" in each of {processes} processes" if processes > 1 else "")
 
 
 def _table(head: Sequence[str], *rows: Sequence[str]) -> list[str]:
