@@ -208,7 +208,7 @@ def test_a_signal_before_training_leaves_what_the_command_can_go_on_with(
         stopped = dragoman_(*words)
 
     assert stopped.code == 143
-    assert "error: stopped before the training began" in stopped.err
+    assert "error: stopped\nhint: repeat the command to begin again" in stopped.err
     assert "Traceback" not in stopped.err
     assert dragoman_(*words).code == 0
 

@@ -167,14 +167,14 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
             yield stopper.watching(display), stopper
         except KeyboardInterrupt as interrupt:
             number = number_of(interrupt)
-            what = "stopped at once" if stopper.patient else "stopped before the training began"
+            what = "stopped at once, without saving" if stopper.patient else "stopped"
             raise Interrupted(what, signal=number, hint=_goes_on(output)) from interrupt
 
 
 def _goes_on(output: Path) -> str:
     if (output / "checkpoints" / "latest").is_dir():
         return "repeat the command to go on from the last checkpoint"
-    return "repeat the command to begin again"
+    return "repeat the command to begin again; nothing was trained yet"
 
 
 @contextmanager
