@@ -410,7 +410,7 @@ LEARNERS = {
         norm="pre",
     )
 }
-UPDATES, PEAK, WARMUP, ROWS = 450, 5e-3, 50, 64
+UPDATES, PEAK, WARMUP, ROWS = 650, 6e-3, 50, 32
 TASKS: dict[str, Callable[[list[int]], list[int]]] = {
     "copy": lambda tokens: tokens,
     "reverse": lambda tokens: tokens[::-1],
@@ -428,7 +428,7 @@ def test_a_task_is_learned(learner: str, task: str) -> None:
     def draw(count: int) -> list[list[int]]:
         return [rng.integers(3, 3 + SYMBOLS, rng.integers(4, 11)).tolist() for _ in range(count)]
 
-    unseen = draw(500)
+    unseen = draw(1000)
     held_out = set(map(tuple, unseen))
     torch.manual_seed(0)
     model = build(config)
