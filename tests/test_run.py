@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,132 @@ def test_a_stop_saves_and_the_rest_is_the_same(done, tmp_path):
     assert notes.steps == [1, 2, 3, 4]
     resumed, whole = (read_weights(folder / "model.safetensors") for folder in (tmp_path / "x", done[0]))
     assert all(resumed[name].equal(whole[name]) for name in whole)
+
+
+# ---- what a folder is worth after a crash, and what else may lie in it ------------------------------
+
+
+def test_text_that_is_as_it_was_is_not_tokenised_again(done):
+    output, _ = done
+    before = (output / "checkpoints/corpus/train/about.json").stat().st_mtime_ns
+    notes = Notes()
+
+    small(valid=VALID, output=output, observer=notes, overrides=["generation.size=2", "title=Mine"])
+
+    assert "tokenising the text" not in notes.messages
+    assert (output / "checkpoints/corpus/train/about.json").stat().st_mtime_ns == before
+
+
+def test_tokens_that_a_crash_left_are_made_again(done, tmp_path):
+    """The old tokens are no longer trusted once the first of their files is replaced."""
+    output = shutil.copytree(done[0], tmp_path / "x")
+    corpus = output / "checkpoints/corpus/train"
+    whole = (corpus / "source.tokens").read_bytes()
+    (corpus / "about.json").unlink()
+    (corpus / "source.tokens").write_bytes(b"")
+
+    small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert (corpus / "source.tokens").read_bytes() == whole
+
+
+@pytest.mark.parametrize("valid", [None, VALID[1:], [*VALID[1:], VALID[0]]])
+def test_other_validation_text_is_another_run(done, tmp_path, valid):
+    """Scores on other text cannot be compared with those of the run so far."""
+    output = shutil.copytree(done[0], tmp_path / "x")
+    longer = ["generation.size=2", "title=Mine", "training.max_updates=6"]
+
+    with pytest.raises(DataError, match="validation text is not what this run began with"):
+        small(valid=valid, output=output, overrides=longer)
+
+
+def test_validation_text_that_comes_later_is_another_run(tmp_path):
+    small(output=tmp_path / "x")
+
+    with pytest.raises(DataError, match="validation text is not what this run began with"):
+        small(valid=VALID, output=tmp_path / "x", overrides=["training.max_updates=6"])
+
+
+def test_validation_text_may_be_left_out_before_the_first_checkpoint(tmp_path):
+    with pytest.raises(Interrupted):
+        train(PAIRS, valid=VALID, preset="tiny", output=tmp_path / "x", overrides=SMALL,
+              source_language="en", target_language="de", observer=Raising())  # fmt: skip
+    small(output=tmp_path / "x")
+
+    small(output=tmp_path / "x", overrides=["training.max_updates=6"])
+
+    assert not (tmp_path / "x/checkpoints/corpus/valid").exists()
+
+
+class Raising(Notes):
+    """A signal just before the first update."""
+
+    def on_start(self, info):
+        raise Interrupted("stopped", signal=15)
+
+
+def test_a_longer_run_that_crashed_at_its_end_is_not_taken_for_complete(done, tmp_path, monkeypatch):
+    output = shutil.copytree(done[0], tmp_path / "x")
+    options = {"valid": VALID, "output": output}
+    longer = ["generation.size=2", "title=Mine", "training.max_updates=6"]
+    short = (output / "model.safetensors").read_bytes()
+    with monkeypatch.context() as crash, pytest.raises(RuntimeError, match="power cut"):
+        crash.setattr("dragoman.run.bundle.save", power_cut)
+        small(**options, overrides=longer)
+    assert (output / "model.safetensors").read_bytes() == short
+
+    small(**options, overrides=longer)
+
+    small(valid=VALID, output=tmp_path / "y", overrides=longer)
+    assert (output / "model.safetensors").read_bytes() == (tmp_path / "y/model.safetensors").read_bytes()
+
+
+def power_cut(*_):
+    raise RuntimeError("power cut")
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "metrics.jsonl", "tokenizer.spm"])
+def test_files_of_someone_else_are_not_overwritten(tmp_path, name):
+    """As with `-o .` in a folder that has a README.md."""
+    (tmp_path / name).write_text("Mine.")
+
+    with pytest.raises(ConfigError, match=name) as caught:
+        small(output=tmp_path)
+
+    assert "-o" in caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "Mine."
+
+
+def test_a_model_whose_checkpoints_are_gone_is_not_trained_again(done, tmp_path):
+    output = shutil.copytree(done[0], tmp_path / "x")
+    shutil.rmtree(output / "checkpoints")
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+
+    with pytest.raises(ConfigError, match="checkpoints"):
+        small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+
+
+def test_a_cosine_that_ends_elsewhere_is_another_run(tmp_path):
+    small(output=tmp_path / "x", overrides=["training.schedule=cosine"])
+
+    with pytest.raises(ConfigError, match="training.max_updates: 4 -> 6"):
+        small(output=tmp_path / "x", overrides=["training.schedule=cosine", "training.max_updates=6"])
+
+
+def test_a_longer_run_is_the_same_wherever_the_shorter_one_ended(tmp_path):
+    """The last update of a run is validated, but the average of a longer one does not take it."""
+    for limit in (3, 5, 6):
+        small(output=tmp_path / "x", overrides=[f"training.max_updates={limit}"])
+    small(output=tmp_path / "y", overrides=["training.max_updates=6"])
+
+    longer, whole = (read_weights(tmp_path / name / "model.safetensors") for name in "xy")
+    assert all(longer[name].equal(whole[name]) for name in whole)
+
+
+def test_whoever_may_read_the_folder_may_read_the_weights(done):
+    modes = {path.name: path.stat().st_mode & 0o777 for path in done[0].iterdir() if path.is_file()}
+
+    assert len(set(modes.values())) == 1, modes

@@ -21,6 +21,10 @@ class TrainingError(DragomanError):
     """Training cannot go on: a loss that is not finite, a full disk."""
 
 
+class Elsewhere(TrainingError):
+    """What another process of the same run has met, and tells."""
+
+
 class ConfigError(DragomanError):
     """An option or a configuration file that makes no sense."""
 

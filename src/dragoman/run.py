@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import filecmp
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +17,7 @@ from torch import nn
 from dragoman import __version__, bundle, card
 from dragoman.bundle import Bundle
 from dragoman.config import difference, read_toml, to_table, to_toml
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation import score_corpus
 from dragoman.files import write_whole
 from dragoman.models.seq2seq import Seq2Seq
@@ -25,7 +27,7 @@ from dragoman.text.corpus import Corpus, FilterConfig, open_corpus, open_pairs
 from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training import distributed
-from dragoman.training.corpus_file import TokenisedCorpus, tokenise
+from dragoman.training.corpus_file import TokenisedCorpus, made_from, tokenise
 from dragoman.training.distributed import World
 from dragoman.training.options import Observer
 from dragoman.training.trainer import Stop, Trainer, Translate
@@ -39,6 +41,12 @@ _MAY_CHANGE = {
     "title",
     *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
 }
+# What training would overwrite, were it someone else's.
+_WRITTEN = (
+    *("README.md", "config.json", "generation.json", "metrics.jsonl", "tokenizer.json"),
+    *("tokenizer.spm", "tokenizer.source.spm", "tokenizer.target.spm"),
+    *("tokenizer.words.json", "tokenizer.source.words.json", "tokenizer.target.words.json"),
+)
 _SAMPLES = 3  # translations shown at each validation
 
 
@@ -67,15 +75,18 @@ def train(
     world = distributed.join()
     try:
         run = _Run(output, observer, world)
-        run.prepare(
-            data,
-            valid,
-            preset=preset,
-            recipe=Path(recipe) if recipe is not None else None,
-            overrides=tuple(overrides),
-            languages=(source_language, target_language),
-            root=Path(data_root) if data_root is not None else None,
+        run.recipe, validates = world.lead(
+            lambda: run.prepare(
+                data,
+                valid,
+                preset=preset,
+                recipe=Path(recipe) if recipe is not None else None,
+                overrides=tuple(overrides),
+                languages=(source_language, target_language),
+                root=Path(data_root) if data_root is not None else None,
+            )
         )
+        run.open(validates)
         run.fit(stop)
     finally:
         distributed.leave()
@@ -106,8 +117,11 @@ class _Run:
         overrides: tuple[str, ...],
         languages: tuple[str | None, str | None],
         root: Path | None,
-    ) -> None:
-        """Recipe, text and tokenizer: all that can be wrong is found out before anything is written."""
+    ) -> tuple[Recipe, bool]:
+        """Recipe, text and tokenizer: all that can be wrong is found out before anything is written.
+
+        The leader's work; gives the recipe, and whether there is validation text.
+        """
         if data is not None and recipe is None and preset is None:
             self.corpus = _open(data, languages)
             pairs = sum(1 for _ in self.corpus)
@@ -136,13 +150,15 @@ class _Run:
         text = replace(text, source_language=source, target_language=target)
         self.recipe = replace(self.recipe, data=text)
         self._agree_with_folder()
-        if self.world.leads:
-            self._tokenise()
-        self.world.wait()
+        self._tokenise()
+        return self.recipe, self.valid_corpus is not None
+
+    def open(self, validates: bool) -> None:
+        """Opens what `prepare` wrote."""
         self.tokenizer = Tokenizer.load(self.output)
         self.tokenised = TokenisedCorpus(self._corpus_folder("train"), self.tokenizer)
         self.valid = None
-        if self.valid_corpus is not None:
+        if validates:
             self.valid = TokenisedCorpus(self._corpus_folder("valid"), self.tokenizer)
 
     def fit(self, stop: Stop) -> None:
@@ -167,36 +183,39 @@ class _Run:
             seed=recipe.seed,
             world=self.world,
             observer=self.observer,
-            translate=self._translate() if self.valid_corpus is not None else None,
+            translate=self._translate() if self.valid is not None else None,
             stop=stop,
         )
-        resumed = trainer.resume()
-        if trainer.progress.finished and (self.output / "model.safetensors").exists() and trainer.done():
+        resumed = self.world.lead(trainer.resume)
+        if not self.world.leads:
+            trainer.resume()
+        done = trainer.progress.finished and trainer.done()
+        if self.world.share(done and self._holds(trainer.final)):
             self.observer.on_message(f"{self.output}: this run is complete; nothing to do")
             return
-        if self.world.leads:
-            self.observer.on_start(
-                {
-                    "output": str(self.output),
-                    "parameters": sum(p.numel() for p in model.parameters()),
-                    "source_vocab": config.source_vocab,
-                    "target_vocab": config.target_vocab,
-                    "train_pairs": len(self.tokenised),
-                    "valid_pairs": len(self.valid) if self.valid is not None else 0,
-                    "precision": trainer.precision,
-                    "threads": torch.get_num_threads(),
-                    "world_size": self.world.size,
-                    "resumed_from": trainer.progress.step if resumed else 0,
-                    "max_updates": recipe.training.max_updates,
-                    "max_seconds": 60 * recipe.training.max_minutes if recipe.training.max_minutes else None,
-                    "batch_tokens": recipe.training.batch_tokens,
-                }
-            )
+        # Every process is told, since each has to know that it is asked from now on whether to stop.
+        self.observer.on_start(
+            {
+                "output": str(self.output),
+                "parameters": sum(p.numel() for p in model.parameters()),
+                "source_vocab": config.source_vocab,
+                "target_vocab": config.target_vocab,
+                "train_pairs": len(self.tokenised),
+                "valid_pairs": len(self.valid) if self.valid is not None else 0,
+                "precision": trainer.precision,
+                "threads": torch.get_num_threads(),
+                "world_size": self.world.size,
+                "resumed_from": trainer.progress.step if resumed else 0,
+                "max_updates": recipe.training.max_updates,
+                "max_seconds": 60 * recipe.training.max_minutes if recipe.training.max_minutes else None,
+                "batch_tokens": recipe.training.batch_tokens,
+            }
+        )
         final = trainer.train()
         if self.world.leads:
             put_weights(cast(nn.Module, model), read_weights(final), final)
-            bundle.save(self._bundle(model), self.output)
             self._write_card(trainer)
+            bundle.save(self._bundle(model), self.output)  # its weights last: where they are, all is
         self.world.wait()
 
     # ---- stages ----------------------------------------------------------------------------------
@@ -206,48 +225,83 @@ class _Run:
         path = self.output / "training.toml"
         # A run that stopped before its first checkpoint, say for a fault in the text, has begun nothing.
         latest = self.output / "checkpoints" / "latest"
+        resumable = latest.exists() or latest.with_name("latest.old").exists()
         trained = (self.output / "model.safetensors").exists()
-        self.begun = trained or latest.exists() or latest.with_name("latest.old").exists()
+        self.begun = trained or resumable
         if self.begun and not path.exists():
             raise ConfigError(
                 f"{self.output}: holds a model that this command did not train",
                 hint="choose another folder with -o",
             )
+        if trained and not resumable:
+            raise ConfigError(
+                f"{self.output}: holds a trained model, without the checkpoints to go on from",
+                hint="choose another folder with -o",
+            )
+        if not path.exists() and (others := [name for name in _WRITTEN if (self.output / name).exists()]):
+            raise ConfigError(
+                f"{self.output}: training would overwrite {', '.join(others)}",
+                hint="choose a new folder with -o",
+            )
         changes = difference(read_toml(path), to_table(self.recipe)) if self.begun else []
-        changes = [line for line in changes if not _may_change(line.partition(":")[0])]
+        changes = [line for line in changes if not _may_change(line.partition(":")[0], self.recipe)]
         if changes:
             raise ConfigError(
                 f"{self.output}: a run with other options began here\n  " + "\n  ".join(changes),
                 hint="repeat the options it began with, or choose another folder with -o",
             )
-        if self.world.leads:
-            write_whole(path, to_toml(self.recipe))
-        self.world.wait()
+        write_whole(path, to_toml(self.recipe))
+
+    def _holds(self, final: Path) -> bool:
+        """Whether the model in the folder is the one that training ended with."""
+        model = self.output / "model.safetensors"
+        return final.exists() and model.exists() and filecmp.cmp(final, model, shallow=False)
 
     def _corpus_folder(self, name: str) -> Path:
         return self.output / "checkpoints" / "corpus" / name
 
     def _tokenise(self) -> None:
-        if self.begun:
-            tokenizer = Tokenizer.load(self.output)
-        else:
-            self.observer.on_message("training the tokenizer")
-            pairs = ((line.source.strip(), line.target.strip()) for line in self.corpus)
-            tokenizer = Tokenizer.train(pairs, self.recipe.tokenizer, seed=self.recipe.seed)
-            tokenizer.save(self.output)
-        self.observer.on_message("tokenising the text")
         corpora = [("train", self.corpus, self.recipe.data.filter)]
         if self.valid_corpus is not None:
             # Every validation pair counts, also one that is long or occurs twice.
             keep_all = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
             corpora.append(("valid", self.valid_corpus, keep_all))
+        if self.begun:
+            if self._same_text():
+                return
+            tokenizer = Tokenizer.load(self.output)
+        else:
+            shutil.rmtree(self._corpus_folder("valid"), ignore_errors=True)
+            self.observer.on_message("training the tokenizer")
+            pairs = ((line.source.strip(), line.target.strip()) for line in self.corpus)
+            tokenizer = Tokenizer.train(pairs, self.recipe.tokenizer, seed=self.recipe.seed)
+            tokenizer.save(self.output)
+        self.observer.on_message("tokenising the text")
         for name, corpus, kept in corpora:
             done = tokenise(corpus, tokenizer, kept, self._corpus_folder(name))
             for line in done.report.splitlines():
                 self.observer.on_message(f"{name}: {line}")
 
+    def _same_text(self) -> bool:
+        """Whether the tokens in the folder are those of the text given. Raises DataError for other text."""
+        train, valid = self._corpus_folder("train"), self._corpus_folder("valid")
+        same = {"training": made_from(self.corpus, train)}
+        if self.valid_corpus is not None and valid.exists():
+            same["validation"] = made_from(self.valid_corpus, valid)
+        elif train.exists():
+            same["validation"] = self.valid_corpus is None and not valid.exists()
+        for name, as_before in same.items():
+            if as_before is False:
+                raise DataError(
+                    f"{self.output}: the {name} text is not what this run began with",
+                    hint="restore the text, or choose another folder with -o",
+                )
+        return all(same.values())
+
     def _translate(self) -> Translate:
         """Greedy translations of the validation text, scored: what training shows and may stop on."""
+        if not self.world.leads:
+            return lambda model: {}  # the leader alone validates, and alone has the text
         lines = [line for line in cast(Corpus, self.valid_corpus) if line.source.strip()]
         sources, references = [line.source for line in lines], [line.target for line in lines]
         shown = np.random.default_rng(self.recipe.seed).permutation(len(lines))[:_SAMPLES].tolist()
@@ -329,8 +383,10 @@ def _command() -> list[str]:
     return ["dragoman", *sys.argv[1:]] if ours else []
 
 
-def _may_change(option: str) -> bool:
+def _may_change(option: str, recipe: Recipe) -> bool:
     """Whether a run may go on with another value of an option than it began with."""
+    if option == "training.max_updates" and recipe.training.schedule == "cosine":
+        return False  # every learning rate follows from it
     return option in _MAY_CHANGE or option.startswith("expected.")
 
 

@@ -29,8 +29,10 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: Path | s
 def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """Writes weights whole or not at all. Raises DragomanError where it cannot."""
     with replacing(path) as part:
+        mode = part.stat().st_mode & 0o777
         try:
             save_file({name: weight.detach().cpu().contiguous() for name, weight in weights.items()}, part)
+            part.chmod(mode)  # safetensors makes a file of its own that only its owner may read
         except SafetensorError as error:  # its only word for a disk that is full
             raise DragomanError(
                 f"{path}: cannot be written ({error})", hint="is the disk full, or the folder gone?"

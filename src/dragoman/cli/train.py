@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
 from dragoman.cli.signals import Stopper, number_of
-from dragoman.errors import ConfigError, Interrupted
+from dragoman.errors import ConfigError, Elsewhere, Interrupted
 
 if TYPE_CHECKING:
     from dragoman.training.options import Observer
@@ -167,8 +167,14 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
             yield stopper.watching(display), stopper
         except KeyboardInterrupt as interrupt:
             number = number_of(interrupt)
+            if not speaks():
+                raise typer.Exit(128 + number) from interrupt
             what = "stopped at once, without saving" if stopper.patient else "stopped"
             raise Interrupted(what, signal=number, hint=_goes_on(output)) from interrupt
+        except (Elsewhere, Interrupted) as error:
+            if speaks():
+                raise
+            raise typer.Exit(error.exit_code) from error  # another process says why
 
 
 def _goes_on(output: Path) -> str:

@@ -111,11 +111,12 @@ class TokenisedCorpus:
 def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder: Path) -> TokenisedCorpus:
     """Encodes the corpus into `folder`, a chunk at a time, setting aside what the filter names.
 
+    about.json, the last file, goes before any other is replaced: where it is, all are of one text.
     Raises DataError where nothing is left.
     """
     folder.mkdir(parents=True, exist_ok=True)
     keep = Filter(config)
-    digest = hashlib.blake2b(digest_size=16)
+    read, digest = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
     dtype = "uint16" if max(tokenizer.source_size, tokenizer.target_size) <= 65536 else "uint32"
     with ExitStack() as stack:
 
@@ -125,14 +126,14 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
         add_source, add_target = add_to("source.tokens", dtype), add_to("target.tokens", dtype)
         add_source_text, add_target_text = add_to("source.text", "uint8"), add_to("target.text", "uint8")
         for lines in _chunks(corpus, TokenisedCorpus.CHUNK):
-            # Spaces around a line do not count, here as when translating.
-            lines = [Line(line.number, line.source.strip(), line.target.strip()) for line in lines]
+            lines = [_stripped(line) for line in lines]
             sources = tokenizer.encode_source([line.source for line in lines])
             targets = tokenizer.encode_target([line.target for line in lines])
             for line, source, target in zip(lines, sources, targets, strict=True):
+                read.update(_signed(line))
                 if keep.check(line.number, line.source, line.target, len(source), len(target)):
                     continue
-                digest.update(f"{line.source}\t{line.target}\n".encode())
+                digest.update(_signed(line))
                 add_source(source)
                 add_target(target)
                 if tokenizer.config.sampling:
@@ -142,9 +143,37 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
             raise DataError(
                 f"{corpus.name}: no usable pair\n{keep.report}", hint="see what was set aside, and why"
             )
-    about = {"dtype": dtype, "fingerprint": digest.hexdigest(), "report": str(keep.report)}
+        (folder / "about.json").unlink(missing_ok=True)
+    about = {
+        "dtype": dtype,
+        "text": read.hexdigest(),
+        "fingerprint": digest.hexdigest(),
+        "report": str(keep.report),
+    }
     write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
     return TokenisedCorpus(folder, tokenizer)
+
+
+def made_from(corpus: Corpus, folder: Path) -> bool | None:
+    """Whether the tokens in `folder` are those of this text; None where there are none, or none can tell."""
+    try:
+        text = json.loads((folder / "about.json").read_text(encoding="utf-8"))["text"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    read = hashlib.blake2b(digest_size=16)
+    for line in corpus:
+        read.update(_signed(_stripped(line)))
+    return bool(read.hexdigest() == text)
+
+
+def _stripped(line: Line) -> Line:
+    """Spaces around a line do not count, here as when translating."""
+    return Line(line.number, line.source.strip(), line.target.strip())
+
+
+def _signed(line: Line) -> bytes:
+    """What a digest takes of a pair."""
+    return f"{line.source}\t{line.target}\n".encode()
 
 
 def _chunks(corpus: Corpus, size: int) -> Iterator[list[Line]]:

@@ -5,16 +5,25 @@ Started by `torchrun`, which sets RANK, WORLD_SIZE and LOCAL_RANK; without it th
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from dragoman.errors import Elsewhere, TrainingError
+
 T = TypeVar("T")
+
+# How long a process waits for the others: the leader may be tokenising tens of millions of lines.
+# Where one ends, torchrun ends the others at once.
+_PATIENCE = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -33,13 +42,15 @@ class World:
     def sum(self, values: Tensor) -> Tensor:
         """`values` summed over all processes, in place."""
         if self.size > 1:
-            dist.all_reduce(values)
+            with self._reaching_others():
+                dist.all_reduce(values)
         return values
 
     def greatest(self, values: Tensor) -> Tensor:
         """The greatest of `values` among all processes, in place."""
         if self.size > 1:
-            dist.all_reduce(values, dist.ReduceOp.MAX)
+            with self._reaching_others():
+                dist.all_reduce(values, dist.ReduceOp.MAX)
         return values
 
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
@@ -63,13 +74,45 @@ class World:
         if self.size == 1:
             return value
         values = [value]
-        dist.broadcast_object_list(values, src=0)
+        with self._reaching_others():
+            dist.broadcast_object_list(values, src=0)
         return values[0]
+
+    def lead(self, work: Callable[[], T]) -> T:
+        """What `work`, done by the leader alone, gives, on every process.
+
+        Where it fails, the leader raises what it raises, and the others Elsewhere.
+        """
+        if self.size == 1:
+            return work()
+        made: tuple[T] | None = None
+        if self.leads:
+            try:
+                made = (work(),)
+            except Exception:
+                with contextlib.suppress(TrainingError):  # the first error is the one to tell
+                    self.share(made)
+                raise
+        made = self.share(made)
+        if made is None:
+            raise Elsewhere("the first process of this run says what went wrong")
+        return made[0]
 
     def wait(self) -> None:
         """Returns when every process has come here."""
         if self.size > 1:
-            dist.barrier()
+            with self._reaching_others():
+                dist.barrier()
+
+    @contextmanager
+    def _reaching_others(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            raise TrainingError(
+                f"process {self.rank}: the other processes of this run ended, or cannot be reached",
+                hint="see what they say; repeat the command to go on from the last checkpoint",
+            ) from error
 
 
 def join() -> World:
@@ -81,7 +124,7 @@ def join() -> World:
     if cuda:
         torch.cuda.set_device(device)
     if size > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if cuda else "gloo")
+        dist.init_process_group("nccl" if cuda else "gloo", timeout=_PATIENCE)
     return World(rank, size, device)
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from dragoman.errors import ConfigError, DataError, Interrupted, TrainingError
+from dragoman.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
 from dragoman.files import write_whole
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training import checkpoint
@@ -93,6 +93,11 @@ class Trainer:
         """The model as PyTorch sees it."""
         return cast(nn.Module, self.model)
 
+    @property
+    def final(self) -> Path:
+        """The file of the weights that training ended with."""
+        return self.checkpoints / "final.safetensors"
+
     def resume(self) -> bool:
         """Takes up the run in the folder, if there is one."""
         progress = checkpoint.restore(self.checkpoints / "latest", self.module, self.optimizer)
@@ -115,7 +120,8 @@ class Trainer:
         """
         clock = time.monotonic()
         self._trim_metrics()
-        self.progress.finished = False  # a finished run may have been given longer
+        if not self.done():  # a run that had ended may have been given longer
+            self.progress.finished, self.progress.history = False, self._regular()
         while not self.done():
             for batches in self._epoch():
                 began = time.monotonic()
@@ -216,6 +222,8 @@ class Trainer:
         self.progress.skipped += 1
         self.observer.on_message(f"update {step} left out: its gradient is not finite")
         if self.progress.skipped >= 10:
+            if not self.world.leads:
+                raise Elsewhere("the gradient is not finite, as the first process says")
             raise TrainingError(
                 f"update {step}: the gradient has not been finite for 10 updates in a row",
                 hint="lower the learning rate, set training.clip=1.0, or training.precision=fp32",
@@ -236,9 +244,9 @@ class Trainer:
         return minutes_up or self._out_of_patience()
 
     def _out_of_patience(self) -> bool:
-        if not self.config.patience or not self.progress.history:
+        scores = [entry["score"] for entry in self._regular()]
+        if not self.config.patience or not scores:
             return False
-        scores = [entry["score"] for entry in self.progress.history]
         return len(scores) - 1 - scores.index(max(scores)) >= self.config.patience
 
     def _asked_to_stop(self) -> int:
@@ -337,27 +345,33 @@ class Trainer:
             checkpoint.save(self.checkpoints / "latest", self.module, self.optimizer, self.progress)
         self.world.wait()
 
-    def _chosen(self) -> list[int]:
+    def _regular(self) -> list[dict[str, Any]]:
+        """The validations that came by themselves: all but one at the end of a run."""
+        return [entry for entry in self.progress.history if entry["step"] % self.config.validate_every == 0]
+
+    def _chosen(self, entries: list[dict[str, Any]] | None = None) -> list[int]:
         """The steps whose checkpoints the final average takes."""
-        entries = self.progress.history
+        entries = self.progress.history if entries is None else entries
         if self.config.average_of == "best":
             entries = sorted(entries, key=lambda entry: entry["score"])
         return [entry["step"] for entry in entries[-self.config.average :]]
 
-    def _best_step(self) -> int:
-        best = max(self.progress.history, key=lambda entry: entry["score"])
+    def _best_step(self, entries: list[dict[str, Any]] | None = None) -> int:
+        best = max(entries or self.progress.history, key=lambda entry: entry["score"])
         return int(best["step"])
 
     def _prune(self) -> None:
-        """Keeps what the final average may take, and the best."""
-        kept = {self._step_file(step) for step in (*self._chosen(), self._best_step())}
+        """Keeps what the final average may take, and the best; here, or in a run given longer."""
+        steps = {*self._chosen(), self._best_step()}
+        if regular := self._regular():
+            steps |= {*self._chosen(regular), self._best_step(regular)}
+        kept = {self._step_file(step) for step in steps}
         for path in self.checkpoints.glob("step-*.safetensors"):
             if path not in kept:
                 path.unlink()
 
     def _finish(self) -> Path:
         """Averages, and keeps the average unless the best single checkpoint does better on validation."""
-        final = self.checkpoints / "final.safetensors"
         # Before the weights become the average: a longer run is to go on from where training stood.
         self.progress.finished = True
         self._save()
@@ -377,7 +391,7 @@ class Trainer:
                     entry = best
                 self.outcome |= {"signature": shown.get("signature", "")}
             self.outcome |= {"outcome": outcome, "loss": entry["loss"], "bleu": entry["bleu"]}
-            write_weights(final, weights_of(self.module))
+            write_weights(self.final, weights_of(self.module))
             self.observer.on_end(
                 {
                     "step": self.progress.step,
@@ -387,7 +401,7 @@ class Trainer:
                     **self.outcome,
                 }
             )
-        return final
+        return self.final
 
     def _write_metrics(self, kind: str, metrics: dict[str, Any]) -> None:
         if self.world.leads:
