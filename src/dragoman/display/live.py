@@ -105,7 +105,9 @@ class Live(Display):
 
     @harmless
     def on_message(self, text: str) -> None:
-        self._print(Padding(_line(text, wrap=True, style="yellow"), (0, 0, 1, 2)))
+        # What comes before the panel, line after line, belongs together.
+        below = 1 if self.live.is_started else 0
+        self._print(Padding(_line(text, wrap=True, style="yellow"), (0, 0, below, 2)))
 
     @harmless
     def on_end(self, metrics: dict[str, Any]) -> None:
