@@ -376,9 +376,9 @@ class Trainer:
         self.progress.finished = True
         self._save()
         if self.world.leads:
-            weights = average([self._step_file(step) for step in self._chosen()])
-            put_weights(self.module, weights, "the average")
-            outcome = f"the average of {len(self._chosen())} checkpoints"
+            steps = self._chosen()
+            put_weights(self.module, average([self._step_file(step) for step in steps]), "the average")
+            outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
             best = max(self.progress.history, key=lambda entry: entry["score"])
             entry = best
             if self.valid is not None:
