@@ -196,8 +196,19 @@ def test_a_run_is_a_function_of_its_seed(corpora: Corpora, tmp_path: Path) -> No
     assert not same(weights(runs[0]), weights(runs[2]))
 
 
+def test_every_update_draws_masks_of_its_own(corpora: Corpora, tmp_path: Path) -> None:
+    drawn: list[int] = []
+    for seed in (7, 8):
+        run = trainer(tmp_path / str(seed), corpora)
+        run.seed = seed
+        run.optimizer.register_step_pre_hook(lambda *_: drawn.append(torch.initial_seed()))
+        run.train()
+
+    assert len(set(drawn)) == 40
+
+
 def test_it_learns(corpora: Corpora, tmp_path: Path) -> None:
-    run = trainer(tmp_path, corpora, options=config(max_updates=60, validate_every=20))
+    run = trainer(tmp_path, corpora, options=config(max_updates=60, validate_every=10))
     run.train()
 
     losses = [entry["loss"] for entry in run.progress.history]
@@ -354,7 +365,7 @@ def check_equal(one: Trainer, other: Trainer) -> None:
 
 @pytest.mark.parametrize(
     "stops",
-    [[1], [4], [5], [7], [13], [19], [3, 4, 11]],
+    [[1], [4], [5], [7], [13], [20], [3, 4, 11]],
     ids=lambda stops: "stopped at " + ", ".join(map(str, stops)),
 )
 def test_resuming_equals_never_having_stopped(
