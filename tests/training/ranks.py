@@ -29,7 +29,7 @@ def exchange(world: World) -> dict[str, Any]:
         "rank": world.rank,
         "leads": world.leads,
         "sum": world.sum(torch.tensor([1, 10 * world.rank])).tolist(),
-        "greatest": int(world.greatest(torch.tensor(2 * world.rank))),
+        "greatest": int(world.greatest(torch.tensor(2 + world.rank))),
         "shared": world.share({"from": world.rank}),
         "gradients": [parameter.grad.tolist() for parameter in mine if parameter.grad is not None],
     }

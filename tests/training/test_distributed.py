@@ -131,7 +131,7 @@ def test_what_the_processes_tell_each_other(folder: Path) -> None:
     for rank, report in enumerate(reports(folder)):
         assert (report["rank"], report["leads"]) == (rank, rank == 0)
         assert report["sum"] == [2, 10]
-        assert report["greatest"] == 2
+        assert report["greatest"] == 3
         assert report["shared"] == {"from": 0}
         assert report["gradients"] == [[1, 2], [1, 1, 1]]
 
