@@ -32,6 +32,7 @@ def test_every_error_is_one_of_the_foreseen() -> None:
     assert {kind.__name__ for kind in kinds} == {
         "DragomanError",
         "TrainingError",
+        "Elsewhere",
         "ConfigError",
         "DataError",
         "ModelError",
