@@ -585,3 +585,25 @@ def test_overrides_are_what_is_no_file(tmp_path, monkeypatch):
     Path("a=b.en").touch()
 
     assert sort_words(["a=b.en", "model.heads=2", "c.de"]) == (["a=b.en", "c.de"], ["model.heads=2"])
+
+
+def test_a_long_value_of_an_option_is_no_file():
+    title = "title=" + 300 * "a"
+
+    assert sort_words([title]) == ([], [title])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_behind_standard_output_is_no_fault_of_ours(text):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "dragoman", "score", text / "test.de", text / "test.de"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: the output: No space left on device\nhint: ")
+    assert "fault" not in ended.stderr

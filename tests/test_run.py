@@ -9,7 +9,7 @@ import pytest
 
 import dragoman
 from dragoman.config import read_toml
-from dragoman.errors import ConfigError, DataError, Interrupted
+from dragoman.errors import ConfigError, DataError, Interrupted, TrainingError
 from dragoman.run import train
 from dragoman.text import toy
 from dragoman.translator import Translator
@@ -389,3 +389,34 @@ def test_whoever_may_read_the_folder_may_read_the_weights(done):
     modes = {path.name: path.stat().st_mode & 0o777 for path in done[0].iterdir() if path.is_file()}
 
     assert len(set(modes.values())) == 1, modes
+
+
+def test_a_disk_that_is_full_when_a_measurement_is_written(tmp_path):
+    class Filling(Notes):
+        def on_step(self, metrics):
+            path = tmp_path / "x/metrics.jsonl"
+            path.unlink()
+            path.symlink_to("/dev/full")
+
+    with pytest.raises(TrainingError, match="metrics.jsonl: cannot be written") as caught:
+        small(output=tmp_path / "x", observer=Filling())
+
+    assert "space" in caught.value.hint
+
+
+def test_what_a_crash_left_half_written_goes(done, tmp_path):
+    output = shutil.copytree(done[0], tmp_path / "x")
+    left = [
+        output / ".model.safetensors.0a1b2c3d.part",
+        output / "checkpoints/.step-0000004.safetensors.0a1b2c3d.part",
+        output / "checkpoints/corpus/train/.source.tokens.0a1b2c3d.part",
+    ]
+    for path in left:
+        path.write_bytes(b"half")
+    mine = output / ".notes.part"
+    mine.write_text("Mine.")
+
+    small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert not any(path.exists() for path in left)
+    assert mine.exists()

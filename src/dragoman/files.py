@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from dragoman.errors import DragomanError
 
+_LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.part", re.DOTALL)
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
@@ -58,6 +60,14 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     with replacing(Path(path)) as part:
         part.write_bytes(data)
+
+
+def sweep(folder: Path) -> None:
+    """Removes what `replacing` left half written in `folder` when the program or the machine crashed."""
+    for path in folder.glob(".*.part"):
+        if _LEFT_OVER.fullmatch(path.name):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from dragoman.bundle import Bundle
 from dragoman.config import difference, read_toml, to_table, to_toml
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation import score_corpus
-from dragoman.files import write_whole
+from dragoman.files import sweep, write_whole
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.seq2seq import build as build_model
 from dragoman.recipe import Recipe, find_data, resolve
@@ -250,6 +250,9 @@ class _Run:
                 f"{self.output}: a run with other options began here\n  " + "\n  ".join(changes),
                 hint="repeat the options it began with, or choose another folder with -o",
             )
+        checkpoints = self.output / "checkpoints"
+        for folder in (self.output, checkpoints, self._corpus_folder("train"), self._corpus_folder("valid")):
+            sweep(folder)
         write_whole(path, to_toml(self.recipe))
 
     def _holds(self, final: Path) -> bool:

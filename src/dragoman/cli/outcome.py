@@ -87,6 +87,9 @@ def _explain(error: Exception) -> int:
     if _out_of_memory(error):
         complain("out of memory", "lower training.batch_tokens (train) or --batch-tokens, or close programs")
         return 1
+    if isinstance(error, OSError) and error.strerror:
+        complain(f"{error.filename or 'the output'}: {error.strerror}", "is the disk full, or a path wrong?")
+        return 1
     complain(
         f"unexpected {type(error).__name__}: {error}",
         "this is a fault of dragoman's; repeat the command with --debug to see where, and report it",

@@ -143,7 +143,14 @@ def speaks() -> bool:
 
 def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Files, and overrides: what holds an `=` and is no file."""
-    overrides = [word for word in words if "=" in word and not Path(word).exists()]
+
+    def exists(word: str) -> bool:
+        try:
+            return Path(word).exists()
+        except OSError:  # a long title, say, is too long for a name
+            return False
+
+    overrides = [word for word in words if "=" in word and not exists(word)]
     return [word for word in words if word not in overrides], overrides
 
 

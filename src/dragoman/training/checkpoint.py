@@ -61,6 +61,7 @@ def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progr
         os.replace(part, folder)
         shutil.rmtree(old, ignore_errors=True)
     except (OSError, DragomanError) as error:
+        shutil.rmtree(part, ignore_errors=True)
         raise TrainingError(
             f"{folder}: the checkpoint cannot be written ({getattr(error, 'strerror', None) or error})",
             hint="free some space and repeat the command: it goes on from the last checkpoint",

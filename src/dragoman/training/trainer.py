@@ -405,8 +405,15 @@ class Trainer:
 
     def _write_metrics(self, kind: str, metrics: dict[str, Any]) -> None:
         if self.world.leads:
-            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"kind": kind, **metrics}, ensure_ascii=False) + "\n")
+            path = self.folder / "metrics.jsonl"
+            try:
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"kind": kind, **metrics}, ensure_ascii=False) + "\n")
+            except OSError as error:
+                raise TrainingError(
+                    f"{path}: cannot be written ({error.strerror or error})",
+                    hint="free some space and repeat the command: it goes on from the last checkpoint",
+                ) from error
 
     def _trim_metrics(self) -> None:
         """Drops lines written after the checkpoint a run resumes from, which will be written again."""
