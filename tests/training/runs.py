@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -152,3 +153,7 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 
 def step_files(folder: Path) -> Sequence[int]:
     return sorted(int(path.stem.partition("-")[2]) for path in folder.glob("checkpoints/step-*.safetensors"))
+
+
+def stop_after(run: Trainer, step: int, number: int = signal.SIGTERM) -> None:
+    run.stop = lambda: number if run.progress.step == step else 0

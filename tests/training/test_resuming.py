@@ -1,0 +1,223 @@
+"""Stopping and going on: a resumed run is, bit for bit, one that was never stopped."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.training.runs import (
+    TIMES,
+    Corpora,
+    config,
+    corpus,
+    history,
+    metrics,
+    model,
+    moments,
+    same,
+    step_files,
+    stop_after,
+    tokenizer,
+    trainer,
+    weights,
+)
+
+from dragoman.errors import DataError, Interrupted
+from dragoman.text.tokenizer import TokenizerConfig
+from dragoman.training import checkpoint
+from dragoman.training import trainer as loop
+from dragoman.training.batches import plan
+from dragoman.training.corpus_file import TokenisedCorpus
+from dragoman.training.trainer import Trainer
+
+HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")
+
+
+def updates_in_an_epoch(train: TokenisedCorpus, batch_tokens: int = 32) -> int:
+    return len(plan(train.source.lengths, train.target.lengths, batch_tokens=batch_tokens, seed=7, epoch=0))
+
+
+def run_with_stops(folder: Path, corpora: Corpora, stops: list[int], **options: Any) -> Trainer:
+    """A run that is stopped after those updates, each time taken up by a new process, as it were."""
+    for number, step in enumerate([*stops, None]):
+        # What is taken up finds its weights in the folder, whatever was drawn.
+        net = model(corpora[0].tokenizer, seed=1 + number)
+        run = trainer(folder, corpora, options=config(**options), net=net)
+        assert run.resume() == (number > 0)
+        torch.manual_seed(number + 50)
+        if step is None:
+            run.train()
+            return run
+        stop_after(run, step, signal.SIGINT)
+        with pytest.raises(Interrupted, match=f"stopped at update {step}") as caught:
+            run.train()
+        assert caught.value.hint
+    raise AssertionError
+
+
+@pytest.fixture(scope="module")
+def whole(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Trainer:
+    """A run that was never stopped, to compare others with."""
+    return run_with_stops(tmp_path_factory.mktemp("whole"), corpora, [])
+
+
+def counts(run: Trainer) -> dict[str, Any]:
+    return {k: v for k, v in vars(run.progress).items() if k not in (*TIMES, "history", "window")}
+
+
+def check_equal(one: Trainer, other: Trainer) -> None:
+    assert same(weights(one), weights(other))
+    assert same(moments(one), moments(other))
+    assert history(one) == history(other)
+    assert counts(one) == counts(other)
+    assert metrics(one.folder) == metrics(other.folder)
+    assert step_files(one.folder) == step_files(other.folder)
+    for name in [*(f"step-{step:07d}" for step in step_files(one.folder)), "final"]:
+        path = f"checkpoints/{name}.safetensors"
+        assert (one.folder / path).read_bytes() == (other.folder / path).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "stops",
+    [[1], [4], [5], [7], [13], [20], [3, 4, 11]],
+    ids=lambda stops: "stopped at " + ", ".join(map(str, stops)),
+)
+def test_resuming_equals_never_having_stopped(
+    stops: list[int], whole: Trainer, corpora: Corpora, tmp_path: Path
+) -> None:
+    """Bit for bit, in the middle of an epoch, of a window of metrics, at a validation, with dropout."""
+    resumed = run_with_stops(tmp_path / "resumed", corpora, stops)
+
+    epoch = updates_in_an_epoch(corpora[0])
+    assert 5 < epoch < 13  # the stops fall in the first epoch and in the second
+    check_equal(resumed, whole)
+
+
+@pytest.mark.skipif(not HAS_BF16, reason="this processor has no bf16")
+def test_resuming_in_bf16(corpora: Corpora, tmp_path: Path) -> None:
+    options = {"precision": "bf16", "accumulate": 2}
+    whole = run_with_stops(tmp_path / "whole", corpora, [], **options)
+
+    resumed = run_with_stops(tmp_path / "resumed", corpora, [2, 11], **options)
+
+    assert whole.precision == "bf16"
+    check_equal(resumed, whole)
+
+
+def test_resuming_at_the_end_of_an_epoch(whole: Trainer, corpora: Corpora, tmp_path: Path) -> None:
+    epoch = updates_in_an_epoch(corpora[0])
+    resumed = run_with_stops(tmp_path / "resumed", corpora, [epoch, epoch + 1])
+
+    check_equal(resumed, whole)
+
+
+def test_resuming_with_subword_sampling(tmp_path: Path) -> None:
+    cut = tokenizer(TokenizerConfig(vocab_size=50, byte_fallback=False, sampling=0.4))
+    train, valid = corpus(tmp_path / "train", 40, cut=cut), corpus(tmp_path / "valid", 9, seed=5, cut=cut)
+    whole = run_with_stops(tmp_path / "whole", (train, valid), [], batch_tokens=64, log_every=1)
+
+    resumed = run_with_stops(tmp_path / "resumed", (train, valid), [3, 12], batch_tokens=64, log_every=1)
+
+    assert whole.progress.epoch > 0
+    check_equal(resumed, whole)
+
+
+class Crash(Exception):
+    """The power went."""
+
+
+@pytest.mark.parametrize("step", [2, 6, 12, 18])
+@pytest.mark.parametrize("moment", ["on_step", "on_validation", "write_weights", "save"])
+def test_a_run_that_crashed_goes_on_from_its_last_checkpoint(
+    step: int, moment: str, whole: Trainer, corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anywhere: after metrics were written, between the two files of a validation."""
+    crashed = trainer(tmp_path / "resumed", corpora)
+    crashed.resume()
+
+    owner = {"on_step": crashed.observer, "on_validation": crashed.observer, "write_weights": loop}
+    real = getattr(owner.get(moment, checkpoint), moment)
+
+    def fail_or_do(*args: Any) -> None:
+        if crashed.progress.step >= step:
+            raise Crash
+        real(*args)
+
+    monkeypatch.setattr(owner.get(moment, checkpoint), moment, fail_or_do)
+    with pytest.raises(Crash):
+        crashed.train()
+    monkeypatch.undo()
+    with (tmp_path / "resumed" / "metrics.jsonl").open("a") as file:
+        file.write('{"kind": "train", "st')  # cut short
+    resumed = trainer(tmp_path / "resumed", corpora)
+    resumed.resume()
+    resumed.train()
+
+    check_equal(resumed, whole)
+
+
+def test_a_finished_run_is_found_finished(corpora: Corpora, whole: Trainer, tmp_path: Path) -> None:
+    first = run_with_stops(tmp_path, corpora, [])
+
+    again = trainer(tmp_path, corpora, net=model(corpora[0].tokenizer, seed=77))
+
+    assert again.resume()
+    assert again.progress.finished
+    assert again.done()
+    assert again.progress == first.progress
+    again.train()  # finishing again changes nothing
+    check_equal(again, whole)
+
+
+def test_a_finished_run_can_be_made_longer(corpora: Corpora, whole: Trainer, tmp_path: Path) -> None:
+    """As if it had been that long from the start: what it averaged is not what it goes on from."""
+    for max_updates in (10, 20):
+        run = trainer(tmp_path, corpora, options=config(max_updates=max_updates))
+        run.resume()
+        run.train()
+
+    check_equal(run, whole)
+
+
+def test_a_run_being_made_longer_is_not_finished(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=5))
+    run.resume()
+    run.train()
+    longer = trainer(tmp_path, corpora, options=config(max_updates=20))
+    longer.resume()
+    stop_after(longer, 8)
+    with pytest.raises(Interrupted):
+        longer.train()
+
+    again = trainer(tmp_path, corpora)
+    again.resume()
+    assert not again.progress.finished
+
+
+def test_other_text_is_refused(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path / "run", corpora)
+    run.resume()
+    stop_after(run, 2)
+    with pytest.raises(Interrupted):
+        run.train()
+    other = corpus(tmp_path / "other", 40, seed=1, cut=corpora[0].tokenizer)
+
+    with pytest.raises(DataError, match="not what this run began with") as caught:
+        trainer(tmp_path / "run", (other, corpora[1])).resume()
+
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_sets_the_exit_code(number: int, code: int, corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora)
+    run.resume()
+    stop_after(run, 1, number)
+
+    with pytest.raises(Interrupted) as caught:
+        run.train()
+
+    assert caught.value.exit_code == code
