@@ -137,3 +137,20 @@ def test_one_side_alone_is_not_enough(tmp_path):
     (tmp_path / "a.en").touch()
     with pytest.raises(ConfigError, match="a.en and a.de"):
         find_data(DATA, tmp_path, DATA.train)
+
+
+def test_two_vocabularies_share_no_embedding():
+    """Even if they were of the same size."""
+    apart = ["tokenizer.shared=false", "tokenizer.vocab_size=500"]
+
+    with pytest.raises(ConfigError, match="one vocabulary") as caught:
+        resolve(preset="tiny", overrides=apart)
+
+    assert "model.tie" in caught.value.hint
+    assert resolve(preset="tiny", overrides=[*apart, "model.tie=decoder"]).model.tie == "decoder"
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_that_torch_would_not_take(seed):
+    with pytest.raises(ConfigError, match="seed = "):
+        resolve(preset="tiny", overrides=[f"seed={seed}"])

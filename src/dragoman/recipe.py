@@ -59,6 +59,16 @@ class Recipe:
     generation: Beam = Beam()
     expected: Expected = Expected()
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError(f"seed = {self.seed}", hint="a whole number from 0, of at most 18 digits")
+        # Two vocabularies of one size would fit, and mean nothing to each other.
+        if self.model.tie == "all" and not self.tokenizer.shared:
+            raise ConfigError(
+                'model.tie = "all" needs one vocabulary for both sides',
+                hint='set tokenizer.shared=true, or model.tie="decoder"',
+            )
+
 
 # What a preset says beyond the defaults. `base` and `big` are table 3 of the paper. `tiny` and `small`
 # are for small corpora and small machines: they drop more because they see less, and are pre-norm
