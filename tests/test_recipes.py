@@ -15,7 +15,10 @@ from dragoman.text import toy
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
 SMALL = [
     "tokenizer.vocab_size=400",
-    *(f"model.{name}" for name in ("d_model=16", "d_ff=16", "heads=2", "encoder_layers=1", "decoder_layers=1")),
+    *(
+        f"model.{name}"
+        for name in ("d_model=16", "d_ff=16", "heads=2", "encoder_layers=1", "decoder_layers=1")
+    ),
     *(f"training.{name}" for name in ("batch_tokens=200", "max_updates=2", "validate_every=1", "warmup=1")),
 ]
 
@@ -68,7 +71,9 @@ def test_without_data_a_recipe_says_where_it_is_to_be_had(path, monkeypatch):
 def test_the_papers_recipes_are_its_table_3(language):
     base = resolve(recipe=RECIPES[0].parent / f"wmt14-en-{language}-base.toml")
     big = resolve(recipe=RECIPES[0].parent / f"wmt14-en-{language}-big.toml")
-    shape = [(m.encoder_layers, m.decoder_layers, m.d_model, m.d_ff, m.heads) for m in (base.model, big.model)]
+    shape = [
+        (m.encoder_layers, m.decoder_layers, m.d_model, m.d_ff, m.heads) for m in (base.model, big.model)
+    ]
     assert shape == [(6, 6, 512, 2048, 8), (6, 6, 1024, 4096, 16)]
     assert base.model.dropout == 0.1
     assert big.model.dropout == {"de": 0.3, "fr": 0.1}[language]  # section 6.1

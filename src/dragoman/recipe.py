@@ -72,7 +72,8 @@ class Recipe:
 
 # What a preset says beyond the defaults. `base` and `big` are table 3 of the paper. `tiny` and `small`
 # are for small corpora and small machines: they drop more because they see less, and are pre-norm
-# because at a high learning rate they learn many times sooner so (see docs/measurements.md).
+# because at a high learning rate they learn many times sooner so: on Multi30k, validation BLEU after 600
+# updates of 2,500 tokens was 17.1 with pre-norm (peak 0.004) and 5.4 with post-norm (peak 0.0015).
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
         "tokenizer": {"vocab_size": 8000},
