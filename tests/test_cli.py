@@ -607,3 +607,13 @@ def test_a_full_disk_behind_standard_output_is_no_fault_of_ours(text):
     assert ended.returncode == 1
     assert ended.stderr.startswith("error: the output: No space left on device\nhint: ")
     assert "fault" not in ended.stderr
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0)])
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+def test_a_standard_stream_may_be_closed(model, closed, code):
+    words = f'"{sys.executable}" -m dragoman translate "{model}" {closed}'
+
+    ended = subprocess.run(["sh", "-c", words], input="", capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")

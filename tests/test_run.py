@@ -420,3 +420,27 @@ def test_what_a_crash_left_half_written_goes(done, tmp_path):
 
     assert not any(path.exists() for path in left)
     assert mine.exists()
+
+
+def test_validation_pairs_with_an_empty_side_count_nowhere(tmp_path):
+    notes = Notes()
+
+    small(valid=[("A dog.", ""), ("", "Ein Hund."), *VALID], output=tmp_path / "x", observer=notes)
+    small(valid=VALID, output=tmp_path / "y", observer=notes)
+
+    first, second = notes.validations[:2], notes.validations[2:]
+    assert [entry["chrf"] for entry in first] == [entry["chrf"] for entry in second]
+    assert [entry["loss"] for entry in first] == [entry["loss"] for entry in second]
+    assert [s["reference"] for s in first[0]["samples"] if not s["reference"]] == []
+
+
+def test_validation_text_that_cannot_be_read_is_found_before_the_work(tmp_path):
+    put(tmp_path, "v", VALID)
+    (tmp_path / "v.de").write_bytes(b"Gut.\n\xff\n")
+    notes = Notes()
+
+    with pytest.raises(DataError, match="v.de:2: not valid UTF-8"):
+        small(valid=[tmp_path / "v.en", tmp_path / "v.de"], output=tmp_path / "x", observer=notes)
+
+    assert notes.messages == []
+    assert not (tmp_path / "x").exists()

@@ -147,6 +147,8 @@ class _Run:
                 hint="pass --source-language and --target-language, or name the files train.en train.de",
             )
         self.valid_corpus = None if valid is None else _open(valid, (source, target))
+        for _ in self.valid_corpus or ():
+            pass  # what is wrong with it shows before the work on the training text, not after
         text = replace(text, source_language=source, target_language=target)
         self.recipe = replace(self.recipe, data=text)
         self._agree_with_folder()
@@ -305,7 +307,8 @@ class _Run:
         """Greedy translations of the validation text, scored: what training shows and may stop on."""
         if not self.world.leads:
             return lambda model: {}  # the leader alone validates, and alone has the text
-        lines = [line for line in cast(Corpus, self.valid_corpus) if line.source.strip()]
+        corpus = cast(Corpus, self.valid_corpus)
+        lines = [line for line in corpus if line.source.strip() and line.target.strip()]
         sources, references = [line.source for line in lines], [line.target for line in lines]
         shown = np.random.default_rng(self.recipe.seed).permutation(len(lines))[:_SAMPLES].tolist()
 

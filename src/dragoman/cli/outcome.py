@@ -25,6 +25,7 @@ _UsageError = typer.BadParameter.__mro__[1]
 def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
     """Runs a command line; the exit code. Nothing but SystemExit of others passes through."""
     debug = "--debug" in words
+    _open_closed()
     _use_utf8()
     if not debug:
         warnings.simplefilter("ignore")
@@ -128,6 +129,14 @@ def _say(word: str, text: str, colour: str) -> None:
         print(lines.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
     except (OSError, ValueError):
         pass  # nobody is there to read it
+
+
+def _open_closed() -> None:
+    """A standard stream that is closed, as by `2>&-`, becomes an empty one. Else the next file that is
+    opened would take its number, and what a library writes to it would go there."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _use_utf8() -> None:
