@@ -617,3 +617,23 @@ def test_a_standard_stream_may_be_closed(model, closed, code):
     ended = subprocess.run(["sh", "-c", words], input="", capture_output=True, text=True, check=False)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
+
+
+def test_the_model_says_which_key_of_jsonl_is_the_source(dragoman_, text, model, tmp_path):
+    """Not the order of the keys."""
+    sides = [(text / f"test.{side}").read_text(encoding="utf-8").splitlines() for side in ("en", "de")]
+    rows = [json.dumps({"de": german, "en": english}) for english, german in zip(*sides, strict=True)]
+    (tmp_path / "test.jsonl").write_text("\n".join(rows), encoding="utf-8")
+
+    keyed = dragoman_("evaluate", model, tmp_path / "test.jsonl", "--json", "--beam", 1)
+    plain = dragoman_("evaluate", model, text / "test.en", text / "test.de", "--json", "--beam", 1)
+
+    assert json.loads(keyed.out)["cased"]["chrf"]["value"] == json.loads(plain.out)["cased"]["chrf"]["value"]
+
+
+def test_standard_input_is_read_for_one_thing(dragoman_, model):
+    """Else a sentence and its prefix would be taken by turns."""
+    ended = dragoman_("translate", model, "-", "--prefix-file", "-", stdin=b"A dog.\nEin\n")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "standard input is named twice" in ended.err

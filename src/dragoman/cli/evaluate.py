@@ -81,8 +81,6 @@ def evaluate(
     from dragoman.training.memory import keep_freed_memory
 
     names = _names(text or [], recipe, data)
-    lines = list(open_corpus(names))
-    sources, references = [line.source for line in lines], [line.target for line in lines]
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
     if against is not None and against.resolve() == model.resolve():
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
@@ -90,6 +88,9 @@ def evaluate(
     from dragoman.translator import Translator
 
     translator = Translator.load(model)
+    # The model's languages say which key of a JSONL file is the source.
+    lines = list(open_corpus(names, languages=(translator.source_language, translator.target_language)))
+    sources, references = [line.source for line in lines], [line.target for line in lines]
     rival = Translator.load(against) if against is not None and other is None else None
     options: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty, "batch_tokens": batch_tokens}
     made = _translate(translator, sources, "translating", quiet, options)

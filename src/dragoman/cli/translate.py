@@ -107,6 +107,8 @@ def translate(
         raise ConfigError(f"--{option} without --sample", hint="add --sample")
     if prefix is not None and prefix_file is not None:
         raise ConfigError("--prefix and --prefix-file", hint="leave out one of them")
+    if [*names, str(prefix_file)].count(STDIN) > 1:
+        raise ConfigError("standard input is named twice", hint="it can be read once: put one in a file")
     translator = Translator.load(model)
     if typed and not quiet and sys.stderr.isatty():
         languages = f"{translator.source_language} to {translator.target_language}"
