@@ -35,6 +35,7 @@ class Progress:
     tokens: int = 0  # target tokens seen
     seconds: float = 0.0  # time spent, validation included
     corpus: str = ""  # fingerprint
+    processes: int = 1  # that share an update
     finished: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)  # one entry a validation: step, score, ...
     skipped: int = 0  # updates left out, in a row, for a gradient that was not finite

@@ -102,12 +102,17 @@ class Trainer:
         """Takes up the run in the folder, if there is one."""
         progress = checkpoint.restore(self.checkpoints / "latest", self.module, self.optimizer)
         if progress is None:
-            self.progress.corpus = self.corpus.fingerprint
+            self.progress.corpus, self.progress.processes = self.corpus.fingerprint, self.world.size
             return False
         if progress.corpus != self.corpus.fingerprint:
             raise DataError(
                 f"{self.folder}: the training text is not what this run began with",
                 hint="restore the text, or choose another folder with -o",
+            )
+        if progress.processes != self.world.size:
+            raise ConfigError(
+                f"{self.folder}: this run began in {progress.processes} processes, not {self.world.size}",
+                hint="start as many as before, or choose another folder with -o",
             )
         self.progress, self.window = progress, Window(**progress.window)
         return True
