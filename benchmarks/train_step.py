@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from dragoman import native
 from dragoman.models.dropout import dropout
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import TransformerConfig
@@ -37,6 +38,8 @@ def main() -> None:
     options = parse()
     keep_freed_memory()
     torch.set_num_threads(options.threads)
+    if options.native:
+        print("loops in C" if native.enable() else "no loops in C")
     recipe = resolve(preset=options.preset)
     config = replace(recipe.model, source_vocab=VOCAB, target_vocab=VOCAB)
     batches = make_batches(options.batch_tokens, options.steps)
@@ -64,6 +67,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--precision", nargs="+", default=["fp32", "bf16"])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--batch-tokens", type=int, default=4096)
+    parser.add_argument("--native", action="store_true", help="with the loops in C")
     parser.add_argument("--steps", type=int, default=20)
     return parser.parse_args()
 

@@ -23,6 +23,7 @@ FLOORS = {
     "config": 0,
     "files": 0,
     "machine": 0,
+    "native": 0,
     "models": 1,
     "text": 1,
     "weights": 1,
@@ -45,6 +46,7 @@ FLOORS = {
 SIBLINGS = {
     ("config", "errors"),  # a floor of its own would be one file high
     ("files", "errors"),
+    ("native", "machine"),  # which says where compiled code may be kept
     ("bundle", "decoding"),  # a model folder holds how its model is to be searched
 }
 PUBLIC = "dragoman"  # the package itself: it re-exports the house, so only its version may be imported

@@ -55,7 +55,7 @@ def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> l
             Finding(name="torch", value=f"cannot be imported: {error}", status="problem", advice=advice)
         )
     else:
-        findings += [_torch(torch), _processor(torch), _threads(torch), _gpu(torch)]
+        findings += [_torch(torch), _processor(torch), _loops(), _threads(torch), _gpu(torch)]
     findings += [
         _busy(),
         _memory(),
@@ -68,13 +68,7 @@ def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> l
 
 
 def default_folders() -> tuple[Path, ...]:
-    return Path.cwd(), Path(tempfile.gettempdir()), cache_folder()
-
-
-def cache_folder() -> Path:
-    """Where what can be made again is kept: $XDG_CACHE_HOME/dragoman or ~/.cache/dragoman."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "dragoman"
+    return Path.cwd(), Path(tempfile.gettempdir()), machine.cache_folder()
 
 
 def to_table(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -197,6 +191,22 @@ def _processor(torch: Any) -> Finding:
         status="fine" if precision == "bf16" else "note",
         advice="" if precision == "bf16" else "without native bf16 training takes about twice as long",
         data={"precision": precision, "capabilities": {name: bool(there) for name, there in named.items()}},
+    )
+
+
+def _loops() -> Finding:
+    """Whether training uses the loops in C; compiles them if that was never done."""
+    from dragoman import native
+
+    works = native.enable()
+    off = os.environ.get("DRAGOMAN_NATIVE", "1") == "0"
+    reason = "switched off by DRAGOMAN_NATIVE=0" if off else "no C compiler that works"
+    return Finding(
+        name="loops in C",
+        value="compiled for this processor" if works else f"not in use: {reason}",
+        status="fine" if works else "note",
+        advice="" if works or off else "with gcc or clang installed training on a CPU is faster",
+        data={"compiled": works},
     )
 
 

@@ -94,3 +94,9 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept: $XDG_CACHE_HOME/dragoman or ~/.cache/dragoman."""
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "dragoman"

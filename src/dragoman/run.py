@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from dragoman import __version__, bundle, card
+from dragoman import __version__, bundle, card, native
 from dragoman.bundle import Bundle
 from dragoman.config import difference, read_toml, to_table, to_toml
 from dragoman.errors import ConfigError, DataError
@@ -167,6 +167,7 @@ class _Run:
         """Trains and writes the model folder."""
         recipe = self.recipe
         torch.manual_seed(recipe.seed)
+        native.enable()
         config = replace(
             recipe.model,
             source_vocab=self.tokenizer.source_size,

@@ -13,7 +13,7 @@ from torch.nn import functional
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import TransformerConfig
 from dragoman.training.batches import collate
-from dragoman.training.loss import LinearCrossEntropy, Objective, smoothed_cross_entropy
+from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, smoothed_cross_entropy
 
 F64 = torch.float64
 VOCAB, WIDTH = 11, 6
@@ -89,6 +89,38 @@ def test_block_by_block_is_the_same(rows: int, bias: bool, smoothing: float) -> 
 
     close(got, wanted)
     close(torch.autograd.grad(got[0] / 7, inputs), torch.autograd.grad(wanted[0] / 7, inputs))
+
+
+@pytest.mark.parametrize("pairs", [1, 15, 16, 17, 50])
+@pytest.mark.parametrize("bias", [False, True])
+def test_two_passes_are_pulled_together(pairs: int, bias: bool) -> None:
+    """R-Drop: both passes' cross-entropy, and the weighted mean of the two KL divergences."""
+    states_NE, weight_VE, bias_V, target_N = problem(2 * pairs, bias=bias)
+    target_N = target_N[:pairs].repeat(2)
+    inputs = [states_NE, weight_VE] + ([] if bias_V is None else [bias_V])
+
+    got = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1, 5.0)
+    logits_NV = functional.linear(states_NE, weight_VE, bias_V)
+    first, second = logits_NV.log_softmax(-1).chunk(2)
+    kl = [
+        functional.kl_div(a, b, reduction="sum", log_target=True)
+        for a, b in ((first, second), (second, first))
+    ]
+    loss, nll = by_pytorch(logits_NV, target_N, 0.1)
+    wanted = loss + 5.0 * (kl[0] + kl[1]) / 2, nll
+
+    close(divergence(*logits_NV.chunk(2)), (kl[0] + kl[1]) / 2)
+    close(got, wanted)
+    close(torch.autograd.grad(got[0] / 7, inputs), torch.autograd.grad(wanted[0] / 7, inputs))
+
+
+def test_two_equal_passes_cost_nothing_more() -> None:
+    """Without dropout the passes are one, and their mean loss is that of one."""
+    config = TransformerConfig(source_vocab=9, target_vocab=9, d_model=8, d_ff=8, heads=2, dropout=0.0)
+    batch = collate([[4, 5], [6]], [[5], [7, 8]], pad_id=0, start_id=1, end_id=2)
+    model = build(config)
+
+    close(Objective(model, 0.1, 3.0)(batch), Objective(model, 0.1)(batch), 1e-5)
 
 
 @pytest.mark.parametrize("bias", [False, True])

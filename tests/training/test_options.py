@@ -50,6 +50,7 @@ def test_the_defaults_are_the_paper_s() -> None:
         {"clip": math.nan},
         {"label_smoothing": 1.0},
         {"label_smoothing": -0.1},
+        {"consistency": -1.0},
         {"precision": "fp16"},
         {"stop_on": "chrf"},
         {"average_of": "first"},

@@ -11,6 +11,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from dragoman import native
 from dragoman.models.dropout import dropout
 
 
@@ -29,6 +30,9 @@ def attend(
     q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None = None, drop: float = 0.0
 ) -> Tensor:
     """softmax(QK^T / sqrt(D)) V: eq. 1, section 3.2.1. `drop` is the dropout on the weights."""
+    learns = torch.is_grad_enabled() and not (bias is not None and bias.requires_grad)
+    if learns and not drop and native.serves(q_BHTD, k_BHSD, v_BHSD):
+        return native.attention(q_BHTD, k_BHSD, v_BHSD, bias)
     return dropout(attention_weights(q_BHTD, k_BHSD, bias), drop) @ v_BHSD
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from dragoman import native
+
 
 def dropout(x: Tensor, p: float) -> Tensor:
     """`x` with each element zeroed with probability `p` and the rest scaled by 1 / (1 - p).
@@ -18,6 +20,8 @@ def dropout(x: Tensor, p: float) -> Tensor:
     """
     if p <= 0:
         return x
+    if native.serves(x):
+        return native.dropout(x, p)
     if x.device.type != "cpu":
         return nn.functional.dropout(x, p)
     return x * kept(x.shape, p).to(x.dtype).mul_(65536 / (65536 - _dropped(p)))
@@ -34,6 +38,13 @@ def kept(shape: torch.Size, p: float) -> Tensor:
 def _dropped(p: float) -> int:
     """Of 65536 numbers, how many drop an element: never all, for the rest could not make up for it."""
     return min(round(p * 65536), 65535)
+
+
+def add_dropped(x: Tensor, sublayer: Tensor, p: float) -> Tensor:
+    """x + dropout(sublayer, p), in one pass over memory where that can be had."""
+    if p > 0 and native.serves(x, sublayer):
+        return native.dropout(sublayer, p, x)
+    return x + dropout(sublayer, p)
 
 
 class Dropout(nn.Module):

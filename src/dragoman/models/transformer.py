@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from dragoman.errors import ConfigError
 from dragoman.models.attention import Attention, KeyValueCache, causal_bias, padding_bias
-from dragoman.models.dropout import Dropout
+from dragoman.models.dropout import Dropout, add_dropped
 from dragoman.models.memory import Memory
 from dragoman.models.positions import Layout, SinusoidalPositions
 
@@ -125,7 +125,7 @@ class Residual(nn.Module):
         super().__init__()
         self.pre = config.norm == "pre"
         self.norm = nn.LayerNorm(config.d_model)
-        self.dropout = Dropout(config.dropout)
+        self.p = config.dropout
 
     def enter(self, x: Tensor) -> Tensor:
         """What the sub-layer reads."""
@@ -133,7 +133,7 @@ class Residual(nn.Module):
 
     def leave(self, x: Tensor, sublayer: Tensor) -> Tensor:
         """What comes out after the sub-layer's output is added."""
-        x = x + self.dropout(sublayer)
+        x = add_dropped(x, sublayer, self.p if self.training else 0.0)
         return x if self.pre else self.norm(x)
 
 

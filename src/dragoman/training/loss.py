@@ -1,6 +1,7 @@
 """Label-smoothed cross-entropy over the vocabulary, without ever holding all the logits.
 
-N target positions, E model width, V vocabulary.
+N target positions, E model width, V vocabulary, C times a position is computed (2 for R-Drop), R rows
+of a block.
 """
 
 from __future__ import annotations
@@ -10,8 +11,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from dragoman import native
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.batches import Batch
+
+
+def divergence(logits_NV: Tensor, other_NV: Tensor) -> Tensor:
+    """Summed (KL(p || q) + KL(q || p)) / 2 of the two distributions at each position, in nats.
+
+    The regulariser of R-Drop (Wu et al. 2021, eq. 2). The readable form.
+    """
+    p_NV, q_NV = logits_NV.softmax(-1), other_NV.softmax(-1)
+    return ((p_NV - q_NV) * (logits_NV.log_softmax(-1) - other_NV.log_softmax(-1))).sum() / 2
 
 
 def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -26,6 +37,31 @@ def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float
     return (1 - smoothing) * nll + smoothing * uniform, nll
 
 
+def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tensor]:
+    """Turns logits, in place, into the gradient of the summed cross-entropy but for the targets' part.
+
+    That is the probabilities and, of two copies, the gradient of `consistency` times their divergence. With
+    d the difference of the logits the divergence is sum((p - q) d) / 2, for the normalisers cancel, and its
+    gradient with respect to the first copy's logits is (p - q + p (d - sum(p d))) / 2.
+
+    Returns the logarithm of each row's sum of exponentials, lse_CR, and the block's summed divergence.
+    """
+    if native.serves(logits_CRV):
+        return native.softmax_block(logits_CRV, consistency)
+    sums = torch.promote_types(logits_CRV.dtype, torch.float32)
+    fine_CRV = logits_CRV.to(sums)
+    lse_CR = fine_CRV.logsumexp(-1)
+    p_CRV = (fine_CRV - lse_CR[..., None]).exp_()
+    if not consistency:
+        logits_CRV.copy_(p_CRV)
+        return lse_CR, lse_CR.new_zeros(())
+    d_RV, gap_RV = fine_CRV[0] - fine_CRV[1], p_CRV[0] - p_CRV[1]
+    mean_CR1 = (p_CRV * d_RV).sum(-1, keepdim=True)
+    sign_C11 = logits_CRV.new_tensor([1, -1])[:, None, None]
+    logits_CRV.copy_(p_CRV + consistency / 2 * sign_C11 * (gap_RV + p_CRV * (d_RV - mean_CR1)))
+    return lse_CR, (mean_CR1[0] - mean_CR1[1]).sum() / 2
+
+
 class LinearCrossEntropy(torch.autograd.Function):
     """`smoothed_cross_entropy(states_NE @ weight_VE.T + bias_V, ...)`, a block of rows at a time.
 
@@ -34,9 +70,12 @@ class LinearCrossEntropy(torch.autograd.Function):
     forward pass accumulates both gradients and forgets the block: memory is O(block * V), not
     O(N * V), and the logits stay in the cache. Only the first term needs a pass over the
     vocabulary: the second touches one row of the weights, the third is the same for all rows.
+
+    With `consistency` > 0 the second half of the rows are the first half's positions once more, under
+    another dropout mask, and that many times their `divergence` is added.
     """
 
-    BLOCK = 2**21  # logits held at once
+    BLOCK = 2**22  # logits held at once
 
     @staticmethod
     def forward(
@@ -46,6 +85,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         bias_V: Tensor | None,
         target_N: Tensor,
         smoothing: float,
+        consistency: float = 0.0,
     ) -> tuple[Tensor, Tensor]:
         dtype = states_NE.dtype
         sums = torch.promote_types(dtype, torch.float32)  # what sums are kept in
@@ -54,31 +94,33 @@ class LinearCrossEntropy(torch.autograd.Function):
         grad_states_NE = torch.empty_like(states_NE, dtype=sums)
         grad_weight_VE = torch.zeros_like(weight, dtype=sums)
         grad_bias_V = torch.zeros_like(bias, dtype=sums)
-        target_p_N1 = states_NE.new_empty((len(states_NE), 1), dtype=sums)
-        size = max(16, LinearCrossEntropy.BLOCK // vocab)
-        for start in range(0, len(target_N), size):
+        lse_N = states_NE.new_empty(len(states_NE), dtype=sums)  # log of the sum of exponentials
+        apart = states_NE.new_zeros((), dtype=sums)  # summed divergence
+        copies = 2 if consistency else 1
+        positions, width = len(states_NE) // copies, states_NE.shape[1]
+        states_CNE, grad_states_CNE = (x.view(copies, -1, width) for x in (states_NE, grad_states_NE))
+        lse_CN = lse_N.view(copies, -1)
+        size = max(16, LinearCrossEntropy.BLOCK // vocab // copies)
+        for start in range(0, positions, size):
             rows = slice(start, start + size)
-            logits_RV = states_NE[rows] @ weight.T
+            states_RE = states_CNE[:, rows].flatten(0, 1)  # of all copies; one product, not one for each
+            logits_RV = states_RE @ weight.T
             if bias_V is not None:
                 logits_RV += bias
-            p_RV = logits_RV.softmax(1)
-            target_p_N1[rows] = p_RV.gather(1, target_N[rows, None]).to(sums)
-            grad_states_NE[rows] = p_RV @ weight
-            grad_weight_VE += p_RV.T @ states_NE[rows]
+            lse_CN[:, rows], apart_in_block = softmax_block(logits_RV.view(copies, -1, vocab), consistency)
+            apart += apart_in_block
+            grad_states_CNE[:, rows] = (logits_RV @ weight).view(copies, -1, width)
+            grad_weight_VE += logits_RV.T @ states_RE
             if bias_V is not None:
-                grad_bias_V += p_RV.sum(0)
+                grad_bias_V += logits_RV.sum(0)
         states, rows_of_targets_NE = states_NE.to(sums), weight_VE[target_N].to(dtype).to(sums)
         target_logits_N = (states * rows_of_targets_NE).sum(1) + bias[target_N]
-        nll_N = -target_p_N1[:, 0].log()
-        # Few, if any: targets so unlikely that their probability is no normal number.
-        lost_M = (target_p_N1[:, 0] < torch.finfo(sums).tiny).nonzero()[:, 0]
-        for rows_M in torch.split(lost_M, size):
-            logits_MV = (states_NE[rows_M] @ weight.T + bias).to(sums)
-            nll_N[rows_M] = -logits_MV.log_softmax(1).gather(1, target_N[rows_M, None])[:, 0]
+        nll_N = lse_N - target_logits_N
         nll = nll_N.sum()
         sum_of_rows_E, sum_of_states_E = weight.sum(0, dtype=sums), states.sum(0)
         mean_logits = (sum_of_states_E @ sum_of_rows_E + len(states) * bias.sum(dtype=sums)) / vocab
         loss = (1 - smoothing) * nll + smoothing * ((nll_N + target_logits_N).sum() - mean_logits)
+        loss = loss + consistency * apart
 
         grad_states_NE -= (1 - smoothing) * rows_of_targets_NE + smoothing / vocab * sum_of_rows_E
         grad_weight_VE.index_add_(0, target_N, states, alpha=smoothing - 1)
@@ -99,24 +141,31 @@ class LinearCrossEntropy(torch.autograd.Function):
             None if gradient is None else (gradient * scale).to(dtype)
             for gradient, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
         )
-        return (*gradients, None, None)
+        return (*gradients, None, None, None)
 
 
 class Objective(nn.Module):
     """The training objective as a module, so that its parameters can be swapped for copies in bf16."""
 
-    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
+    def __init__(self, model: Seq2Seq, smoothing: float, consistency: float = 0.0) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
+        self.consistency = consistency
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Summed loss and summed negative log-likelihood in nats over the batch's real targets."""
-        memory = self.model.encode(batch.source_BS, batch.source_len_B)
-        states_BTE = self.model.decode_states(batch.target_BT, memory)
-        real_BT = batch.predict_BT != self.model.config.pad_id
+        """Summed loss and summed negative log-likelihood in nats over the batch's real targets.
+
+        With `consistency` both are means of two passes under different dropout masks, and half the
+        weighted divergence between them is added: R-Drop, Wu et al. 2021, algorithm 1.
+        """
+        copies = 2 if self.consistency else 1
+        memory = self.model.encode(batch.source_BS.repeat(copies, 1), batch.source_len_B.repeat(copies))
+        states_BTE = self.model.decode_states(batch.target_BT.repeat(copies, 1), memory)
+        predict_BT = batch.predict_BT.repeat(copies, 1)
+        real_BT = predict_BT != self.model.config.pad_id
         head = self.model.logits
         loss, nll = LinearCrossEntropy.apply(
-            states_BTE[real_BT], head.weight, head.bias, batch.predict_BT[real_BT], self.smoothing
+            states_BTE[real_BT], head.weight, head.bias, predict_BT[real_BT], self.smoothing, self.consistency
         )  # type: ignore[no-untyped-call]
-        return loss, nll
+        return loss / copies, nll / copies

@@ -32,6 +32,7 @@ class TrainingConfig:
     weight_decay: float = 0.0  # decoupled (AdamW)
     clip: float = 0.0  # greatest gradient norm; 0 leaves gradients as they are
     label_smoothing: float = 0.1
+    consistency: float = 0.0  # weight of R-Drop's divergence between two passes (Wu et al. 2021); 0: one pass
     precision: Precision = "auto"
     validate_every: int = 500  # updates; a checkpoint is written as often
     stop_on: StopOn = "loss"  # what makes a checkpoint better
@@ -69,7 +70,7 @@ class TrainingConfig:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ConfigError(f"training.{name} = {value}", hint="it must be above 0")
-        for name in ("clip", "weight_decay", "patience"):
+        for name in ("clip", "weight_decay", "patience", "consistency"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ConfigError(f"training.{name} = {getattr(self, name)}", hint="it must not be below 0")
         if not 0 <= self.label_smoothing < 1:

@@ -75,7 +75,7 @@ class Trainer:
                 'training.stop_on = "bleu" needs validation text', hint="pass --valid FILE FILE"
             )
         self.module.to(self.world.device)
-        self.objective = Objective(self.model, self.config.label_smoothing)
+        self.objective = Objective(self.model, self.config.label_smoothing, self.config.consistency)
         self.precision = resolve(self.config.precision, self.world.device)
         self.optimizer = torch.optim.AdamW(
             self.module.parameters(),

@@ -1,0 +1,208 @@
+"""Loops in C for training on a CPU: what `kernels.c` holds, as operations with gradients.
+
+Optional. The source is compiled by the machine's own C compiler when a training run first asks for it, in
+seconds, and kept in the user's cache; without a compiler, or with DRAGOMAN_NATIVE=0, PyTorch's operators do
+the same work. `enabled()` says which.
+
+B batch, H heads, T queries, S keys, D head width, C copies, R rows, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import logging
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.machine import cache_folder
+
+log = logging.getLogger(__name__)
+
+_SOURCE = Path(__file__).with_name("kernels.c")
+# No -ffast-math: hidden keys are -inf, and a number that is none must stay visible.
+_FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
+_WIDE = "-mprefer-vector-width=512"
+_TYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
+
+_on = False
+
+
+def enable() -> bool:
+    """Compiles and loads the loops if need be; from then on they are used. Whether they are."""
+    global _on
+    _on = os.environ.get("DRAGOMAN_NATIVE", "1") != "0" and _library() is not None
+    return _on
+
+
+def disable() -> None:
+    """From now on PyTorch's operators do the work."""
+    global _on
+    _on = False
+
+
+def enabled() -> bool:
+    """Whether the loops are in use."""
+    return _on
+
+
+def serves(*tensors: Tensor) -> bool:
+    """Whether the loops are in use and can take these tensors: on a CPU, all float32 or all bfloat16."""
+    kind = tensors[0].dtype
+    return (
+        _on
+        and kind in _TYPES
+        and all(x.device.type == "cpu" and x.dtype == kind and x.numel() for x in tensors)
+    )
+
+
+def attention(q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None) -> Tensor:
+    """softmax(QK^T / sqrt(D) + bias) V, as `models.attention.attend`. No gradient goes to `bias`.
+
+    Memory grows with T and S, not with their product: the backward pass computes the weights again.
+    """
+    return _Attention.apply(q_BHTD, k_BHSD, v_BHSD, bias)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
+    """`x` with elements dropped with probability `p`, the rest scaled by 1 / (1 - p); plus `base` if given.
+
+    The mask is a function of one number drawn from torch's generator and of the place, so it is never kept.
+    """
+    return _Dropout.apply(x, base, p)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tensor]:
+    """See `training.loss.softmax_block`: works in place."""
+    copies, rows, vocab = logits_CRV.shape
+    lse_CR, apart_R = torch.empty(copies, rows), torch.zeros(rows)
+    sizes = map(ctypes.c_int64, (copies, rows, vocab))
+    _call("softmax_block", logits_CRV.dtype, logits_CRV, *sizes, ctypes.c_float(consistency), lse_CR, apart_R)
+    return lse_CR, apart_R.sum()
+
+
+class _Strides(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int64) for name in ("b", "h", "t")]
+
+
+class _Shape(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in "BHTSD"),
+        *((name, _Strides) for name in ("q", "k", "v", "bias", "out")),
+    ]
+
+
+def _shape(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, out: Tensor) -> Any:
+    b, h, t, d = q.shape
+    strides = (_Strides(*x.stride()[:3]) for x in (q, k, v, q if bias is None else bias, out))
+    return ctypes.byref(_Shape(b, h, t, k.shape[2], d, *strides))
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+        q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
+        b, h, t, _ = q.shape
+        if bias is not None:
+            bias = bias.float().expand(b, h, t, k.shape[2])
+            if bias.stride(-1) != 1:
+                bias = bias.contiguous()
+        out = torch.empty(b, t, h, q.shape[3], dtype=q.dtype).transpose(1, 2)
+        lse = torch.empty(b, h, t)
+        _call("attention_forward", q.dtype, _shape(q, k, v, bias, out), q, k, v, bias, out, lse)
+        ctx.save_for_backward(q, k, v, bias, out, lse)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, bias, out, lse = ctx.saved_tensors
+        grad = (
+            torch.empty_like(out).copy_(upstream[0]) if upstream[0].stride() != out.stride() else upstream[0]
+        )
+        gradients = [
+            torch.empty_like(x.transpose(1, 2), memory_format=torch.contiguous_format) for x in (q, k, v)
+        ]
+        shape = _shape(q, k, v, bias, out)
+        _call("attention_backward", q.dtype, shape, q, k, v, bias, out, lse, grad, *gradients)
+        dq, dk, dv = (x.transpose(1, 2) for x in gradients)
+        return dq, dk, dv, None
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, base: Tensor | None, p: float) -> Tensor:
+        low, high = torch.randint(2**32, (2,)).tolist()
+        ctx.drawn, ctx.added = (p, low, high), base is not None
+        return _drop(x, base, p, low, high)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        return _drop(upstream[0], None, *ctx.drawn), upstream[0] if ctx.added else None, None
+
+
+def _drop(x: Tensor, base: Tensor | None, p: float, low: int, high: int) -> Tensor:
+    x, base = x.contiguous(), None if base is None else base.contiguous()
+    out = torch.empty_like(x)
+    dropped = min(round(p * 2**32), 2**32 - 1)
+    scale = 2**32 / (2**32 - dropped)
+    numbers = ctypes.c_int64(x.numel()), ctypes.c_uint32(dropped), ctypes.c_float(scale)
+    _call("dropout", x.dtype, x, base, out, *numbers, ctypes.c_uint32(low), ctypes.c_uint32(high))
+    return out
+
+
+def _call(name: str, kind: torch.dtype, *arguments: Any) -> None:
+    """Calls the loop for numbers of that kind. Tensors are passed as addresses, None as a null pointer."""
+    function = getattr(_library(), f"{name}_{_TYPES[kind]}")
+    function(*(ctypes.c_void_p(x.data_ptr()) if isinstance(x, Tensor) else x for x in arguments))
+
+
+@functools.cache
+def _library() -> ctypes.CDLL | None:
+    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+    if compiler is None:
+        log.info("no C compiler: PyTorch's operators do what could be done faster")
+        return None
+    try:
+        return ctypes.CDLL(str(_compiled(compiler)))
+    except (OSError, subprocess.SubprocessError) as error:
+        log.info("the loops in C cannot be used: %s", error)
+        return None
+
+
+def _compiled(compiler: str) -> Path:
+    """The compiled loops, from the cache if they are there for this source, compiler and processor."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, timeout=30, check=True).stdout
+    facts = (_SOURCE.read_bytes(), version, _processor(), repr(_FLAGS).encode())
+    name = hashlib.sha256(b"\0".join(facts)).hexdigest()[:16]
+    cache = cache_folder()
+    library = cache / f"kernels-{name}.so"
+    if library.exists():
+        return library
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        made = Path(folder) / "kernels.so"
+        command = [compiler, *_FLAGS, "-fopenmp", "-shared", "-fPIC", str(_SOURCE), "-lm", "-o", str(made)]
+        wide = [_WIDE] if platform.machine() in ("x86_64", "AMD64") else []
+        subprocess.run([*command, *wide], capture_output=True, timeout=120, check=True)
+        made.replace(library)  # whole or not at all, also when several processes compile at once
+    return library
+
+
+def _processor() -> bytes:
+    """What the compiler's -march=native depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
+        return b"".join(
+            line for line in lines[:40] if line.startswith((b"model name", b"flags", b"Features"))
+        )
+    except OSError:
+        return platform.processor().encode()

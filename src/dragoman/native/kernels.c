@@ -1,0 +1,402 @@
+// The loops of a training step that tensor operators leave far from the machine's floor: attention over
+// short sentences, the softmax of the loss, dropout.
+//
+// Plain C with GCC's vector extensions, so that any compiler of that family makes good code of it for its
+// own processor. Arithmetic is float32 whatever the tensors hold. Threads are OpenMP's, the ones PyTorch
+// itself uses. The second half of the file is compiled twice, for float32 and for bfloat16 tensors.
+//
+// B batch, H heads, T queries, S keys, D head width, R rows of a block, V vocabulary. A stride counts
+// elements.
+
+#ifndef REAL
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 16, BLOCK = 64 }; // numbers in a vector; queries that are worked on together
+#ifdef __AVX512F__
+enum { ROWS = 8 }; // of a product, held in registers
+#else
+enum { ROWS = 4 };
+#endif
+
+typedef uint16_t bf16;
+typedef int64_t i64;
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
+typedef uint32_t uvec __attribute__((vector_size(4 * LANES)));
+// The same where they lie in memory, which may be anywhere and of any type.
+typedef float loose __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint16_t halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define EACH_ROW _Pragma("GCC unroll 16") for (int r = 0; r < ROWS; r++)
+
+INLINE i64 up(i64 n) { return (n + LANES - 1) / LANES * LANES; }
+
+INLINE vec all(float x) { return (vec){0} + x; }
+
+INLINE vec where(ivec mask, vec yes, vec no) { return (vec)((mask & (ivec)yes) | (~mask & (ivec)no)); }
+
+INLINE vec greater(vec a, vec b) { return where(a > b, a, b); }
+
+INLINE vec load_f32(const float *at) { return *(const loose *)at; }
+INLINE void store_f32(float *at, vec x) { *(loose *)at = x; }
+
+INLINE vec load_bf16(const bf16 *at) {
+    return (vec)(__builtin_convertvector(*(const halves *)at, uvec) << 16);
+}
+
+// To the nearest, ties to even; a number that is none stays none.
+INLINE void store_bf16(bf16 *at, vec x) {
+    uvec bits = (uvec)x, rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    ivec number = x == x;
+    *(halves *)at = __builtin_convertvector((rounded & (uvec)number) | (0x7fc0 & ~(uvec)number), halves);
+}
+
+// The elements of x and y whose places the mask tells, 0 to 15 in x, 16 to 31 in y.
+#ifdef __clang__
+#define MIX(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define MIX(x, y, ...) __builtin_shuffle(x, y, (ivec){__VA_ARGS__})
+#endif
+#define SWAP8(x) MIX(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
+#define SWAP4(x) MIX(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
+#define SWAP2(x) MIX(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
+#define SWAP1(x) MIX(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
+
+INLINE float sum_of(vec x) {
+    x += SWAP8(x);
+    x += SWAP4(x);
+    x += SWAP2(x);
+    x += SWAP1(x);
+    return x[0];
+}
+
+INLINE float greatest_of(vec x) {
+    x = greater(x, SWAP8(x));
+    x = greater(x, SWAP4(x));
+    x = greater(x, SWAP2(x));
+    x = greater(x, SWAP1(x));
+    return x[0];
+}
+
+// e^x for x <= 0, to about an ulp; 0 below -87. As 2^(n + f), with Cephes' polynomial for e^r.
+INLINE vec exponential(vec x) {
+    vec kept = where(x < -87.0f, all(-87.0f), x);
+    vec shifted = kept * 1.44269504f + 12582912.0f, n = shifted - 12582912.0f;
+    vec r = kept - n * 0.693359375f + n * 2.12194440e-4f;
+    vec y = all(1.9875691500e-4f);
+    y = y * r + 1.3981999507e-3f;
+    y = y * r + 8.3334519073e-3f;
+    y = y * r + 4.1665795894e-2f;
+    y = y * r + 1.6666665459e-1f;
+    y = y * r + 5.0000001201e-1f;
+    y = y * (r * r) + r + 1.0f;
+    vec power = (vec)(((ivec)shifted + 127) << 23);
+    return where(x < -87.0f, (vec){0}, y * power);
+}
+
+// Random words, a function of place and seed ("lowbias32", Wellons 2018).
+INLINE uvec words(uvec place, uint32_t low, uint32_t high) {
+    uvec x = (place + low) ^ high;
+    x ^= x >> 16;
+    x *= 0x21f0aaadu;
+    x ^= x >> 15;
+    x *= 0xd35a2d97u;
+    return x ^ (x >> 15);
+}
+
+// Memory of a thread that it keeps from one call to the next.
+static float *scratch(size_t floats) {
+    static _Thread_local float *memory;
+    static _Thread_local size_t size;
+    if (floats > size) {
+        free(memory);
+        size = (floats + 1023) / 1024 * 1024;
+        memory = aligned_alloc(64, size * sizeof(float));
+        if (!memory) abort();
+    }
+    return memory;
+}
+
+// Below, matrices are float32 with whole vectors as rows, aligned, and as many rows as whole vectors hold.
+
+// c[ROWS][n] (+)= a[ROWS][k] b[k][n] for one or two vectors of columns.
+#define TILE(VECS)                                                                                        \
+    static void tile_##VECS(const float *a, i64 lda, const float *b, i64 ldb, float *c, i64 ldc, i64 depth, \
+                            int add) {                                                                    \
+        vec sum[ROWS][VECS];                                                                              \
+        EACH_ROW for (int v = 0; v < VECS; v++)                                                           \
+            sum[r][v] = add ? *(const vec *)(c + r * ldc + v * LANES) : (vec){0};                         \
+        for (i64 k = 0; k < depth; k++)                                                                   \
+            EACH_ROW for (int v = 0; v < VECS; v++)                                                       \
+                sum[r][v] += a[r * lda + k] * *(const vec *)(b + k * ldb + v * LANES);                    \
+        EACH_ROW for (int v = 0; v < VECS; v++) *(vec *)(c + r * ldc + v * LANES) = sum[r][v];            \
+    }
+TILE(2)
+TILE(1)
+
+// c (+)= a b
+static void product(const float *a, i64 lda, const float *b, i64 ldb, float *c, i64 ldc, i64 rows, i64 columns,
+                    i64 depth, int add) {
+    for (i64 n = 0; n < columns; n += 2 * LANES)
+        for (i64 r = 0; r < rows; r += ROWS)
+            (n + LANES < columns ? tile_2 : tile_1)(a + r * lda, lda, b + n, ldb, c + r * ldc + n, ldc, depth,
+                                                    add);
+}
+
+// b = a transposed, LANES x LANES numbers at a time.
+static void transpose(const float *a, i64 lda, float *b, i64 ldb, i64 rows, i64 columns) {
+    for (i64 i = 0; i < rows; i += LANES)
+        for (i64 j = 0; j < columns; j += LANES) {
+            vec x[LANES], y[LANES];
+            for (int r = 0; r < LANES; r++) x[r] = *(const vec *)(a + (i + r) * lda + j);
+            // Four times rows n apart are interleaved; that comes to a transposition.
+#define INTERLEAVE(x, y)                                                                           \
+    _Pragma("GCC unroll 16") for (int r = 0; r < LANES / 2; r++) {                                 \
+        y[2 * r] = MIX(x[r], x[r + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);    \
+        y[2 * r + 1] =                                                                             \
+            MIX(x[r], x[r + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);     \
+    }
+            INTERLEAVE(x, y)
+            INTERLEAVE(y, x)
+            INTERLEAVE(x, y)
+            INTERLEAVE(y, x)
+            for (int r = 0; r < LANES; r++) *(vec *)(b + (j + r) * ldb + i) = x[r];
+        }
+}
+
+// One more than the last key that any of these rows may see; bias -inf hides a key.
+static i64 seen_keys(const float *bias, i64 row_stride, i64 rows, i64 keys) {
+    if (!bias) return keys;
+    i64 end = 0;
+    for (i64 r = row_stride ? rows - 1 : 0; r >= 0 && end < keys; r--) { // the last row often sees most
+        i64 s = keys;
+        while (s > end && bias[r * row_stride + s - 1] == -INFINITY) s--;
+        if (s > end) end = s;
+    }
+    return end;
+}
+
+// x[0..columns) += bias, hidden from `seen` on.
+INLINE void add_bias(float *x, const float *bias, i64 seen, i64 columns) {
+    if (bias)
+        for (i64 s = 0; s < seen; s++) x[s] += bias[s];
+    for (i64 s = seen; s < columns; s++) x[s] = -INFINITY;
+}
+
+// The tensors of an attention, by their strides: batch, head, row.
+typedef struct { i64 b, h, t; } strides;
+typedef struct { i64 B, H, T, S, D; strides q, k, v, bias, out; } attention;
+
+#define PASTE(name, type) name##_##type
+#define NAMED(name, type) PASTE(name, type)
+#define F(name) NAMED(name, KIND)
+
+#define REAL float
+#define KIND f32
+#include __FILE__
+#undef REAL
+#undef KIND
+#define REAL bf16
+#define KIND bf16
+#include __FILE__
+
+#else
+
+// The last numbers of a row, fewer than a vector, the rest `empty`.
+INLINE vec F(load_some)(const REAL *at, i64 count, float empty) {
+    REAL some[LANES] = {0};
+    memcpy(some, at, count * sizeof(REAL));
+    vec x = F(load)(some);
+    for (i64 i = count; i < LANES; i++) x[i] = empty;
+    return x;
+}
+
+INLINE void F(store_some)(REAL *at, vec x, i64 count) {
+    REAL some[LANES];
+    F(store)(some, x);
+    memcpy(at, some, count * sizeof(REAL));
+}
+
+// A matrix times `scale`, what is beyond its rows and columns zero.
+static void F(read)(const REAL *from, i64 stride, float *to, i64 rows, i64 width, float scale) {
+    i64 wide = up(width), whole = width / LANES * LANES;
+    for (i64 r = 0; r < rows; r++) {
+        for (i64 d = 0; d < whole; d += LANES) *(vec *)(to + r * wide + d) = scale * F(load)(from + r * stride + d);
+        if (whole < width)
+            *(vec *)(to + r * wide + whole) = scale * F(load_some)(from + r * stride + whole, width - whole, 0);
+    }
+    memset(to + rows * wide, 0, (up(rows) - rows) * wide * sizeof(float));
+}
+
+static void F(write)(const float *from, REAL *to, i64 stride, i64 rows, i64 width, float scale) {
+    i64 wide = up(width), whole = width / LANES * LANES;
+    for (i64 r = 0; r < rows; r++) {
+        for (i64 d = 0; d < whole; d += LANES) F(store)(to + r * stride + d, scale * *(vec *)(from + r * wide + d));
+        if (whole < width)
+            F(store_some)(to + r * stride + whole, scale * *(vec *)(from + r * wide + whole), width - whole);
+    }
+}
+
+// out = softmax(q k^T / sqrt(D) + bias) v, and the logarithm of each row's sum of exponentials.
+void F(attention_forward)(const attention *a, const REAL *q, const REAL *k, const REAL *v, const float *bias,
+                          REAL *out, float *lse) {
+    i64 wide = up(a->D), keys = up(a->S);
+    float scale = 1 / sqrtf(a->D);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (i64 b = 0; b < a->B; b++)
+        for (i64 h = 0; h < a->H; h++) {
+            float *kt = scratch(2 * keys * wide + BLOCK * (2 * wide + keys));
+            float *x = kt + keys * wide, *qs = x + keys * wide, *o = qs + BLOCK * wide, *p = o + BLOCK * wide;
+            F(read)(k + b * a->k.b + h * a->k.h, a->k.t, x, a->S, a->D, 1);
+            transpose(x, wide, kt, keys, keys, wide);
+            F(read)(v + b * a->v.b + h * a->v.h, a->v.t, x, a->S, a->D, 1);
+            for (i64 t = 0; t < a->T; t += BLOCK) {
+                i64 rows = MIN(BLOCK, a->T - t);
+                const float *bs = bias ? bias + b * a->bias.b + h * a->bias.h + t * a->bias.t : 0;
+                i64 seen = seen_keys(bs, a->bias.t, rows, a->S), columns = up(seen);
+                F(read)(q + b * a->q.b + h * a->q.h + t * a->q.t, a->q.t, qs, rows, a->D, scale);
+                product(qs, wide, kt, keys, p, keys, up(rows), columns, a->D, 0);
+                for (i64 r = 0; r < rows; r++) {
+                    float *z = p + r * keys;
+                    add_bias(z, bs ? bs + r * a->bias.t : 0, seen, columns);
+                    vec most = all(-INFINITY), sum = {0};
+                    for (i64 s = 0; s < columns; s += LANES) most = greater(most, *(vec *)(z + s));
+                    float top = greatest_of(most);
+                    for (i64 s = 0; s < columns; s += LANES)
+                        sum += *(vec *)(z + s) = exponential(*(vec *)(z + s) - top);
+                    float total = sum_of(sum), share = 1 / total;
+                    for (i64 s = 0; s < columns; s += LANES) *(vec *)(z + s) *= share;
+                    lse[(b * a->H + h) * a->T + t + r] = top + logf(total);
+                }
+                product(p, keys, x, wide, o, wide, up(rows), wide, seen, 0);
+                F(write)(o, out + b * a->out.b + h * a->out.h + t * a->out.t, a->out.t, rows, a->D, 1);
+            }
+        }
+}
+
+// Gradients of the above. `out` and `grad`, the gradient of it, lie alike; dq, dk and dv are contiguous
+// (B, T or S, H, D). The weights are computed again rather than kept.
+void F(attention_backward)(const attention *a, const REAL *q, const REAL *k, const REAL *v, const float *bias,
+                           const REAL *out, const float *lse, const REAL *grad, REAL *dq, REAL *dk, REAL *dv) {
+    i64 wide = up(a->D), keys = up(a->S), depth = a->H * a->D;
+    float scale = 1 / sqrtf(a->D);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (i64 b = 0; b < a->B; b++)
+        for (i64 h = 0; h < a->H; h++) {
+            float *ks = scratch(5 * keys * wide + BLOCK * (4 * wide + 4 * keys));
+            float *kt = ks + keys * wide, *vt = kt + keys * wide, *dks = vt + keys * wide;
+            float *dvs = dks + keys * wide, *qs = dvs + keys * wide, *g = qs + BLOCK * wide;
+            float *o = g + BLOCK * wide, *dqs = o + BLOCK * wide, *p = dqs + BLOCK * wide;
+            float *ds = p + BLOCK * keys, *pt = ds + BLOCK * keys, *dst = pt + BLOCK * keys;
+            F(read)(v + b * a->v.b + h * a->v.h, a->v.t, ks, a->S, a->D, 1);
+            transpose(ks, wide, vt, keys, keys, wide);
+            F(read)(k + b * a->k.b + h * a->k.h, a->k.t, ks, a->S, a->D, 1);
+            transpose(ks, wide, kt, keys, keys, wide);
+            memset(dks, 0, 2 * keys * wide * sizeof(float));
+            for (i64 t = 0; t < a->T; t += BLOCK) {
+                i64 rows = MIN(BLOCK, a->T - t), at = b * a->out.b + h * a->out.h + t * a->out.t;
+                const float *bs = bias ? bias + b * a->bias.b + h * a->bias.h + t * a->bias.t : 0;
+                i64 seen = seen_keys(bs, a->bias.t, rows, a->S), columns = up(seen);
+                F(read)(q + b * a->q.b + h * a->q.h + t * a->q.t, a->q.t, qs, rows, a->D, scale);
+                F(read)(grad + at, a->out.t, g, rows, a->D, 1);
+                F(read)(out + at, a->out.t, o, rows, a->D, 1);
+                product(qs, wide, kt, keys, p, keys, up(rows), columns, a->D, 0);
+                product(g, wide, vt, keys, ds, keys, up(rows), columns, a->D, 0);
+                for (i64 r = 0; r < rows; r++) {
+                    float *z = p + r * keys, *y = ds + r * keys, sum = lse[(b * a->H + h) * a->T + t + r];
+                    vec dot = {0};
+                    for (i64 d = 0; d < wide; d += LANES)
+                        dot += *(vec *)(g + r * wide + d) * *(vec *)(o + r * wide + d);
+                    float mean = sum_of(dot);
+                    add_bias(z, bs ? bs + r * a->bias.t : 0, seen, columns);
+                    for (i64 s = 0; s < columns; s += LANES) {
+                        vec weight = *(vec *)(z + s) = exponential(*(vec *)(z + s) - sum);
+                        *(vec *)(y + s) = weight * (*(vec *)(y + s) - mean);
+                    }
+                }
+                product(ds, keys, ks, wide, dqs, wide, up(rows), wide, seen, 0);
+                transpose(p, keys, pt, BLOCK, up(rows), columns);
+                transpose(ds, keys, dst, BLOCK, up(rows), columns);
+                product(pt, BLOCK, g, wide, dvs, wide, columns, wide, rows, 1);
+                product(dst, BLOCK, qs, wide, dks, wide, columns, wide, rows, 1);
+                F(write)(dqs, dq + ((b * a->T + t) * a->H + h) * a->D, depth, rows, a->D, scale);
+            }
+            F(write)(dks, dk + (b * a->S * a->H + h) * a->D, depth, a->S, a->D, 1);
+            F(write)(dvs, dv + (b * a->S * a->H + h) * a->D, depth, a->S, a->D, 1);
+        }
+}
+
+// Logits (copies, rows, vocab), 1 or 2 copies, become the gradient of the summed cross-entropy but for the
+// target's own share: the probabilities, with two copies plus the gradient of `consistency` times the
+// divergence between them. Also each row's log of the sum of exponentials, and its divergence.
+void F(softmax_block)(REAL *logits, i64 copies, i64 rows, i64 vocab, float consistency, float *lse, float *apart) {
+    i64 wide = up(vocab), whole = vocab / LANES * LANES;
+#pragma omp parallel for schedule(static)
+    for (i64 r = 0; r < rows; r++) {
+        float *z = scratch(2 * wide);
+        for (i64 c = 0; c < copies; c++) {
+            const REAL *row = logits + (c * rows + r) * vocab;
+            float *x = z + c * wide;
+            vec most = all(-INFINITY), sum = {0};
+            for (i64 i = 0; i < whole; i += LANES) most = greater(most, *(vec *)(x + i) = F(load)(row + i));
+            if (whole < vocab)
+                most = greater(most, *(vec *)(x + whole) = F(load_some)(row + whole, vocab - whole, -INFINITY));
+            float top = greatest_of(most);
+            for (i64 i = 0; i < wide; i += LANES) sum += *(vec *)(x + i) = exponential(*(vec *)(x + i) - top);
+            float total = sum_of(sum), share = 1 / total;
+            lse[c * rows + r] = top + logf(total);
+            for (i64 i = 0; i < wide; i += LANES) *(vec *)(x + i) *= share;
+        }
+        float *p = z, *q = z + wide;
+        REAL *first = logits + r * vocab, *second = first + rows * vocab;
+        if (copies == 2) {
+            vec one = {0}, other = {0};
+            for (i64 i = 0; i < wide; i += LANES) {
+                i64 left = vocab - i;
+                vec d = left < LANES ? F(load_some)(first + i, left, 0) - F(load_some)(second + i, left, 0)
+                                     : F(load)(first + i) - F(load)(second + i);
+                one += *(vec *)(p + i) * d;
+                other += *(vec *)(q + i) * d;
+            }
+            float mean = sum_of(one), mean2 = sum_of(other), half = consistency / 2;
+            apart[r] = (mean - mean2) / 2;
+            for (i64 i = 0; i < wide; i += LANES) {
+                i64 left = vocab - i;
+                vec d = left < LANES ? F(load_some)(first + i, left, 0) - F(load_some)(second + i, left, 0)
+                                     : F(load)(first + i) - F(load)(second + i);
+                vec x = *(vec *)(p + i), y = *(vec *)(q + i), gap = x - y;
+                *(vec *)(p + i) = x + half * (gap + x * (d - mean));
+                *(vec *)(q + i) = y - half * (gap + y * (d - mean2));
+            }
+        }
+        for (i64 c = 0; c < copies; c++)
+            F(write)(z + c * wide, c ? second : first, 0, 1, vocab, 1);
+    }
+}
+
+// out = base + x kept with probability 1 - dropped / 2^32 and scaled to keep its mean; base may be null.
+void F(dropout)(const REAL *x, const REAL *base, REAL *out, i64 size, uint32_t dropped, float scale,
+                uint32_t low, uint32_t high) {
+    const uvec steps = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    i64 whole = size / LANES * LANES;
+#pragma omp parallel for schedule(static)
+    for (i64 i = 0; i < whole; i += LANES) {
+        ivec kept = words(steps + (uint32_t)i, low, high) >= dropped;
+        vec y = where(kept, scale * F(load)(x + i), (vec){0});
+        F(store)(out + i, base ? F(load)(base + i) + y : y);
+    }
+    if (whole < size) {
+        ivec kept = words(steps + (uint32_t)whole, low, high) >= dropped;
+        vec y = where(kept, scale * F(load_some)(x + whole, size - whole, 0), (vec){0});
+        if (base) y += F(load_some)(base + whole, size - whole, 0);
+        F(store_some)(out + whole, y, size - whole);
+    }
+}
+
+#endif

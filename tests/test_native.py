@@ -1,0 +1,228 @@
+"""The loops in C against float64, and against PyTorch's operators where they do the same work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman import native
+from dragoman.models.attention import attend, causal_bias, padding_bias
+from dragoman.models.dropout import add_dropped, dropout
+from dragoman.models.seq2seq import build
+from dragoman.models.transformer import TransformerConfig
+from dragoman.training.batches import collate
+from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, softmax_block
+
+TOLERANCE = {torch.float32: 3e-6, torch.bfloat16: 3e-2}
+
+
+@pytest.fixture(autouse=True)
+def loops() -> Iterator[None]:
+    if not native.enable():
+        pytest.skip("no C compiler here")
+    yield
+    native.disable()
+
+
+def randn(*shape: int, seed: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def close(got: Tensor, wanted: Tensor, dtype: torch.dtype) -> None:
+    scale = max(1.0, float(wanted.detach().abs().max()))
+    torch.testing.assert_close(got.double(), wanted, rtol=0, atol=TOLERANCE[dtype] * scale)
+
+
+# ---- attention -----------------------------------------------------------------------------------
+
+SHAPES = [(1, 1, 1, 1, 1), (2, 3, 5, 7, 4), (3, 2, 16, 16, 16), (2, 2, 70, 33, 20), (1, 2, 130, 130, 64)]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kind", ["none", "padding", "causal", "head"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_attention_is_equation_1(shape: tuple[int, ...], kind: str, dtype: torch.dtype) -> None:
+    """With operands as the model has them: views into one projection, heads not side by side."""
+    b, h, t, s, d = shape
+    if kind == "causal" and t != s:
+        pytest.skip("as many queries as keys")
+    q_BTE, kv_BSE = randn(b, t, h * d, seed=1).to(dtype), randn(b, s, 2 * h * d, seed=2).to(dtype)
+    q_BTE.requires_grad_(), kv_BSE.requires_grad_()
+    length_B1 = torch.randint(1, s + 1, (b, 1), generator=torch.Generator().manual_seed(3))
+    bias = {
+        "none": None,
+        "padding": padding_bias(torch.arange(s) < length_B1, dtype),
+        "causal": causal_bias(t, dtype, torch.device("cpu")),
+        "head": randn(h, t, s, seed=4).to(dtype),
+    }[kind]
+
+    def run(q_BTE: Tensor, kv_BSE: Tensor) -> Tensor:
+        k_BSE, v_BSE = kv_BSE.chunk(2, -1)
+        q, k, v = (x.view(b, -1, h, d).transpose(1, 2) for x in (q_BTE, k_BSE, v_BSE))
+        return attend(q, k, v, None if bias is None else bias.to(q.dtype)).transpose(1, 2).flatten(2)
+
+    upstream = randn(b, t, h * d, seed=5)
+    wanted = run(q_BTE.double(), kv_BSE.double())
+    wanted_gradients = torch.autograd.grad(wanted, (q_BTE, kv_BSE), upstream.double())
+    got = run(q_BTE, kv_BSE)
+
+    assert "_AttentionBackward" in _ancestors(got)  # the loops did it
+    close(got, wanted, dtype)
+    for gradient, right in zip(
+        torch.autograd.grad(got, (q_BTE, kv_BSE), upstream.to(dtype)), wanted_gradients, strict=True
+    ):
+        close(gradient, right.double(), dtype)
+
+
+def _ancestors(x: Tensor) -> set[str]:
+    """The names of the operations that made it."""
+    seen, todo = set(), [x.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node is not None and node.name() not in seen:
+            seen.add(node.name())
+            todo += [before for before, _ in node.next_functions]
+    return seen
+
+
+def test_hidden_keys_are_never_read() -> None:
+    q, k, v = (randn(2, 2, 6, 8, seed=i).requires_grad_() for i in range(3))
+    bias = padding_bias(torch.arange(6) < torch.tensor([[4], [6]]), torch.float32)
+    with torch.no_grad():
+        k[0, :, 4:] = torch.nan
+        v[0, :, 4:] = 1e30
+
+    out = attend(q, k, v, bias)
+    gradients = torch.autograd.grad(out.sum(), (q, k, v))
+
+    assert out.isfinite().all()
+    assert gradients[0].isfinite().all()
+    assert not gradients[2][0, :, 4:].any()
+
+
+def test_what_is_no_number_stays_visible() -> None:
+    q, k, v = (randn(1, 1, 3, 4, seed=i).requires_grad_() for i in range(3))
+    with torch.no_grad():
+        v[0, 0, 1, 2] = torch.nan
+
+    assert attend(q, k, v).isnan().any()
+    assert attend(q.bfloat16(), k.bfloat16(), v.bfloat16()).isnan().any()
+
+
+# ---- dropout -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape", [(1,), (5, 3), (1000, 1001)])
+def test_dropout_keeps_its_share_and_its_mean(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x, base = torch.ones(shape, dtype=dtype).requires_grad_(), torch.full(shape, 0.5, dtype=dtype)
+    torch.manual_seed(1)
+    got = dropout(x, 0.3)
+    torch.manual_seed(1)
+    added = add_dropped(base, x, 0.3)
+    (gradient,) = torch.autograd.grad(got.sum(), x)
+
+    assert set(got.unique().tolist()) <= {0.0, torch.tensor(1 / 0.7, dtype=dtype).item()}
+    torch.testing.assert_close(gradient, got)  # the same mask
+    torch.testing.assert_close(added, base + got)
+    if x.numel() > 1000:
+        assert float((got == 0).float().mean()) == pytest.approx(0.3, abs=2e-3)
+        rows = (got == 0).float().mean(1)  # no row or column is special
+        assert float(rows.std()) == pytest.approx((0.3 * 0.7 / shape[1]) ** 0.5, rel=0.15)
+
+
+def test_masks_are_of_the_seed_and_of_the_call() -> None:
+    x = torch.ones(64, 64)
+    torch.manual_seed(7)
+    first, second = dropout(x, 0.5), dropout(x, 0.5)
+    torch.manual_seed(7)
+
+    assert torch.equal(dropout(x, 0.5), first)
+    agree = float((first == second).float().mean())
+    assert agree == pytest.approx(0.5, abs=0.05)  # as two independent masks do
+
+
+def test_all_but_all_may_be_dropped() -> None:
+    assert dropout(torch.ones(100), 1 - 1e-12).isfinite().all()
+
+
+# ---- the loss ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("vocab", [1, 15, 16, 17, 1000])
+@pytest.mark.parametrize("consistency", [0.0, 5.0])
+def test_a_block_of_the_loss(vocab: int, consistency: float, dtype: torch.dtype) -> None:
+    copies, rows = (2 if consistency else 1), 9
+    logits_CRV = (3 * randn(copies, rows, vocab, seed=1)).to(dtype)
+    wanted = logits_CRV.double().requires_grad_()
+    lse_CR = wanted.logsumexp(-1)
+    apart = divergence(wanted[0], wanted[1]) if consistency else torch.zeros((), dtype=torch.float64)
+    (gradient,) = torch.autograd.grad(lse_CR.sum() + consistency * apart, wanted)
+
+    got_lse_CR, got_apart = softmax_block(logits_CRV, consistency)
+
+    close(got_lse_CR, lse_CR, torch.float32)
+    close(got_apart, apart, torch.float32)
+    close(logits_CRV, gradient, dtype)
+
+
+def test_unlikely_targets_cost_what_they_should() -> None:
+    """Where the target's probability is no number in float32."""
+    states, weight = torch.tensor([[1.0]], requires_grad=True), torch.tensor([[-200.0], [0.0]])
+
+    _, nll = LinearCrossEntropy.apply(states, weight, None, torch.tensor([0]), 0.0)  # type: ignore[no-untyped-call]
+
+    assert float(nll) == pytest.approx(200)
+
+
+# ---- the whole -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("consistency", [0.0, 2.0])
+def test_a_step_is_the_step_of_pytorch_s_operators(norm: str, consistency: float) -> None:
+    config = TransformerConfig(
+        source_vocab=50, target_vocab=50, d_model=32, d_ff=48, heads=4, encoder_layers=2, decoder_layers=2,
+        dropout=0.0, norm=norm,  # type: ignore[arg-type]
+    )  # fmt: skip
+    torch.manual_seed(1)
+    model = build(config)
+    objective = Objective(model, 0.1, consistency)
+    batch = collate([[4, 5, 6], [7]], [[5, 9, 8, 7], [7, 8]], pad_id=0, start_id=1, end_id=2)
+
+    def gradients() -> list[Tensor]:
+        loss, nll = objective(batch)
+        return [loss, nll, *torch.autograd.grad(loss, list(objective.parameters()))]
+
+    got = gradients()
+    native.disable()
+    objective.double()
+    for ours, theirs in zip(got, gradients(), strict=True):
+        close(ours, theirs, torch.float32)
+
+
+def test_they_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_NATIVE", "0")
+
+    assert not native.enable()
+    assert not native.enabled()
+
+
+def test_without_a_compiler_everything_works(tmp_path: Path) -> None:
+    program = (
+        "import torch; from dragoman import native; from dragoman.models.dropout import dropout;"
+        "assert not native.enable(); assert dropout(torch.ones(8), 0.5).shape == (8,)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "CC": "no-such-compiler"},
+        check=True,
+        timeout=120,
+    )
