@@ -132,7 +132,7 @@ def moments(run: Trainer) -> dict[str, Tensor]:
     return {
         f"{name}/{key}": value.clone()
         for name, parameter in run.module.named_parameters()
-        for key, value in run.optimizer.state[parameter].items()
+        for key, value in run.learner.optimizer.state[parameter].items()
     }
 
 

@@ -103,7 +103,7 @@ def test_resuming_in_bf16(corpora: Corpora, tmp_path: Path) -> None:
 
     resumed = run_with_stops(tmp_path / "resumed", corpora, [2, 11], **options)
 
-    assert whole.precision == "bf16"
+    assert whole.learner.precision == "bf16"
     check_equal(resumed, whole)
 
 

@@ -121,7 +121,7 @@ def test_gradients_are_clipped_to_the_norm_asked_for(corpora: Corpora, tmp_path:
 
     for clip in (0.0, 0.01, 1e6):
         run = trainer(tmp_path / str(clip), corpora, options=config(clip=clip, max_updates=2, log_every=1))
-        run.optimizer.register_step_pre_hook(look)
+        run.learner.optimizer.register_step_pre_hook(look)
         run.train()
 
     norms = [row["gradient_norm"] for row in metrics(tmp_path / "0.01") if row["kind"] == "train"]
@@ -133,7 +133,9 @@ def test_gradients_are_clipped_to_the_norm_asked_for(corpora: Corpora, tmp_path:
 def test_the_learning_rate_is_the_schedule_s(corpora: Corpora, tmp_path: Path) -> None:
     run = trainer(tmp_path, corpora, options=config(max_updates=6, log_every=1))
     used: list[float] = []
-    run.optimizer.register_step_pre_hook(lambda optimizer, *_: used.append(optimizer.param_groups[0]["lr"]))
+    run.learner.optimizer.register_step_pre_hook(
+        lambda optimizer, *_: used.append(optimizer.param_groups[0]["lr"])
+    )
 
     run.train()
 
@@ -175,7 +177,7 @@ def test_every_update_draws_masks_of_its_own(corpora: Corpora, tmp_path: Path) -
     for seed in (7, 8):
         run = trainer(tmp_path / str(seed), corpora)
         run.seed = seed
-        run.optimizer.register_step_pre_hook(lambda *_: drawn.append(torch.initial_seed()))
+        run.learner.optimizer.register_step_pre_hook(lambda *_: drawn.append(torch.initial_seed()))
         run.train()
 
     assert len(set(drawn)) == 40
@@ -195,7 +197,7 @@ def test_every_pair_is_seen_once_an_epoch(corpora: Corpora, tmp_path: Path) -> N
     train = corpora[0]
     run = trainer(tmp_path, corpora, options=config(max_updates=100, max_epochs=2, accumulate=2))
     seen: list[tuple[int, ...]] = []
-    objective = run._objective
+    objective = run.learner.objective
 
     def look(batch: Any) -> Any:
         if run.module.training:
@@ -203,7 +205,7 @@ def test_every_pair_is_seen_once_an_epoch(corpora: Corpora, tmp_path: Path) -> N
             seen.extend(tuple(row[: length - 1]) for row, length in rows)
         return objective(batch)
 
-    run._objective = look  # type: ignore[method-assign]
+    run.learner.objective = look  # type: ignore[method-assign]
     run.train()
 
     every = sorted(tuple(row) for row in all_pairs(train)[0])
@@ -220,7 +222,7 @@ def test_metrics_are_what_they_are_called(corpora: Corpora, tmp_path: Path) -> N
     seen: list[tuple[float, float, Any]] = []
     options = config(max_updates=3, log_every=3, accumulate=2, learning_rate=0.02)
     run = trainer(tmp_path, corpora, options=options)
-    objective = run._objective
+    objective = run.learner.objective
 
     def look(batch: Any) -> Any:
         loss, nll = objective(batch)
@@ -228,7 +230,7 @@ def test_metrics_are_what_they_are_called(corpora: Corpora, tmp_path: Path) -> N
             seen.append((float(loss.detach()), float(nll), batch))
         return loss, nll
 
-    run._objective = look  # type: ignore[method-assign]
+    run.learner.objective = look  # type: ignore[method-assign]
     run.train()
 
     (row,) = [row for row in metrics(tmp_path) if row["kind"] == "train"]

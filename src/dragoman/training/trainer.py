@@ -1,7 +1,6 @@
-"""The training loop.
+"""The training loop: which batches make the next update, and what comes between updates.
 
-One update: the batches of this rank -> summed loss / global token count -> backward -> sum over
-ranks -> clip -> schedule -> Adam. Validation, checkpoints and stopping come between updates.
+Validation, checkpoints, reports, stopping; `update.py` has the update itself.
 """
 
 from __future__ import annotations
@@ -15,10 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import nn
 
 from dragoman.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
 from dragoman.files import write_whole
@@ -27,9 +24,8 @@ from dragoman.training import checkpoint
 from dragoman.training.batches import Batch, collate, plan
 from dragoman.training.corpus_file import Ragged, TokenisedCorpus
 from dragoman.training.distributed import World
-from dragoman.training.loss import Objective
 from dragoman.training.options import Observer, TrainingConfig
-from dragoman.training.precision import resolve, working_copies
+from dragoman.training.update import Learner
 from dragoman.weights import average, put_weights, read_weights, weights_of, write_weights
 
 log = logging.getLogger(__name__)
@@ -74,17 +70,7 @@ class Trainer:
             raise ConfigError(
                 'training.stop_on = "bleu" needs validation text', hint="pass --valid FILE FILE"
             )
-        self.module.to(self.world.device)
-        self.objective = Objective(self.model, self.config.label_smoothing, self.config.consistency)
-        self.precision = resolve(self.config.precision, self.world.device)
-        self.optimizer = torch.optim.AdamW(
-            self.module.parameters(),
-            lr=0.0,
-            betas=(self.config.betas[0], self.config.betas[1]),
-            eps=self.config.epsilon,
-            weight_decay=self.config.weight_decay,
-            fused=True,
-        )
+        self.learner = Learner(self.model, self.config, self.world)
         self.checkpoints = self.folder / "checkpoints"
         self.window = Window()
 
@@ -100,7 +86,7 @@ class Trainer:
 
     def resume(self) -> bool:
         """Takes up the run in the folder, if there is one."""
-        progress = checkpoint.restore(self.checkpoints / "latest", self.module, self.optimizer)
+        progress = checkpoint.restore(self.checkpoints / "latest", self.module, self.learner.optimizer)
         if progress is None:
             self.progress.corpus, self.progress.processes = self.corpus.fingerprint, self.world.size
             return False
@@ -184,44 +170,18 @@ class Trainer:
         return batch.to(self.world.device)
 
     def _update(self, batches: list[Batch]) -> None:
-        step = self.progress.step + 1
-        # Every mask of this update follows from the run's seed, the update and the rank.
-        words = np.random.SeedSequence((self.seed, step, self.world.rank)).generate_state(2)
-        torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
-        self.module.train()
-        device = self.world.device
-        tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
-        slots = sum(b.source_BS.numel() + b.predict_BT.numel() for b in batches)
-        real = sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
-        sums = torch.tensor([0, 0, slots, real], dtype=torch.float64, device=device)
-        for batch in batches:
-            loss, nll = self._objective(batch)
-            torch.autograd.backward(loss / tokens)
-            sums[:2] += torch.stack((loss.detach(), nll.detach()))
-        self.world.sum(sums)
-        self.world.sum_gradients(self.module.parameters())
-        norm = float(nn.utils.clip_grad_norm_(self.module.parameters(), self.config.clip or math.inf))
-        rate = self.config.rate(step, self.model.config.d_model)
-        if math.isfinite(norm):
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate
-            self.optimizer.step()
-            self.progress.skipped = 0
+        progress, window = self.progress, self.window
+        step = progress.step + 1
+        update = self.learner.update(batches, step, seed=self.seed)
+        if update.made:
+            progress.skipped = 0
         else:
             self._skip(step)
-        self.optimizer.zero_grad()
-        self.progress.step, self.progress.cursor = step, self.progress.cursor + 1
-        self.progress.tokens += tokens
-        window, (all_loss, all_nll, all_slots, all_real) = self.window, sums.tolist()
-        window.loss, window.nll = window.loss + all_loss, window.nll + all_nll
-        window.slots, window.real = window.slots + int(all_slots), window.real + int(all_real)
-        window.tokens, window.gradient_norm = window.tokens + tokens, norm
-
-    def _objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        if self.precision == "fp32":
-            return cast(tuple[Tensor, Tensor], self.objective(batch))
-        copies = working_copies(self.objective)
-        return cast(tuple[Tensor, Tensor], functional_call(self.objective, copies, (batch,)))
+        progress.step, progress.cursor = step, progress.cursor + 1
+        progress.tokens += update.tokens
+        window.loss, window.nll = window.loss + update.loss, window.nll + update.nll
+        window.slots, window.real = window.slots + update.slots, window.real + update.real
+        window.tokens, window.gradient_norm = window.tokens + update.tokens, update.gradient_norm
 
     def _skip(self, step: int) -> None:
         self.progress.skipped += 1
@@ -335,7 +295,7 @@ class Trainer:
         total, tokens = 0.0, 0
         for group in groups:
             batch = self._collate(source, target, group)
-            total += float(self._objective(batch)[1])
+            total += float(self.learner.objective(batch)[1])
             tokens += batch.tokens
         return total / tokens
 
@@ -347,7 +307,7 @@ class Trainer:
     def _save(self) -> None:
         self.progress.window = dict(vars(self.window))
         if self.world.leads:
-            checkpoint.save(self.checkpoints / "latest", self.module, self.optimizer, self.progress)
+            checkpoint.save(self.checkpoints / "latest", self.module, self.learner.optimizer, self.progress)
         self.world.wait()
 
     def _regular(self) -> list[dict[str, Any]]:
