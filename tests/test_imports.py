@@ -38,6 +38,7 @@ FLOORS = {
     "card": 5,
     "doctor": 5,
     "run": 6,
+    "bench": 6,
     "demo": 7,
     "cli": 8,
     "__main__": 9,

@@ -52,6 +52,12 @@ def busy_cores(seconds: float = 0.3, proc: Path = PROC) -> float | None:
     return (1 - idle / total) * (os.cpu_count() or 1) if total else None
 
 
+def busy_seconds(proc: Path = PROC) -> float | None:
+    """Seconds of work that all cores together have done since the machine started."""
+    ticks = _ticks(proc)
+    return None if ticks is None else (ticks[1] - ticks[0]) / os.sysconf("SC_CLK_TCK")
+
+
 def memory(proc: Path = PROC, cgroup: Path = CGROUP) -> tuple[int | None, int | None]:
     """Bytes in all and bytes available, of the machine or of the container, whichever is less."""
     total = available = None

@@ -30,6 +30,7 @@ from dragoman.training import distributed
 from dragoman.training.corpus_file import TokenisedCorpus, made_from, tokenise
 from dragoman.training.distributed import World
 from dragoman.training.options import Observer
+from dragoman.training.profile import Profile
 from dragoman.training.trainer import Stop, Trainer, Translate
 from dragoman.translator import Translator
 from dragoman.weights import put_weights, read_weights
@@ -63,12 +64,14 @@ def train(
     data_root: str | Path | None = None,
     observer: Observer | None = None,
     stop: Stop = lambda: 0,
+    profile: bool = False,
 ) -> Translator:
     """Trains on `data`, files (two, or one .tsv or .jsonl, maybe .gz) or pairs of strings; loads the result.
 
     Without `data`, the recipe says which files. `output` becomes a model folder. A run that was
     stopped goes on where it stood; with other options than it began with, ConfigError shows the
-    difference. Raises DataError for text that cannot be used, Interrupted when `stop` says so.
+    difference. With `profile` some updates are profiled, and profile.txt in `output` says where their
+    time went. Raises DataError for text that cannot be used, Interrupted when `stop` says so.
     """
     output = Path(output)
     observer = observer or _Quiet()
@@ -87,7 +90,7 @@ def train(
             )
         )
         run.open(validates)
-        run.fit(stop)
+        run.fit(stop, profile=profile)
     finally:
         distributed.leave()
     return Translator.load(output)
@@ -163,7 +166,7 @@ class _Run:
         if validates:
             self.valid = TokenisedCorpus(self._corpus_folder("valid"), self.tokenizer)
 
-    def fit(self, stop: Stop) -> None:
+    def fit(self, stop: Stop, *, profile: bool = False) -> None:
         """Trains and writes the model folder."""
         recipe = self.recipe
         torch.manual_seed(recipe.seed)
@@ -189,6 +192,10 @@ class _Run:
             translate=self._translate() if self.valid is not None else None,
             stop=stop,
         )
+        if profile and self.world.leads:
+            learner, say = trainer.learner, self.observer.on_message
+            file = self.output / "profile.txt"
+            trainer.profile = Profile(file, learner.precision, self.world.device, say)
         resumed = self.world.lead(trainer.resume)
         if not self.world.leads:
             trainer.resume()

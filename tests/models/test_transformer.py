@@ -52,8 +52,8 @@ class Times(nn.Module):
         super().__init__()
         self.factor = factor
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.factor
+    def forward(self, x: Tensor, base: Tensor | float = 0.0) -> Tensor:
+        return base + x * self.factor
 
 
 def copy_attention(own: nn.Module, reference: nn.MultiheadAttention) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from dragoman import __version__
+from dragoman.cli.bench import bench
 from dragoman.cli.demo import demo
 from dragoman.cli.doctor import doctor
 from dragoman.cli.evaluate import evaluate
@@ -58,6 +59,7 @@ app.command("train", cls=TrainCommand, short_help="Train a model on raw parallel
 app.command("translate", short_help="Translate text: n lines in, n lines out.")(translate)
 app.command("evaluate", short_help="Translate test text and score it.")(evaluate)
 app.command("score", short_help="Score translations made elsewhere.")(score)
+app.add_typer(bench, name="bench", short_help="Measure speed on this machine, beside the peers.")
 app.command("doctor", short_help="Look at this machine, and say what to change.")(doctor)
 
 

@@ -90,6 +90,12 @@ def train(
         str | None,
         typer.Option("--target-language", metavar="CODE", help="[default: from the file's name, as .de]"),
     ] = None,
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile", help="Write where the time of an update goes to profile.txt in the folder."
+        ),
+    ] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
     debug: Debug = False,
@@ -131,6 +137,7 @@ def train(
             data_root=data,
             observer=observer,
             stop=stop,
+            profile=profile,
         )
     if not quiet and speaks():
         print(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", file=sys.stderr)

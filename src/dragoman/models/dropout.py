@@ -13,11 +13,15 @@ from torch import Tensor, nn
 from dragoman import native
 
 
-def dropout(x: Tensor, p: float) -> Tensor:
-    """`x` with each element zeroed with probability `p` and the rest scaled by 1 / (1 - p).
+def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
+    """`x` with each element zeroed with probability `p` and the rest scaled by 1 / (1 - p); plus `base`.
 
     Srivastava et al. 2014. Draws from torch's global generator of the tensor's device.
     """
+    if base is not None:
+        if p > 0 and native.serves(x, base):
+            return native.dropout(x, p, base)
+        return base + dropout(x, p)
     if p <= 0:
         return x
     if native.serves(x):
@@ -40,13 +44,6 @@ def _dropped(p: float) -> int:
     return min(round(p * 65536), 65535)
 
 
-def add_dropped(x: Tensor, sublayer: Tensor, p: float) -> Tensor:
-    """x + dropout(sublayer, p), in one pass over memory where that can be had."""
-    if p > 0 and native.serves(x, sublayer):
-        return native.dropout(sublayer, p, x)
-    return x + dropout(sublayer, p)
-
-
 class Dropout(nn.Module):
     """`dropout` while training, the identity otherwise."""
 
@@ -54,8 +51,8 @@ class Dropout(nn.Module):
         super().__init__()
         self.p = p
 
-    def forward(self, x: Tensor) -> Tensor:
-        return dropout(x, self.p) if self.training else x
+    def forward(self, x: Tensor, base: Tensor | None = None) -> Tensor:
+        return dropout(x, self.p if self.training else 0.0, base)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

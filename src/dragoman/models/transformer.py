@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from dragoman.errors import ConfigError
 from dragoman.models.attention import Attention, KeyValueCache, causal_bias, padding_bias
-from dragoman.models.dropout import Dropout, add_dropped
+from dragoman.models.dropout import Dropout
 from dragoman.models.memory import Memory
+from dragoman.models.norm import LayerNorm
 from dragoman.models.positions import Layout, SinusoidalPositions
 
 Norm = Literal["post", "pre"]
@@ -124,8 +125,8 @@ class Residual(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
-        self.norm = nn.LayerNorm(config.d_model)
-        self.p = config.dropout
+        self.norm = LayerNorm(config.d_model)
+        self.dropout = Dropout(config.dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         """What the sub-layer reads."""
@@ -133,7 +134,7 @@ class Residual(nn.Module):
 
     def leave(self, x: Tensor, sublayer: Tensor) -> Tensor:
         """What comes out after the sub-layer's output is added."""
-        x = add_dropped(x, sublayer, self.p if self.training else 0.0)
+        x = self.dropout(sublayer, x)
         return x if self.pre else self.norm(x)
 
 
@@ -246,7 +247,7 @@ class Transformer(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
-        final = nn.LayerNorm if config.norm == "pre" else nn.Identity
+        final = LayerNorm if config.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = final(width), final(width)
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:

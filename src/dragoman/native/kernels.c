@@ -1,5 +1,5 @@
 // The loops of a training step that tensor operators leave far from the machine's floor: attention over
-// short sentences, the softmax of the loss, dropout.
+// short sentences, the softmax of the loss, layer normalisation, dropout.
 //
 // Plain C with GCC's vector extensions, so that any compiler of that family makes good code of it for its
 // own processor. Arithmetic is float32 whatever the tensors hold. Threads are OpenMP's, the ones PyTorch
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 16, BLOCK = 64 }; // numbers in a vector; queries that are worked on together
+enum { LANES = 16, BLOCK = 64 }; // numbers in a vector; queries, or rows, that are worked on together
 #ifdef __AVX512F__
 enum { ROWS = 8 }; // of a product, held in registers
 #else
@@ -223,14 +223,17 @@ INLINE void F(store_some)(REAL *at, vec x, i64 count) {
     memcpy(at, some, count * sizeof(REAL));
 }
 
+// A row times `scale`, the rest of its last vector zero.
+INLINE void F(read_row)(const REAL *from, float *to, i64 width, float scale) {
+    i64 whole = width / LANES * LANES;
+    for (i64 d = 0; d < whole; d += LANES) *(vec *)(to + d) = scale * F(load)(from + d);
+    if (whole < width) *(vec *)(to + whole) = scale * F(load_some)(from + whole, width - whole, 0);
+}
+
 // A matrix times `scale`, what is beyond its rows and columns zero.
 static void F(read)(const REAL *from, i64 stride, float *to, i64 rows, i64 width, float scale) {
-    i64 wide = up(width), whole = width / LANES * LANES;
-    for (i64 r = 0; r < rows; r++) {
-        for (i64 d = 0; d < whole; d += LANES) *(vec *)(to + r * wide + d) = scale * F(load)(from + r * stride + d);
-        if (whole < width)
-            *(vec *)(to + r * wide + whole) = scale * F(load_some)(from + r * stride + whole, width - whole, 0);
-    }
+    i64 wide = up(width);
+    for (i64 r = 0; r < rows; r++) F(read_row)(from + r * stride, to + r * wide, width, scale);
     memset(to + rows * wide, 0, (up(rows) - rows) * wide * sizeof(float));
 }
 
@@ -377,6 +380,61 @@ void F(softmax_block)(REAL *logits, i64 copies, i64 rows, i64 vocab, float consi
         }
         for (i64 c = 0; c < copies; c++)
             F(write)(z + c * wide, c ? second : first, 0, 1, vocab, 1);
+    }
+}
+
+// out = (x - mean) / deviation * weight + shift of each row of `width` numbers, and both figures of each row.
+void F(norm_forward)(const REAL *x, const float *weight, const float *shift, REAL *out, float *mean, float *inverse,
+                     i64 rows, i64 width, float epsilon) {
+    i64 wide = up(width);
+#pragma omp parallel for schedule(static)
+    for (i64 start = 0; start < rows; start += BLOCK) {
+        float *y = scratch(wide);
+        for (i64 r = start; r < MIN(rows, start + BLOCK); r++) {
+            vec sum = {0}, squares = {0};
+            F(read_row)(x + r * width, y, width, 1);
+            for (i64 i = 0; i < wide; i += LANES) sum += *(vec *)(y + i);
+            float middle = sum_of(sum) / width;
+            for (i64 i = 0; i < wide; i += LANES) {
+                vec apart = *(vec *)(y + i) -= middle;
+                squares += apart * apart;
+            }
+            float beyond = (wide - width) * middle * middle; // the zeros that fill the last vector
+            float scale = 1 / sqrtf((sum_of(squares) - beyond) / width + epsilon);
+            for (i64 i = 0; i < wide; i += LANES)
+                *(vec *)(y + i) = *(vec *)(y + i) * scale * *(const loose *)(weight + i) + *(const loose *)(shift + i);
+            F(write)(y, out + r * width, 0, 1, width, 1);
+            mean[r] = middle, inverse[r] = scale;
+        }
+    }
+}
+
+// Gradients of the above. Those of weight and shift, 2 x wide floats, are left in `sums` for each block of rows,
+// to be added up in order: the sum is the same for any number of threads.
+void F(norm_backward)(const REAL *x, const float *weight, const float *mean, const float *inverse, const REAL *grad,
+                      REAL *dx, float *sums, i64 rows, i64 width) {
+    i64 wide = up(width);
+#pragma omp parallel for schedule(static)
+    for (i64 start = 0; start < rows; start += BLOCK) {
+        float *y = scratch(2 * wide), *g = y + wide, *of_weight = sums + start / BLOCK * 2 * wide;
+        float *of_shift = of_weight + wide;
+        for (i64 r = start; r < MIN(rows, start + BLOCK); r++) {
+            vec sum = {0}, dot = {0};
+            F(read_row)(x + r * width, y, width, 1);
+            F(read_row)(grad + r * width, g, width, 1);
+            for (i64 i = 0; i < wide; i += LANES) {
+                vec hat = *(vec *)(y + i) = (*(vec *)(y + i) - mean[r]) * inverse[r], up = *(vec *)(g + i);
+                *(loose *)(of_weight + i) += up * hat;
+                *(loose *)(of_shift + i) += up;
+                up = *(vec *)(g + i) = up * *(const loose *)(weight + i);
+                sum += up;
+                dot += up * hat;
+            }
+            float average = sum_of(sum) / width, slope = sum_of(dot) / width;
+            for (i64 i = 0; i < wide; i += LANES)
+                *(vec *)(g + i) = inverse[r] * (*(vec *)(g + i) - average - *(vec *)(y + i) * slope);
+            F(write)(g, dx + r * width, 0, 1, width, 1);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +26,7 @@ from dragoman.training.batches import Batch, collate, plan
 from dragoman.training.corpus_file import Ragged, TokenisedCorpus
 from dragoman.training.distributed import World
 from dragoman.training.options import Observer, TrainingConfig
+from dragoman.training.profile import Profile
 from dragoman.training.update import Learner
 from dragoman.weights import average, put_weights, read_weights, weights_of, write_weights
 
@@ -62,6 +64,7 @@ class Trainer:
     observer: Observer
     translate: Translate | None = None
     stop: Stop = lambda: 0
+    profile: Profile | None = None
     progress: checkpoint.Progress = field(default_factory=checkpoint.Progress)
     outcome: dict[str, Any] = field(default_factory=dict)  # which weights were kept, and their scores
 
@@ -116,7 +119,8 @@ class Trainer:
         while not self.done():
             for batches in self._epoch():
                 began = time.monotonic()
-                self._update(batches)
+                with nullcontext() if self.profile is None else self.profile.around():
+                    self._update(batches)
                 now = time.monotonic()
                 self.window.seconds += now - began
                 self.progress.seconds, clock = self.progress.seconds + now - clock, now

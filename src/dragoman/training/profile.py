@@ -1,0 +1,207 @@
+"""Where the time of an update goes, beside the least it could take.
+
+A part's floor is the greater of its operations / the machine's rate of products and its bytes / the machine's
+bandwidth, both measured just before. Operations and bytes are counted from the shapes that PyTorch's
+profiler records: every operand read once, every result written once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from dragoman.files import write_whole
+
+WARM, UPDATES = 5, 10  # updates before the profile, and in it
+
+_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
+# The first part one of whose words the operation's name holds.
+_PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("attention", ("_Attention", "scaled_dot_product")),
+    ("dropout", ("_Dropout", "dropout", "random_", "bernoulli")),
+    ("softmax and loss", ("LinearCrossEntropy", "softmax", "logsumexp", "gather", "index_add", "bincount")),
+    ("layer norm", ("layer_norm",)),
+    ("embeddings", ("embedding", "index_select")),
+    ("optimizer", ("adam", "Optimizer")),
+    ("clipping", ("norm", "foreach")),
+    ("copies", ("copy", "cat", "clone", "contiguous", "_to_copy", "fill", "zero", "index", "nonzero")),
+)
+# Operations that only look at what is there, or that consist of others.
+_VIEWS = {
+    "view",
+    "transpose",
+    "t",
+    "reshape",
+    "chunk",
+    "split",
+    "slice",
+    "select",
+    "expand",
+    "as_strided",
+    "permute",
+    "unsqueeze",
+    "detach",
+    "flatten",
+    "linear",
+    "matmul",
+    "to",
+    "unbind",
+    "alias",
+}
+
+
+@dataclass(kw_only=True)
+class Part:
+    """One kind of work in an update, in seconds."""
+
+    name: str
+    seconds: float = 0.0
+    calls: float = 0.0
+    operations: float = 0.0
+    bytes: float = 0.0
+    floor: float = 0.0
+    bound: Literal["operations", "bytes"] = "bytes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What this machine does at best."""
+
+    operations_per_second: float  # products, in the run's precision
+    bytes_per_second: float  # a large tensor, read and written
+
+
+class Profile:
+    """Profiles some updates of a run, once. `around` goes about each update."""
+
+    def __init__(self, file: Path, precision: str, device: torch.device, say: Callable[[str], None]) -> None:
+        self.file, self.device, self.say = file, device, say
+        self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+        self.done = 0
+        self._profiler: Any = None
+        self._began = 0.0
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Counts the update inside, and profiles it if it is one of those to be profiled."""
+        if self.done == WARM:
+            self.machine = measure(self.dtype, self.device)
+            activities = [torch.profiler.ProfilerActivity.CPU]
+            if self.device.type == "cuda":
+                activities.append(torch.profiler.ProfilerActivity.CUDA)
+            self._profiler = torch.profiler.profile(activities=activities, record_shapes=True)
+            self._profiler.__enter__()
+            self._began = time.perf_counter()
+        yield
+        self.done += 1
+        if self._profiler is not None and self.done == WARM + UPDATES:
+            wall = (time.perf_counter() - self._began) / UPDATES
+            self._profiler.__exit__(None, None, None)
+            parts = summarise(self._profiler.events(), UPDATES, wall, self.dtype.itemsize, self.machine)
+            self._profiler = None
+            table = {"seconds": wall, "machine": asdict(self.machine), "parts": [asdict(p) for p in parts]}
+            write_whole(self.file.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
+            write_whole(self.file, to_text(parts, wall, self.machine) + "\n")
+            self.say(f"where the time of an update goes: {self.file}")
+
+
+def measure(dtype: torch.dtype, device: torch.device) -> Machine:
+    """The best of several products and copies."""
+    a, b = (torch.randn(2048, 2048, device=device).to(dtype) for _ in range(2))
+    x, y = (torch.empty(2**24, device=device) for _ in range(2))  # 64 MiB, more than a cache holds
+    product, copy = (_best(work, device) for work in (lambda: a @ b, lambda: y.copy_(x)))
+    return Machine(operations_per_second=2 * 2048**3 / product, bytes_per_second=2 * x.nbytes / copy)
+
+
+def _best(work: Callable[[], object], device: torch.device) -> float:
+    times = []
+    for _ in range(8):
+        began = time.perf_counter()
+        work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def summarise(
+    events: Iterable[Any], updates: int, wall: float, itemsize: int, machine: Machine
+) -> list[Part]:
+    """The parts of one update, slowest first; "Python and the rest" is what no operation accounts for."""
+    parts: dict[str, Part] = {}
+    for event in events:
+        name = part_of(event.key)
+        part = parts.setdefault(name, Part(name=name))
+        part.seconds += event.self_cpu_time_total / 1e6 / updates
+        part.calls += 1 / updates
+        operations, numbers = work_of(event.key, event.input_shapes or [])
+        part.operations += operations / updates
+        part.bytes += numbers * itemsize / updates
+    rest = Part(name="Python and the rest", seconds=wall - sum(part.seconds for part in parts.values()))
+    for part in parts.values():
+        by_operations = part.operations / machine.operations_per_second
+        by_bytes = part.bytes / machine.bytes_per_second
+        part.floor, part.bound = (
+            max(by_operations, by_bytes),
+            "operations" if by_operations > by_bytes else "bytes",
+        )
+    return sorted((*parts.values(), rest), key=lambda part: -part.seconds)
+
+
+def part_of(operation: str) -> str:
+    """The part of an update that an operation belongs to."""
+    name = operation.removeprefix("aten::")
+    if name in _PRODUCTS:
+        return "products"
+    for part, words in _PARTS:
+        if any(word in name for word in words):
+            return part
+    return "elementwise" if operation.startswith("aten::") else "autograd"
+
+
+def work_of(operation: str, shapes: Sequence[Sequence[int]]) -> tuple[float, float]:
+    """Floating-point operations of a call, and the numbers it must read and write. Zeros where unknown."""
+    sizes = [math.prod(shape) for shape in shapes if shape]
+    name = operation.removeprefix("aten::")
+    if name in _PRODUCTS and len(shapes) >= 2:
+        (*batch, m, k), (*_, n) = shapes[-2:] if name in ("mm", "bmm") else shapes[1:3]
+        count = math.prod(batch)
+        return 2.0 * count * m * k * n, sum(sizes[-2:]) + float(count * m * n)
+    if name == "_Attention" and len(shapes) >= 2 and len(shapes[1]) == 4:
+        (b, h, t, d), s = shapes[0], shapes[1][2]
+        return 4.0 * b * h * t * s * d, 2.0 * (sizes[0] + sizes[1])
+    if _is_view(name) or not sizes:
+        return 0.0, 0.0
+    return 0.0, float(sum(sizes) + max(sizes))
+
+
+def _is_view(name: str) -> bool:
+    return name in _VIEWS or not name.islower() or name.startswith(("empty", "_unsafe_view", "resolve"))
+
+
+def to_text(parts: Sequence[Part], wall: float, machine: Machine) -> str:
+    """A table, slowest part first."""
+    lines = [
+        f"one update: {wall * 1e3:.1f} ms, the mean of {UPDATES};"
+        f" at best {machine.operations_per_second / 1e9:,.0f} GFLOP/s of products,"
+        f" {machine.bytes_per_second / 1e9:,.0f} GB/s",
+        "",
+        f"{'part':<20} {'ms':>8} {'share':>6} {'calls':>6} {'GFLOP':>8} {'MB':>8} {'floor ms':>9}  bound by",
+    ]
+    for part in parts:
+        floor = f"{part.floor * 1e3:9.2f}  {part.bound}" if part.floor else f"{'-':>9}"
+        lines.append(
+            f"{part.name:<20} {part.seconds * 1e3:8.2f} {part.seconds / wall:6.1%} {part.calls:6.0f}"
+            f" {part.operations / 1e9:8.2f} {part.bytes / 1e6:8.1f} {floor}"
+        )
+    total = sum(part.floor for part in parts)
+    lines += ["", f"all floors together: {total * 1e3:.1f} ms, {total / wall:.0%} of the update"]
+    return "\n".join(lines)

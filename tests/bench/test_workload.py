@@ -1,0 +1,78 @@
+"""The batches that all contenders are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dragoman.bench import workload
+from dragoman.errors import DataError
+from dragoman.models.transformer import TransformerConfig
+from dragoman.text import toy
+from dragoman.text.subwords import Subwords
+
+PAIRS = toy.pairs(count=300)
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def test_batches_are_full_and_are_the_text() -> None:
+    made = workload.make(PAIRS, title="toy", batch_tokens=200, batches=5)
+    vocabulary = Subwords((made.folder / "subwords.spm").read_bytes())
+    texts = set(PAIRS)
+
+    assert len(made.batches) == 5
+    for source, target in made.batches:
+        assert source.size <= 200 and 0.85 * 200 < target.size <= 200  # noqa: PT018
+        for row in zip(source, target, strict=True):
+            sides = [side[side != 0] for side in row]
+            assert [side[-1] for side in sides] == [2, 2]
+            assert tuple(vocabulary.decode(side[:-1].tolist()) for side in sides) in texts
+
+
+def test_toolkits_get_the_same_text_whole_and_cut() -> None:
+    folder = workload.make(PAIRS, title="toy", batch_tokens=200, batches=2).folder
+    vocabulary = Subwords((folder / "subwords.spm").read_bytes())
+
+    for suffix, side in (("src", 0), ("tgt", 1)):
+        lines = (folder / f"train.{suffix}").read_text(encoding="utf-8").splitlines()
+        cut = (folder / f"train.pieces.{suffix}").read_text(encoding="utf-8").splitlines()
+        assert lines == [pair[side] for pair in PAIRS]
+        assert [line.split(" ") for line in cut] == [
+            vocabulary.pieces(ids) for ids in vocabulary.encode(lines)
+        ]
+    known = (folder / "pieces.txt").read_text(encoding="utf-8").splitlines()
+    assert {piece for line in cut for piece in line.split(" ")} <= set(known)
+
+
+def test_it_is_made_once() -> None:
+    first = workload.make(PAIRS, title="toy", batch_tokens=200, batches=2)
+    stamp = (first.folder / "batches.npz").stat().st_mtime_ns
+    second = workload.make(PAIRS, title="toy", batch_tokens=200, batches=2)
+
+    assert second.folder == first.folder
+    assert (second.folder / "batches.npz").stat().st_mtime_ns == stamp
+    assert workload.make(PAIRS, title="toy", batch_tokens=300, batches=2).folder != first.folder
+
+
+def test_too_little_text_is_said() -> None:
+    with pytest.raises(DataError, match="toy: 300 pairs fill .* not 5000"):
+        workload.make(PAIRS, title="toy", batch_tokens=200, batches=5000)
+
+
+def test_operations_by_hand() -> None:
+    """One layer a side of width 2 and inner width 3; sources of 2 and 4 tokens, targets of 1 and 3."""
+    shape = TransformerConfig(
+        source_vocab=9, target_vocab=9, d_model=2, d_ff=3, heads=1, encoder_layers=1, decoder_layers=1
+    )
+    source, target = np.array([[5, 2, 0, 0], [5, 6, 7, 2]]), np.array([[2, 0, 0], [5, 6, 2]])
+    encoder = 6 * (4 * 4 + 2 * 6) + 6 * 2 * 2 * 3  # weights; then two products over 3 keys on average
+    decoder = 4 * (6 * 4 + 2 * 6) + 6 * 2 * 4 + 4 * 2 * 2 * (2 + 3)
+    head = 4 * 2 * workload.VOCAB
+
+    assert workload.operations(shape, source, target) == 6 * (encoder + decoder + head)
