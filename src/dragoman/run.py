@@ -30,6 +30,8 @@ from dragoman.training import distributed
 from dragoman.training.corpus_file import TokenisedCorpus, made_from, tokenise
 from dragoman.training.distributed import World
 from dragoman.training.options import Observer
+from dragoman.training.precision import resolve as resolve_precision
+from dragoman.training.precision import send_to_onednn
 from dragoman.training.profile import Profile
 from dragoman.training.trainer import Stop, Trainer, Translate
 from dragoman.translator import Translator
@@ -171,6 +173,8 @@ class _Run:
         recipe = self.recipe
         torch.manual_seed(recipe.seed)
         native.enable()
+        if resolve_precision(recipe.training.precision, self.world.device) == "fp32":
+            send_to_onednn()
         config = replace(
             recipe.model,
             source_vocab=self.tokenizer.source_size,

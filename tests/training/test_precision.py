@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 import torch
 from tests.training.runs import model, pairs, tokenizer
@@ -10,7 +13,7 @@ from torch.func import functional_call
 
 from dragoman.training.batches import Batch, collate
 from dragoman.training.loss import Objective
-from dragoman.training.precision import resolve, working_copies
+from dragoman.training.precision import resolve, send_to_onednn, working_copies
 
 CPU = torch.device("cpu")
 
@@ -105,3 +108,34 @@ def test_the_model_itself_is_left_as_it_was() -> None:
         assert parameter.dtype == torch.float32
         assert torch.equal(parameter, before[name])
     assert parts(examples)[0].dtype == torch.float32
+
+
+@pytest.fixture
+def products() -> Iterator[Any]:
+    matmul = torch.backends.mkldnn.matmul
+    before = matmul.fp32_precision
+    yield matmul
+    matmul.fp32_precision = before
+
+
+def test_float32_products_stay_float32(products: Any) -> None:
+    """Whoever computes them afterwards: against float64, where operands rounded to bf16 are off by 0.1."""
+    send_to_onednn()
+    a, b = torch.randn(300, 700), torch.randn(700, 500)
+
+    assert float((a @ b - a.double() @ b.double()).abs().max()) < 1e-3
+
+
+def test_a_processor_that_rounds_is_left_as_it_was(products: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    product = torch.Tensor.__matmul__
+
+    def rounding(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        if a.dtype == torch.float32 and products.fp32_precision == "bf16":
+            return product(a.bfloat16(), b.bfloat16()).float()
+        return product(a, b)
+
+    monkeypatch.setattr(torch.Tensor, "__matmul__", rounding)
+    before = products.fp32_precision
+
+    assert not send_to_onednn()
+    assert products.fp32_precision == before

@@ -40,6 +40,7 @@ recipe = {
                 "max_output_length": 5, "n_best": 1},
     "training": {
         "optimizer": "adam", "adam_betas": [0.9, 0.98], "learning_rate": 1e-4, "label_smoothing": 0.1,
+        "scheduling": "warmupinversesquareroot", "learning_rate_warmup": 200,
         "loss": "crossentropy", "normalization": "tokens", "batch_type": "token", "batch_multiplier": 1,
         "batch_size": json.loads((options.workload / "about.json").read_text())["batch_tokens"],
         "epochs": 100, "updates": updates, "validation_freq": 10**6, "logging_freq": 1, "overwrite": True,

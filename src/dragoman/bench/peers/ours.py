@@ -12,6 +12,7 @@ from dragoman.training import distributed
 from dragoman.training.batches import collate
 from dragoman.training.memory import keep_freed_memory
 from dragoman.training.options import TrainingConfig
+from dragoman.training.precision import send_to_onednn
 from dragoman.training.update import Learner
 
 
@@ -19,6 +20,8 @@ def main() -> None:
     options, shape = arguments()
     keep_freed_memory()
     native.enable()
+    if options.precision == "fp32":
+        send_to_onednn()
     torch.set_num_threads(options.threads)
     world = distributed.join()
     torch.manual_seed(1)
