@@ -6,7 +6,7 @@ the originals. Embeddings are looked up in float32, since their gradients add up
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -31,7 +31,7 @@ def send_to_onednn() -> bool:
     all the same, up to twice as fast as the default path; on others it does round. So the products are
     looked at: rounded operands would show as errors hundreds of times greater.
     """
-    matmul = torch.backends.mkldnn.matmul
+    matmul: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]  # no type knows of it
     before = matmul.fp32_precision
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
