@@ -50,6 +50,8 @@ def train(splits: toy.Splits, precision: str, seed: int, updates: int) -> tuple[
             valid=splits.valid,
             output=Path(folder) / "model",
             preset="tiny",
+            source_language="en",
+            target_language="de",
             overrides=[
                 f"seed={seed}", "tokenizer.vocab_size=1000", "model.dropout=0.1",
                 "model.encoder_layers=2", "model.decoder_layers=2", "training.batch_tokens=3000",

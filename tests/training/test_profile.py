@@ -28,6 +28,8 @@ def test_the_work_of_a_product_is_counted_from_its_shapes() -> None:
     assert work_of("aten::bmm", [[7, 2, 3], [7, 3, 5]]) == (420, 7 * (6 + 15 + 10))
     assert work_of("aten::mul", [[4, 4], [4, 4]]) == (0, 48)
     assert work_of("aten::transpose", [[4, 4], [], []]) == (0, 0)
+    assert work_of("_Dropout", [[4, 4], [4, 4], []]) == (0, 48)
+    assert work_of("MmBackward0", [[4, 4]]) == (0, 0)
     assert work_of("_Attention", [[1, 2, 3, 4], [1, 2, 5, 4], [1, 2, 5, 4]]) == (480, 2 * (24 + 40))
 
 
@@ -43,6 +45,7 @@ def test_the_work_of_a_product_is_counted_from_its_shapes() -> None:
         ("aten::copy_", "copies"),
         ("LinearCrossEntropy", "softmax and loss"),
         ("MmBackward0", "autograd"),
+        ("_LayerNormBackward", "layer norm"),
     ],
 )
 def test_every_operation_has_a_part(operation: str, part: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,12 +29,13 @@ _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("attention", ("_Attention", "scaled_dot_product")),
     ("dropout", ("_Dropout", "dropout", "random_", "bernoulli")),
     ("softmax and loss", ("LinearCrossEntropy", "softmax", "logsumexp", "gather", "index_add", "bincount")),
-    ("layer norm", ("layer_norm",)),
+    ("layer norm", ("layer_norm", "_LayerNorm")),
     ("embeddings", ("embedding", "index_select")),
     ("optimizer", ("adam", "Optimizer")),
     ("clipping", ("norm", "foreach")),
     ("copies", ("copy", "cat", "clone", "contiguous", "_to_copy", "fill", "zero", "index", "nonzero")),
 )
+_LOOPS = ("_Attention", "_Dropout", "_LayerNorm", "LinearCrossEntropy")  # operations of our own
 # Operations that only look at what is there, or that consist of others.
 _VIEWS = {
     "view",
@@ -84,6 +86,7 @@ class Profile:
 
     def __init__(self, file: Path, precision: str, device: torch.device, say: Callable[[str], None]) -> None:
         self.file, self.device, self.say = file, device, say
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # it would write across the display
         self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self.done = 0
         self._profiler: Any = None
@@ -184,7 +187,8 @@ def work_of(operation: str, shapes: Sequence[Sequence[int]]) -> tuple[float, flo
 
 
 def _is_view(name: str) -> bool:
-    return name in _VIEWS or not name.islower() or name.startswith(("empty", "_unsafe_view", "resolve"))
+    ours = name.startswith(_LOOPS)
+    return name in _VIEWS or not (name.islower() or ours) or name.startswith(("empty", "_unsafe", "resolve"))
 
 
 def to_text(parts: Sequence[Part], wall: float, machine: Machine) -> str:
