@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from dragoman.machine import cache_folder
 
@@ -130,6 +131,7 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable  # a second derivative is refused, not wrong
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, bias, out, lse = ctx.saved_tensors
         grad = (
@@ -158,6 +160,7 @@ class _LayerNorm(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable  # a second derivative is refused, not wrong
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, mean_N, inverse_N = ctx.saved_tensors
         rows, width = len(mean_N), x.shape[-1]
@@ -183,6 +186,7 @@ class _Dropout(torch.autograd.Function):
         return _drop(x, base, p, low, high)
 
     @staticmethod
+    @once_differentiable  # a second derivative is refused, not wrong
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         return _drop(upstream[0], None, *ctx.drawn), upstream[0] if ctx.added else None, None
 
