@@ -34,7 +34,6 @@ class Conditions:
     threads: int
     steps: int
     warm: int
-    first: int = 0  # the batch to begin with
 
     @property
     def shape(self) -> TransformerConfig:
@@ -82,8 +81,7 @@ class Contender:
         told = json.loads(lines[-1])
         about = {key: told[key] for key in ("version", "parameters", "error") if key in told}
         arrays = conditions.workload.batches
-        after = conditions.first + conditions.warm
-        timed = [arrays[(after + i) % len(arrays)] for i in range(conditions.steps)]
+        timed = arrays[conditions.warm : conditions.warm + conditions.steps]
         tokens = sum(int((target != 0).sum()) for _, target in timed)
         work = sum(operations(conditions.shape, *pair) for pair in timed)
         # A toolkit makes its own batches; what a token costs is taken from ours.
@@ -101,7 +99,7 @@ class Contender:
         return [
             *start, str(PEERS / self.file), str(conditions.workload.folder), "--shape", json.dumps(sizes),
             f"--threads={conditions.threads // self.processes}", f"--steps={conditions.steps}",
-            f"--warm={conditions.warm}", f"--first={conditions.first}", f"--precision={self.precision}",
+            f"--warm={conditions.warm}", f"--precision={self.precision}",
             *self.flags,
         ]  # fmt: skip
 

@@ -80,8 +80,7 @@ def train(
         read = resolve(recipe=recipe)
         corpus = open_corpus(find_data(read.data, data, read.data.train))
         title, pairs = read.title, [(pair.source, pair.target) for pair in corpus]
-    count = warm + steps + 2
-    made = workload.make(pairs, title=title, batch_tokens=batch_tokens, batches=count)
+    made = workload.make(pairs, title=title, batch_tokens=batch_tokens, batches=warm + steps)
     conditions = known.Conditions(
         workload=made, preset=preset, threads=threads or machine.cores(), steps=steps, warm=warm
     )

@@ -26,7 +26,6 @@ def arguments(*flags: str) -> tuple[argparse.Namespace, Any]:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--warm", type=int, default=3, help="steps before the clock runs")
     parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--first", type=int, default=0, help="the batch to begin with")
     parser.add_argument("--precision", default="fp32")
     for flag in flags:
         parser.add_argument(f"--{flag}", action="store_true")
@@ -37,9 +36,7 @@ def arguments(*flags: str) -> tuple[argparse.Namespace, Any]:
 def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
     """As many as there are steps, first those to warm up on."""
     with np.load(options.workload / "batches.npz") as arrays:
-        count = len(arrays.files) // 2
-        order = [(options.first + i) % count for i in range(options.warm + options.steps)]
-        return [(arrays[f"source_{i}"], arrays[f"target_{i}"]) for i in order]
+        return [(arrays[f"source_{i}"], arrays[f"target_{i}"]) for i in range(options.warm + options.steps)]
 
 
 def shifted(target: np.ndarray, first: int) -> np.ndarray:
