@@ -132,7 +132,8 @@ def moments(run: Trainer) -> dict[str, Tensor]:
     return {
         f"{name}/{key}": value.clone()
         for name, parameter in run.module.named_parameters()
-        for key, value in run.learner.optimizer.state[parameter].items()
+        for optimizer in run.learner.optimizers
+        for key, value in optimizer.state.get(parameter, {}).items()
     }
 
 

@@ -80,11 +80,11 @@ def test_everything_comes_back_bit_for_bit(tie: str, dtype: torch.dtype, tmp_pat
     optimizer = optimizer_of(net)
     for seed in range(3):
         update(net, optimizer, seed)
-    checkpoint.save(tmp_path / "latest", net, optimizer, PROGRESS)
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
     other = model(seed=9, tie=tie).to(dtype)
     other_optimizer = optimizer_of(other)
 
-    progress = checkpoint.restore(tmp_path / "latest", other, other_optimizer)
+    progress = checkpoint.restore(tmp_path / "latest", other, [other_optimizer])
 
     assert progress == PROGRESS
     assert equal(state_of(other, other_optimizer), state_of(net, optimizer))
@@ -99,11 +99,11 @@ def test_everything_comes_back_bit_for_bit(tie: str, dtype: torch.dtype, tmp_pat
 
 def test_an_optimizer_that_has_not_stepped_comes_back_so(tmp_path: Path) -> None:
     net = model()
-    checkpoint.save(tmp_path / "latest", net, optimizer_of(net), Progress())
+    checkpoint.save(tmp_path / "latest", net, [optimizer_of(net)], Progress())
     other = model(seed=9)
     optimizer = optimizer_of(other)
 
-    assert checkpoint.restore(tmp_path / "latest", other, optimizer) == Progress()
+    assert checkpoint.restore(tmp_path / "latest", other, [optimizer]) == Progress()
 
     assert not optimizer.state
     assert equal(dict(weights_of(other)), dict(weights_of(net)))
@@ -112,20 +112,20 @@ def test_an_optimizer_that_has_not_stepped_comes_back_so(tmp_path: Path) -> None
 def test_there_may_be_none(tmp_path: Path) -> None:
     net = model()
 
-    assert checkpoint.restore(tmp_path / "latest", net, optimizer_of(net)) is None
+    assert checkpoint.restore(tmp_path / "latest", net, [optimizer_of(net)]) is None
 
 
 def test_a_new_one_takes_the_place_of_the_old(tmp_path: Path) -> None:
     net, optimizer = trained()
-    checkpoint.save(tmp_path / "latest", net, optimizer, Progress(step=3))
+    checkpoint.save(tmp_path / "latest", net, [optimizer], Progress(step=3))
     update(net, optimizer, 20)
     (tmp_path / "latest.part").mkdir()  # left over by a crash
     (tmp_path / "latest.part" / "junk").write_text("x")
 
-    checkpoint.save(tmp_path / "latest", net, optimizer, Progress(step=4))
+    checkpoint.save(tmp_path / "latest", net, [optimizer], Progress(step=4))
 
     other = model(seed=9)
-    progress = checkpoint.restore(tmp_path / "latest", other, optimizer_of(other))
+    progress = checkpoint.restore(tmp_path / "latest", other, [optimizer_of(other)])
     assert progress == Progress(step=4)
     assert equal(dict(weights_of(other)), dict(weights_of(net)))
     assert [path.name for path in tmp_path.iterdir()] == ["latest"]
@@ -138,7 +138,7 @@ def test_a_crash_while_saving_leaves_one_that_is_whole(
     """At worst the power goes between the two renames."""
     net, optimizer = trained()
     folder = tmp_path / "latest"
-    checkpoint.save(folder, net, optimizer, Progress(step=3))
+    checkpoint.save(folder, net, [optimizer], Progress(step=3))
     done, rename = [], os.replace
 
     def crash(source: Any, target: Any) -> None:
@@ -151,13 +151,13 @@ def test_a_crash_while_saving_leaves_one_that_is_whole(
     monkeypatch.setattr(os, "replace", crash)
     update(net, optimizer, 20)
     with pytest.raises(KeyboardInterrupt):
-        checkpoint.save(folder, net, optimizer, Progress(step=4))
+        checkpoint.save(folder, net, [optimizer], Progress(step=4))
     monkeypatch.undo()
 
     other = model(seed=9)
-    assert checkpoint.restore(folder, other, optimizer_of(other)) == Progress(step=3)
-    checkpoint.save(folder, net, optimizer, Progress(step=4))  # and the next save finds its way
-    assert checkpoint.restore(folder, other, optimizer_of(other)) == Progress(step=4)
+    assert checkpoint.restore(folder, other, [optimizer_of(other)]) == Progress(step=3)
+    checkpoint.save(folder, net, [optimizer], Progress(step=4))  # and the next save finds its way
+    assert checkpoint.restore(folder, other, [optimizer_of(other)]) == Progress(step=4)
     assert [path.name for path in tmp_path.iterdir()] == ["latest"]
 
 
@@ -167,7 +167,7 @@ def test_a_crash_after_a_crash_still_leaves_one_that_is_whole(
     """The first left only latest.old; the next save must not throw that away before it has a new one."""
     net, optimizer = trained()
     folder = tmp_path / "latest"
-    checkpoint.save(folder, net, optimizer, Progress(step=3))
+    checkpoint.save(folder, net, [optimizer], Progress(step=3))
     folder.rename(tmp_path / "latest.old")
 
     def crash(*_: Any) -> None:
@@ -175,24 +175,24 @@ def test_a_crash_after_a_crash_still_leaves_one_that_is_whole(
 
     monkeypatch.setattr(checkpoint, "write_weights", crash)
     with pytest.raises(KeyboardInterrupt):
-        checkpoint.save(folder, net, optimizer, Progress(step=4))
+        checkpoint.save(folder, net, [optimizer], Progress(step=4))
 
-    assert checkpoint.restore(folder, net, optimizer) == Progress(step=3)
+    assert checkpoint.restore(folder, net, [optimizer]) == Progress(step=3)
 
 
 def test_a_full_disk_is_an_error_and_leaves_the_old_one(tmp_path: Path) -> None:
     net, optimizer = trained()
     folder = tmp_path / "latest"
-    checkpoint.save(folder, net, optimizer, Progress(step=3))
+    checkpoint.save(folder, net, [optimizer], Progress(step=3))
 
     with (
         disk_full_after(2000),
         pytest.raises(TrainingError, match="latest: the checkpoint cannot be written") as caught,
     ):
-        checkpoint.save(folder, net, optimizer, Progress(step=4))
+        checkpoint.save(folder, net, [optimizer], Progress(step=4))
 
     assert "space" in caught.value.hint
-    assert checkpoint.restore(folder, net, optimizer) == Progress(step=3)
+    assert checkpoint.restore(folder, net, [optimizer]) == Progress(step=3)
 
 
 # Damage
@@ -202,14 +202,14 @@ def test_a_full_disk_is_an_error_and_leaves_the_old_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [None, b"", b"[]", b"\x10\0\0"])
 def test_a_damaged_file_is_named(name: str, content: bytes | None, tmp_path: Path) -> None:
     net, optimizer = trained()
-    checkpoint.save(tmp_path / "latest", net, optimizer, PROGRESS)
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
     path = tmp_path / "latest" / name
     path.unlink()
     if content is not None:
         path.write_bytes(content)
 
     with pytest.raises(ModelError) as caught:
-        checkpoint.restore(tmp_path / "latest", net, optimizer)
+        checkpoint.restore(tmp_path / "latest", net, [optimizer])
 
     assert name in str(caught.value)
     assert caught.value.hint
@@ -218,30 +218,30 @@ def test_a_damaged_file_is_named(name: str, content: bytes | None, tmp_path: Pat
 @pytest.mark.parametrize("change", [{"wings": 2}, {"step": "many"}, {"history": None}, {"finished": 1}])
 def test_progress_that_is_none_is_an_error(change: dict[str, Any], tmp_path: Path) -> None:
     net, optimizer = trained()
-    checkpoint.save(tmp_path / "latest", net, optimizer, PROGRESS)
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
     path = tmp_path / "latest" / "progress.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change))
 
     with pytest.raises(ModelError, match=r"progress\.json") as caught:
-        checkpoint.restore(tmp_path / "latest", net, optimizer)
+        checkpoint.restore(tmp_path / "latest", net, [optimizer])
 
     assert caught.value.hint
 
 
 def test_a_model_of_another_shape_is_an_error(tmp_path: Path) -> None:
     net, optimizer = trained()
-    checkpoint.save(tmp_path / "latest", net, optimizer, PROGRESS)
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
     other = model(d_model=4, heads=1)
 
     with pytest.raises(ModelError, match="shape"):
-        checkpoint.restore(tmp_path / "latest", other, optimizer_of(other))
+        checkpoint.restore(tmp_path / "latest", other, [optimizer_of(other)])
 
 
 @pytest.mark.parametrize("kind", ["missing", "another shape", "unknown"])
 def test_optimizer_state_that_does_not_fit_is_an_error(kind: str, tmp_path: Path) -> None:
     """Without a moment the run would go on, but another way."""
     net, optimizer = trained()
-    checkpoint.save(tmp_path / "latest", net, optimizer, PROGRESS)
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
     path = tmp_path / "latest" / "optimizer.safetensors"
     moments = read_weights(path)
     match kind:
@@ -254,14 +254,14 @@ def test_optimizer_state_that_does_not_fit_is_an_error(kind: str, tmp_path: Path
     write_weights(path, moments)
 
     with pytest.raises(ModelError, match=r"optimizer\.safetensors") as caught:
-        checkpoint.restore(tmp_path / "latest", net, optimizer)
+        checkpoint.restore(tmp_path / "latest", net, [optimizer])
 
     assert caught.value.hint
 
 
 def test_nothing_in_it_is_pickled(tmp_path: Path) -> None:
     net, optimizer = trained()
-    checkpoint.save(tmp_path / "latest", net, optimizer, PROGRESS)
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
 
     assert sorted(path.name for path in (tmp_path / "latest").iterdir()) == [
         "model.safetensors", "optimizer.safetensors", "progress.json",

@@ -121,7 +121,7 @@ def test_gradients_are_clipped_to_the_norm_asked_for(corpora: Corpora, tmp_path:
 
     for clip in (0.0, 0.01, 1e6):
         run = trainer(tmp_path / str(clip), corpora, options=config(clip=clip, max_updates=2, log_every=1))
-        run.learner.optimizer.register_step_pre_hook(look)
+        run.learner.optimizers[0].register_step_pre_hook(look)
         run.train()
 
     norms = [row["gradient_norm"] for row in metrics(tmp_path / "0.01") if row["kind"] == "train"]
@@ -133,7 +133,7 @@ def test_gradients_are_clipped_to_the_norm_asked_for(corpora: Corpora, tmp_path:
 def test_the_learning_rate_is_the_schedule_s(corpora: Corpora, tmp_path: Path) -> None:
     run = trainer(tmp_path, corpora, options=config(max_updates=6, log_every=1))
     used: list[float] = []
-    run.learner.optimizer.register_step_pre_hook(
+    run.learner.optimizers[0].register_step_pre_hook(
         lambda optimizer, *_: used.append(optimizer.param_groups[0]["lr"])
     )
 
@@ -177,7 +177,7 @@ def test_every_update_draws_masks_of_its_own(corpora: Corpora, tmp_path: Path) -
     for seed in (7, 8):
         run = trainer(tmp_path / str(seed), corpora)
         run.seed = seed
-        run.learner.optimizer.register_step_pre_hook(lambda *_: drawn.append(torch.initial_seed()))
+        run.learner.optimizers[0].register_step_pre_hook(lambda *_: drawn.append(torch.initial_seed()))
         run.train()
 
     assert len(set(drawn)) == 40

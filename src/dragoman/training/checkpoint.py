@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,10 @@ class Progress:
     window: dict[str, Any] = field(default_factory=dict)  # sums for the next line of metrics
 
 
-def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+Optimizers = Sequence[torch.optim.Optimizer]
+
+
+def save(folder: Path, model: nn.Module, optimizers: Optimizers, progress: Progress) -> None:
     """Writes `folder` anew, whole or not at all. Raises TrainingError where it cannot."""
     part, old = _beside(folder, ".part"), _beside(folder, ".old")
     try:
@@ -52,6 +56,7 @@ def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progr
         moments = {
             f"{name}/{key}": torch.as_tensor(value)
             for name, parameter in model.named_parameters()
+            for optimizer in optimizers
             for key, value in optimizer.state.get(parameter, {}).items()
         }
         write_weights(part / "optimizer.safetensors", moments)
@@ -69,8 +74,8 @@ def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progr
         ) from error
 
 
-def restore(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Progress | None:
-    """Puts weights and optimizer state back; None where there is no checkpoint.
+def restore(folder: Path, model: nn.Module, optimizers: Optimizers) -> Progress | None:
+    """Puts weights and optimizers' state back; None where there is no checkpoint.
 
     Raises ModelError where it is damaged or of another model.
     """
@@ -80,12 +85,19 @@ def restore(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) ->
         return None
     progress = _read_progress(folder / "progress.json")
     moments = _read_moments(folder / "optimizer.safetensors", model)
-    put_weights(model, read_weights(folder / "model.safetensors"), folder)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
-    state = optimizer.state_dict()  # PyTorch numbers the parameters in the order of the groups
-    ordered = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    state["state"] = {number: moments[names[id(p)]] for number, p in enumerate(ordered) if moments}
-    optimizer.load_state_dict(state)
+    # PyTorch numbers the parameters of an optimizer in the order of its groups.
+    ordered = [[names[id(p)] for group in o.param_groups for p in group["params"]] for o in optimizers]
+    kinds = [{frozenset(moments.get(name, {})) for name in each} for each in ordered]
+    if any(len(each) > 1 or (moments and each == {frozenset()}) for each in kinds):
+        raise ModelError(
+            f"{folder / 'optimizer.safetensors'}: not every parameter has its state", hint=_DAMAGED
+        )
+    put_weights(model, read_weights(folder / "model.safetensors"), folder)
+    for optimizer, each in zip(optimizers, ordered, strict=True):
+        state = optimizer.state_dict()
+        state["state"] = {number: moments[name] for number, name in enumerate(each) if name in moments}
+        optimizer.load_state_dict(state)
     return progress
 
 
@@ -105,7 +117,7 @@ def _read_progress(path: Path) -> Progress:
 
 
 def _read_moments(path: Path, model: nn.Module) -> dict[str, dict[str, Tensor]]:
-    """The optimizer's state by parameter; of all of them, or of none before the first update."""
+    """The optimizers' state by parameter."""
     moments: dict[str, dict[str, Tensor]] = {}
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     for key, value in read_weights(path).items():
@@ -113,7 +125,4 @@ def _read_moments(path: Path, model: nn.Module) -> dict[str, dict[str, Tensor]]:
         if name not in shapes or value.shape not in ((), shapes[name]):
             raise ModelError(f"{path}: {key} does not fit the model", hint=_DAMAGED)
         moments.setdefault(name, {})[kind] = value
-    kinds = {frozenset(moments.get(name, {})) for name in shapes}
-    if len(kinds) > 1:
-        raise ModelError(f"{path}: not every parameter has its state", hint=_DAMAGED)
     return moments

@@ -13,6 +13,7 @@ from dragoman.training.precision import Precision
 Schedule = Literal["paper", "inverse-sqrt", "cosine"]
 StopOn = Literal["loss", "bleu"]
 AverageOf = Literal["last", "best"]
+Optimizer = Literal["adam", "muon"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,7 @@ class TrainingConfig:
     schedule: Schedule = "paper"
     learning_rate: float | None = None  # the peak; the paper's schedule has its own
     warmup: int = 4000  # updates
+    optimizer: Optimizer = "adam"  # or Muon for the matrices, Adam for the rest: see training/optimizer.py
     betas: tuple[float, ...] = (0.9, 0.98)
     epsilon: float = 1e-9
     weight_decay: float = 0.0  # decoupled (AdamW)
@@ -47,6 +49,7 @@ class TrainingConfig:
             "precision": Precision,
             "stop_on": StopOn,
             "average_of": AverageOf,
+            "optimizer": Optimizer,
         }
         for name, kind in choices.items():
             if getattr(self, name) not in get_args(kind):

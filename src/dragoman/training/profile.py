@@ -31,7 +31,7 @@ _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("softmax and loss", ("LinearCrossEntropy", "softmax", "logsumexp", "gather", "index_add", "bincount")),
     ("layer norm", ("layer_norm", "_LayerNorm")),
     ("embeddings", ("embedding", "index_select")),
-    ("optimizer", ("adam", "Optimizer")),
+    ("optimizer", ("adam", "Optimizer", "Muon")),
     ("clipping", ("norm", "foreach")),
     ("copies", ("copy", "cat", "clone", "contiguous", "_to_copy", "fill", "zero", "index", "nonzero")),
 )

@@ -89,7 +89,7 @@ class Trainer:
 
     def resume(self) -> bool:
         """Takes up the run in the folder, if there is one."""
-        progress = checkpoint.restore(self.checkpoints / "latest", self.module, self.learner.optimizer)
+        progress = checkpoint.restore(self.checkpoints / "latest", self.module, self.learner.optimizers)
         if progress is None:
             self.progress.corpus, self.progress.processes = self.corpus.fingerprint, self.world.size
             return False
@@ -311,7 +311,7 @@ class Trainer:
     def _save(self) -> None:
         self.progress.window = dict(vars(self.window))
         if self.world.leads:
-            checkpoint.save(self.checkpoints / "latest", self.module, self.learner.optimizer, self.progress)
+            checkpoint.save(self.checkpoints / "latest", self.module, self.learner.optimizers, self.progress)
         self.world.wait()
 
     def _regular(self) -> list[dict[str, Any]]:

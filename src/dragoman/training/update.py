@@ -1,4 +1,4 @@
-"""One update: batches -> summed loss / tokens of all processes -> gradients, summed -> clipped -> Adam."""
+"""One update: batches -> summed loss / tokens of all processes -> gradients, summed -> clipped -> weights."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.batches import Batch
 from dragoman.training.distributed import World
 from dragoman.training.loss import Objective
+from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
 from dragoman.training.precision import resolve, working_copies
 
@@ -33,21 +34,14 @@ class Update:
 
 
 class Learner:
-    """A model and its optimizer."""
+    """A model and what updates it."""
 
     def __init__(self, model: Seq2Seq, config: TrainingConfig, world: World) -> None:
         self.model, self.config, self.world = model, config, world
         self.module = cast(nn.Module, model).to(world.device)
         self._objective = Objective(model, config.label_smoothing, config.consistency)
         self.precision = resolve(config.precision, world.device)
-        self.optimizer = torch.optim.AdamW(
-            self.module.parameters(),
-            lr=0.0,
-            betas=(config.betas[0], config.betas[1]),
-            eps=config.epsilon,
-            weight_decay=config.weight_decay,
-            fused=True,
-        )
+        self.optimizers = optimizers(self.module, config)
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Summed loss and negative log-likelihood of a batch, in the run's precision."""
@@ -72,12 +66,14 @@ class Learner:
             torch.autograd.backward(loss / tokens)
             sums[:2] += torch.stack((loss.detach(), nll.detach()))
         self.world.sum(sums)
-        self.world.sum_gradients(self.module.parameters())
-        norm = float(nn.utils.clip_grad_norm_(self.module.parameters(), self.config.clip or math.inf))
+        learned = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
+        self.world.sum_gradients(learned)
+        norm = float(nn.utils.clip_grad_norm_(learned, self.config.clip or math.inf))
         if math.isfinite(norm):
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.config.rate(step, self.model.config.d_model)
-            self.optimizer.step()
-        self.optimizer.zero_grad()
+            for optimizer in self.optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = self.config.rate(step, self.model.config.d_model)
+                optimizer.step()
+        self.module.zero_grad()
         loss_, nll_, slots_, real_ = sums.tolist()
         return Update(tokens, loss_, nll_, int(slots_), int(real_), norm, math.isfinite(norm))

@@ -1,0 +1,79 @@
+"""Which optimizer has which weights, and what Muon does to a matrix."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from dragoman.models.seq2seq import build
+from dragoman.models.transformer import TransformerConfig
+from dragoman.training.optimizer import optimizers
+from dragoman.training.options import TrainingConfig
+
+
+def model() -> nn.Module:
+    torch.manual_seed(0)
+    return build(
+        TransformerConfig(
+            source_vocab=11, target_vocab=11, d_model=8, d_ff=12, heads=2, encoder_layers=1, decoder_layers=1
+        )
+    )
+
+
+def owned(each: torch.optim.Optimizer) -> set[int]:
+    return {id(p) for group in each.param_groups for p in group["params"]}
+
+
+def test_adam_has_them_all_by_default() -> None:
+    net = model()
+
+    (adam,) = optimizers(net, TrainingConfig())
+
+    assert isinstance(adam, torch.optim.AdamW)
+    assert owned(adam) == {id(p) for p in net.parameters()}
+
+
+def test_muon_has_the_matrices_of_the_layers() -> None:
+    net = model()
+
+    muon, adam = optimizers(net, TrainingConfig(optimizer="muon"))
+
+    names = {name for name, p in net.named_parameters() if id(p) in owned(muon)}
+    assert isinstance(muon, torch.optim.Muon)
+    assert owned(muon) | owned(adam) == {id(p) for p in net.parameters()}
+    assert not owned(muon) & owned(adam)
+    assert "encoder.0.attention.project.weight" in names
+    assert "decoder.0.feed_forward.outer.weight" in names
+    assert all(name.endswith("weight") and "embedding" not in name and "norm" not in name for name in names)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_what_is_frozen_stays(optimizer: str) -> None:
+    net = model()
+    frozen = net.get_parameter("target_embedding.weight")
+    frozen.requires_grad_(False)
+
+    has = set().union(*(owned(each) for each in optimizers(net, TrainingConfig(optimizer=optimizer))))  # type: ignore[arg-type]
+
+    assert id(frozen) not in has
+    assert len(has) == len(list(net.parameters())) - 1
+
+
+def test_muon_s_step_is_near_to_the_orthogonal_factor_of_the_gradient() -> None:
+    """All singular values about 1, times 0.2 sqrt(the longer side) so that its size is Adam's."""
+    layer = nn.Linear(6, 4)
+    (muon, _) = optimizers(nn.Sequential(layer), TrainingConfig(optimizer="muon"))
+    before = layer.weight.detach().clone()
+    gradient = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))
+    muon.param_groups[0]["lr"] = 0.1
+
+    layer.weight.grad = gradient.clone()
+    muon.step()
+
+    moved = (before - layer.weight.detach()) / (0.1 * 0.2 * 6**0.5)
+    u, _, v = torch.linalg.svd(gradient, full_matrices=False)
+    assert float((moved * (u @ v)).sum() / moved.norm() / (u @ v).norm()) > 0.97  # the same direction
+    assert (
+        torch.linalg.svdvals(moved).sub(1).abs().max() < 0.35
+    )  # five steps of Newton and Schulz come so near
