@@ -127,6 +127,10 @@ CONTENDERS = [
               environment="opennmt", stock=True),
     Contender(name="eole", about="its own command", precision="fp32", file="opennmt.py",
               environment="eole", flags=("--eole",), stock=True),
+    Contender(name="sockeye", about="its own command", precision="fp32", file="sockeye.py",
+              environment="sockeye", stock=True),
+    Contender(name="marian", about="pymarian, its own command", precision="fp32", file="marian.py",
+              environment="marian", stock=True),
 ]  # fmt: skip
 
 
