@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from dragoman import bundle
 from dragoman.bundle import FORMAT_VERSION, Bundle
 from dragoman.decoding.search import Beam
 from dragoman.errors import DragomanError, ModelError
-from dragoman.models.seq2seq import build
+from dragoman.models.convolutional import ConvolutionalConfig
+from dragoman.models.recurrent import RecurrentConfig
+from dragoman.models.seq2seq import Architecture, build
 from dragoman.models.transformer import TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.weights import write_weights
@@ -39,6 +42,32 @@ def small(**changes: Any) -> Bundle:
         target_language="yo",
         generation=Beam(size=7, length_penalty=1.5, normalization="power", n_best=2),
     )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        RecurrentConfig(source_vocab=10, target_vocab=10, d_model=8, cell="gru", attention="additive"),
+        ConvolutionalConfig(source_vocab=10, target_vocab=10, d_model=8, dilated=True),
+        TransformerConfig(
+            source_vocab=10, target_vocab=10, d_model=8, d_ff=8, heads=2, positions="t5", window=4
+        ),
+    ],
+    ids=["recurrent", "convolutional", "t5"],
+)
+def test_every_architecture_comes_back(config: Architecture, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    wanted = replace(small(), model=build(config).eval())
+    bundle.save(wanted, tmp_path)
+
+    found = bundle.load(tmp_path)
+
+    assert found.model.config == config
+    inputs = torch.tensor([[4, 5, 2]]), torch.tensor([3]), torch.tensor([[1, 6]])
+    with torch.no_grad():
+        logits = [one.model.decode(inputs[2], one.model.encode(*inputs[:2])) for one in (found, wanted)]
+    assert torch.equal(*logits)
+    assert json.loads((tmp_path / "config.json").read_text())["architecture"] == config.architecture
 
 
 @pytest.fixture

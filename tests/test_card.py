@@ -34,7 +34,8 @@ def rendered(**changes) -> str:
 @pytest.mark.parametrize(
     "fact",
     [
-        "from en to pt-BR", "dragoman 1.2.3", "2,612,345", "| layers | 4 + 4 |", "128, 256, 4", "bpe",
+        "from en to pt-BR", "dragoman 1.2.3", "2,612,345", "| architecture | transformer |", "bpe",
+        "d_ff 256, heads 4, encoder_layers 4, decoder_layers 4",
         "29,000", "`ab12`", "29,014 pairs read", "duplicate: 14 (line 3)", "1,200, 3,456,789", "1.5 minutes",
         "bf16, 2 threads", "the average of 5 checkpoints", "1.2346", "41.50", r"nrefs:1\|case:mixed",
         "dragoman train 'my text.en' t.de",

@@ -47,6 +47,23 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tree:
+    kind: Literal["tree"] = "tree"
+    height: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class House:
+    kind: Literal["house"] = "house"
+    rooms: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    thing: Tree | House = Tree()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Many:
     models: tuple[Model, ...] = ()
 
@@ -331,3 +348,38 @@ def test_differences_are_listed_one_a_line() -> None:
         "sizes: (not set) -> [1, 2]",
     ]
     assert config.difference(old, old) == []
+
+
+# One of several sections
+
+
+@pytest.mark.parametrize(
+    ("table", "thing"),
+    [
+        ({}, Tree()),
+        ({"height": 4}, Tree(height=4)),
+        ({"kind": "tree"}, Tree()),
+        ({"kind": "house", "rooms": 2}, House(rooms=2)),
+    ],
+)
+def test_the_first_option_tells_which_section_is_meant(table: dict[str, Any], thing: Tree | House) -> None:
+    place = config.build(Place, {"thing": table})
+
+    assert place == Place(thing=thing)
+    assert config.build(Place, config.to_table(place)) == place
+
+
+@pytest.mark.parametrize(
+    ("table", "message", "hint"),
+    [
+        ({"kind": "boat"}, 'thing.kind = "boat"', "choose one of: tree, house"),
+        ({"kind": 3}, "thing.kind = 3", "choose one of: tree, house"),
+        ({"kind": "house", "height": 2}, "unknown option 'thing.height'", "thing.rooms"),
+        ({"rooms": 2}, "unknown option 'thing.rooms'", "thing.height"),
+    ],
+)
+def test_an_option_of_another_section_is_refused(table: dict[str, Any], message: str, hint: str) -> None:
+    said, helped = refused({"thing": table}, Place)
+
+    assert message in said
+    assert hint in helped

@@ -24,6 +24,7 @@ FLOORS = {
     "files": 0,
     "machine": 0,
     "native": 0,
+    "charts": 0,
     "models": 1,
     "text": 1,
     "weights": 1,
@@ -31,6 +32,7 @@ FLOORS = {
     "bundle": 2,
     "decoding": 2,
     "training": 3,
+    "pretrained": 3,
     "recipe": 4,
     "translator": 4,
     "evaluation": 5,
@@ -40,6 +42,7 @@ FLOORS = {
     "run": 6,
     "bench": 6,
     "demo": 7,
+    "ladder": 7,
     "cli": 8,
     "__main__": 9,
 }
@@ -55,7 +58,7 @@ TENSORLESS = {"errors", "config", "files", "text", "scores"}
 PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PICKLING_CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.hub.load", "torch.package"}
 SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu"]
-COMMANDS = ["demo", "train", "translate", "evaluate", "score", "doctor"]
+COMMANDS = ["demo", "train", "translate", "evaluate", "score", "ladder", "doctor"]
 
 Imports = dict[str, set[str]]
 

@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.config import build, read_toml, to_toml
 from dragoman.errors import ConfigError
+from dragoman.models.recurrent import RecurrentConfig
 from dragoman.models.transformer import TransformerConfig
 from dragoman.recipe import DATA_VARIABLE, PRESETS, DataConfig, Recipe, find_data, preset_for, resolve
 
@@ -52,6 +53,18 @@ def test_a_preset_that_is_asked_for_replaces_that_of_the_file(tmp_path):
     recipe = resolve(recipe=file, preset="small")
 
     assert (recipe.preset, recipe.model.d_model, recipe.model.heads) == ("small", 256, 8)
+
+
+def test_a_preset_gives_another_architecture_what_it_has_use_for():
+    model = resolve(preset="tiny", overrides=["model.architecture=recurrent", "model.layers=1"]).model
+
+    assert model == RecurrentConfig(d_model=128, dropout=0.3, layers=1)
+    with pytest.raises(ConfigError, match=r"model\.heads"):
+        resolve(preset="tiny", overrides=["model.architecture=recurrent", "model.heads=2"])
+
+
+def test_a_preset_may_be_an_override():
+    assert resolve(overrides=["preset=small"], pairs=10).model.d_model == 256
 
 
 def test_a_file_without_a_preset_begins_with_the_paper(tmp_path):

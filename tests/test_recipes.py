@@ -12,13 +12,16 @@ from dragoman.recipe import DATA_VARIABLE, find_data, resolve
 from dragoman.run import train
 from dragoman.text import toy
 
-RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
+FOLDER = Path(__file__).parents[1] / "recipes"
+RECIPES = sorted(FOLDER.rglob("*.toml"))
+LAYERS = ["encoder_layers=1", "decoder_layers=1"]
+SHAPES = {
+    "transformer": ["d_model=16", "d_ff=16", "heads=2", *LAYERS],
+    "convolutional": ["d_model=16", *LAYERS],
+    "recurrent": ["d_model=16", "layers=1"],
+}
 SMALL = [
     "tokenizer.vocab_size=400",
-    *(
-        f"model.{name}"
-        for name in ("d_model=16", "d_ff=16", "heads=2", "encoder_layers=1", "decoder_layers=1")
-    ),
     *(f"training.{name}" for name in ("batch_tokens=200", "max_updates=2", "validate_every=1", "warmup=1")),
 ]
 
@@ -43,7 +46,8 @@ def test_a_recipe_runs_on_a_small_sample(path, tmp_path):
     recipe = resolve(recipe=path)
     put_sample(tmp_path / recipe.data.folder, recipe.data.train, seed=1)
     put_sample(tmp_path / recipe.data.folder, recipe.data.valid, seed=2)
-    translator = train(recipe=path, data_root=tmp_path, output=tmp_path / "run", overrides=SMALL)
+    shape = [f"model.{option}" for option in SHAPES[recipe.model.architecture]]
+    translator = train(recipe=path, data_root=tmp_path, output=tmp_path / "run", overrides=[*SMALL, *shape])
     assert isinstance(translator("A small dog sleeps."), str)
     assert (tmp_path / "run" / "README.md").read_text(encoding="utf-8").startswith(f"# {recipe.title}")
 
@@ -67,10 +71,18 @@ def test_without_data_a_recipe_says_where_it_is_to_be_had(path, monkeypatch):
     assert data.origin in error.value.hint
 
 
+def test_the_rungs_of_the_ladder_differ_in_their_model_alone():
+    rungs = [resolve(recipe=path) for path in sorted((FOLDER / "ladder").glob("*.toml"))]
+
+    assert [rung.model.architecture for rung in rungs] == [*["recurrent"] * 3, "convolutional", "transformer"]
+    for part in ("data", "tokenizer", "training", "generation"):
+        assert len({repr(getattr(rung, part)) for rung in rungs}) == 1
+
+
 @pytest.mark.parametrize("language", ["de", "fr"])
 def test_the_papers_recipes_are_its_table_3(language):
-    base = resolve(recipe=RECIPES[0].parent / f"wmt14-en-{language}-base.toml")
-    big = resolve(recipe=RECIPES[0].parent / f"wmt14-en-{language}-big.toml")
+    base = resolve(recipe=FOLDER / f"wmt14-en-{language}-base.toml")
+    big = resolve(recipe=FOLDER / f"wmt14-en-{language}-big.toml")
     shape = [
         (m.encoder_layers, m.decoder_layers, m.d_model, m.d_ff, m.heads) for m in (base.model, big.model)
     ]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import nn
@@ -22,14 +22,18 @@ from dragoman.config import build, to_table
 from dragoman.decoding.search import Beam
 from dragoman.errors import ConfigError, ModelError
 from dragoman.files import write_whole
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import Architecture, Seq2Seq
 from dragoman.models.seq2seq import build as build_model
-from dragoman.models.transformer import TransformerConfig
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.weights import put_weights, read_weights, weights_of, write_weights
 
 FORMAT_VERSION = 1
-ARCHITECTURES = {"transformer": TransformerConfig}
+ARCHITECTURES = [kind.architecture for kind in get_args(Architecture)]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    model: Architecture
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +50,13 @@ class Bundle:
 def save(bundle: Bundle, folder: Path) -> None:
     """Writes the bundle's files into `folder`, the weights last."""
     bundle.tokenizer.save(folder)
-    architecture = next(n for n, c in ARCHITECTURES.items() if isinstance(bundle.model.config, c))
+    shape = to_table(bundle.model.config)
     config = {
         "format_version": FORMAT_VERSION,
-        "architecture": architecture,
+        "architecture": shape.pop("architecture"),
         "source_language": bundle.source_language,
         "target_language": bundle.target_language,
-        "model": to_table(bundle.model.config),
+        "model": shape,
     }
     write_whole(folder / "config.json", json.dumps(config, indent=2) + "\n")
     write_whole(folder / "generation.json", json.dumps(to_table(bundle.generation), indent=2) + "\n")
@@ -73,13 +77,13 @@ def load(folder: Path) -> Bundle:
             hint="upgrade dragoman",
         )
     architecture = config.get("architecture")
-    if not isinstance(architecture, str) or architecture not in ARCHITECTURES:
+    if architecture not in ARCHITECTURES:
         raise ModelError(
             f"{folder}/config.json: unknown architecture {architecture!r}",
             hint=f"this dragoman knows: {', '.join(ARCHITECTURES)}",
         )
     try:
-        shape = build(ARCHITECTURES[architecture], config["model"], "model")
+        shape = build(_Shape, {"model": {**config["model"], "architecture": architecture}}).model
         generation = build(Beam, _read_json(folder, "generation.json"), "generation")
         source_language, target_language = str(config["source_language"]), str(config["target_language"])
     except (ConfigError, KeyError, TypeError, AttributeError) as error:

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from dragoman.config import to_table
+from dragoman.models.seq2seq import Architecture
 from dragoman.recipe import Recipe
 from dragoman.scores import count
 
@@ -41,8 +43,8 @@ def render(
         *_table(
             ["", ""],
             ["parameters", f"{parameters:,}"],
-            ["layers", f"{model.encoder_layers} + {model.decoder_layers}"],
-            ["width, feed-forward, heads", f"{model.d_model}, {model.d_ff}, {model.heads}"],
+            ["architecture", model.architecture],
+            ["shape", ", ".join(f"{name} {value}" for name, value in _shape(model))],
             ["tokenizer", recipe.tokenizer.kind],
         ),
         "",
@@ -88,3 +90,9 @@ def _table(head: Sequence[str], *rows: Sequence[str]) -> list[str]:
     cells = [[cell.replace("|", r"\|") for cell in row] for row in (head, *rows)]
     first, *others = ["| " + " | ".join(row) + " |" for row in cells]
     return [first, "|" + " --- |" * len(head), *others]
+
+
+def _shape(model: Architecture) -> list[tuple[str, Any]]:
+    """The options that say how large the model is and what it is made of."""
+    ids = ("architecture", "source_vocab", "target_vocab", "pad_id", "start_id", "end_id")
+    return [(name, value) for name, value in to_table(model).items() if name not in ids and value]

@@ -167,6 +167,8 @@ def _coerce(value: Any, hint: Any, name: str) -> Any:
         raise ConfigError(f"{name} = {_show(value)}", hint=f"choose one of: {choices}")
     if origin in (typing.Union, types.UnionType):
         options = [option for option in get_args(hint) if option is not type(None)]
+        if isinstance(value, Mapping) and all(map(dataclasses.is_dataclass, options)) and options[1:]:
+            return _coerce(value, _variant(value, options, name), name)
         if value is None and len(options) < len(get_args(hint)):
             return None
         for option in options[:-1]:
@@ -194,11 +196,21 @@ def _coerce(value: Any, hint: Any, name: str) -> Any:
     raise ConfigError(f"{name} = {_show(value)}", hint=f"{names.get(hint, hint)} is needed")
 
 
+def _variant(table: Mapping[str, Any], kinds: list[Any], name: str) -> type:
+    """Which of several dataclasses a table is for: their first option tells, and the first is the default."""
+    tag = _fields(kinds[0])[0].name
+    by_tag = {get_args(get_type_hints(kind)[tag])[0]: kind for kind in kinds}
+    chosen = table.get(tag, next(iter(by_tag)))
+    if not isinstance(chosen, str) or chosen not in by_tag:
+        raise ConfigError(f"{_join(name, tag)} = {_show(chosen)}", hint=f"choose one of: {', '.join(by_tag)}")
+    return cast(type, by_tag[chosen])
+
+
 def _suggest(key: str, cls: type, where: str) -> str:
     known = [field.name for field in _fields(cls)]
     if near := difflib.get_close_matches(key, known, n=1, cutoff=0.5):
         return f"did you mean {_join(where, near[0])}?"
-    if inner := [name for name in _option_names(cls, where) if name.rpartition(".")[2] == key]:
+    if inner := list(dict.fromkeys(n for n in _option_names(cls, where) if n.rpartition(".")[2] == key)):
         return f"did you mean {' or '.join(inner)}?"
     return "known options: " + ", ".join(_join(where, name) for name in sorted(known))
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from dragoman.config import build, override, read_toml
 from dragoman.decoding.search import Beam
 from dragoman.errors import ConfigError
+from dragoman.models.seq2seq import Architecture
 from dragoman.models.transformer import TransformerConfig
+from dragoman.pretrained import EmbeddingsConfig
 from dragoman.text.corpus import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training.options import TrainingConfig
@@ -54,7 +56,8 @@ class Recipe:
     seed: int = 1
     data: DataConfig = DataConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
-    model: TransformerConfig = TransformerConfig()
+    model: Architecture = TransformerConfig()
+    embeddings: EmbeddingsConfig = EmbeddingsConfig()
     training: TrainingConfig = TrainingConfig()
     generation: Beam = Beam()
     expected: Expected = Expected()
@@ -62,11 +65,33 @@ class Recipe:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**63:
             raise ConfigError(f"seed = {self.seed}", hint="a whole number from 0, of at most 18 digits")
+        self._check_embeddings()
         # Two vocabularies of one size would fit, and mean nothing to each other.
         if self.model.tie == "all" and not self.tokenizer.shared:
             raise ConfigError(
                 'model.tie = "all" needs one vocabulary for both sides',
                 hint='set tokenizer.shared=true, or model.tie="decoder"',
+            )
+
+    def _check_embeddings(self) -> None:
+        """Vectors of words need words, and a matrix that is shared cannot be two things."""
+        given, tie = self.embeddings, self.model.tie
+        if (given.source or given.target) and self.tokenizer.kind != "words":
+            raise ConfigError(
+                f'embeddings of words, and tokenizer.kind = "{self.tokenizer.kind}"',
+                hint='set tokenizer.kind="words", or leave the embeddings out',
+            )
+        if given.source and given.target and tie == "all":
+            raise ConfigError(
+                'embeddings for both sides, and model.tie = "all" has one matrix for both',
+                hint='set model.tie="decoder", or name one file',
+            )
+        if given.frozen and not (given.source or given.target):
+            raise ConfigError("embeddings.frozen = true without a file", hint="set embeddings.source")
+        if given.frozen and (tie == "all" or (given.target and tie == "decoder")):
+            raise ConfigError(
+                f'embeddings.frozen = true, and model.tie = "{tie}" has the same matrix elsewhere',
+                hint='set model.tie="none"',
             )
 
 
@@ -151,16 +176,27 @@ def resolve(
 
     Raises ConfigError.
     """
-    file = read_toml(recipe) if recipe is not None else {}
-    name = preset or file.get("preset")
+    said = override(read_toml(recipe) if recipe is not None else {}, overrides)
+    name = preset or said.get("preset")
     if name is None and recipe is None:
         name = preset_for(pairs)
-    if name is not None and name not in PRESETS:
+    if name is not None and (not isinstance(name, str) or name not in PRESETS):
         raise ConfigError(f"no preset {name!r}", hint=f"choose one of: {', '.join(PRESETS)}")
-    table = _merge(PRESETS.get(name or "", {}), file)
+    table = _merge(_fitting(PRESETS.get(name or "", {}), said), said)
     if name is not None:
         table["preset"] = name
-    return build(Recipe, override(table, overrides))
+    return build(Recipe, table)
+
+
+def _fitting(preset: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The preset, without what another architecture than the Transformer has no use for."""
+    model = said.get("model")
+    architecture = model.get("architecture") if isinstance(model, Mapping) else None
+    for kind in get_args(Architecture):
+        if kind.architecture == architecture:
+            known = {field.name for field in fields(kind)}
+            return {**preset, "model": {k: v for k, v in preset.get("model", {}).items() if k in known}}
+    return dict(preset)
 
 
 def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list[Path]:

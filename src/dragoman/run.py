@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from dragoman import __version__, bundle, card, native
+from dragoman import __version__, bundle, card, native, pretrained
 from dragoman.bundle import Bundle
-from dragoman.config import difference, read_toml, to_table, to_toml
+from dragoman.config import build, difference, read_toml, to_table, to_toml
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation import score_corpus
 from dragoman.files import sweep, write_whole
@@ -79,7 +79,7 @@ def train(
     observer = observer or _Quiet()
     world = distributed.join()
     try:
-        run = _Run(output, observer, world)
+        run = _Run(output, observer, world, Path(data_root) if data_root is not None else None)
         run.recipe, validates = world.lead(
             lambda: run.prepare(
                 data,
@@ -88,7 +88,6 @@ def train(
                 recipe=Path(recipe) if recipe is not None else None,
                 overrides=tuple(overrides),
                 languages=(source_language, target_language),
-                root=Path(data_root) if data_root is not None else None,
             )
         )
         run.open(validates)
@@ -109,8 +108,8 @@ class _Run:
     valid: TokenisedCorpus | None
     begun: bool  # whether there is something in the folder to go on from
 
-    def __init__(self, output: Path, observer: Observer, world: World) -> None:
-        self.output, self.observer, self.world = output, observer, world
+    def __init__(self, output: Path, observer: Observer, world: World, root: Path | None) -> None:
+        self.output, self.observer, self.world, self.root = output, observer, world, root
 
     def prepare(
         self,
@@ -121,7 +120,6 @@ class _Run:
         recipe: Path | None,
         overrides: tuple[str, ...],
         languages: tuple[str | None, str | None],
-        root: Path | None,
     ) -> tuple[Recipe, bool]:
         """Recipe, text and tokenizer: all that can be wrong is found out before anything is written.
 
@@ -138,9 +136,9 @@ class _Run:
             if data is None:
                 if not said.train:
                     raise ConfigError("no training text", hint="name two files, or a recipe that names them")
-                data = find_data(said, root, said.train)
+                data = find_data(said, self.root, said.train)
                 if valid is None and said.valid:
-                    valid = find_data(said, root, said.valid)
+                    valid = find_data(said, self.root, said.valid)
             languages = (languages[0] or said.source_language, languages[1] or said.target_language)
             self.corpus = _open(data, languages)
         text = self.recipe.data
@@ -157,6 +155,9 @@ class _Run:
         text = replace(text, source_language=source, target_language=target)
         self.recipe = replace(self.recipe, data=text)
         self._agree_with_folder()
+        for name in filter(None, (self.recipe.embeddings.source, self.recipe.embeddings.target)):
+            if not self.begun:  # later the weights are in the checkpoint
+                self._find(name)
         self._tokenise()
         return self.recipe, self.valid_corpus is not None
 
@@ -184,6 +185,7 @@ class _Run:
             end_id=self.tokenizer.end_id,
         )
         model = build_model(config)
+        pretrained.freeze(model, recipe.embeddings)
         trainer = Trainer(
             model=model,
             corpus=self.tokenised,
@@ -203,6 +205,10 @@ class _Run:
         resumed = self.world.lead(trainer.resume)
         if not self.world.leads:
             trainer.resume()
+        if not resumed:
+            self.world.lead(lambda: self._fill(model))
+            if not self.world.leads:
+                self._fill(model)
         done = trainer.progress.finished and trainer.done()
         if self.world.share(done and self._holds(trainer.final)):
             self.observer.on_message(f"{self.output}: this run is complete; nothing to do")
@@ -232,6 +238,19 @@ class _Run:
             bundle.save(self._bundle(model), self.output)  # its weights last: where they are, all is
         self.world.wait()
 
+    def _fill(self, model: Seq2Seq) -> None:
+        """Puts vectors from outside into the embeddings."""
+        say = self.observer.on_message if self.world.leads else lambda _: None
+        pretrained.fill(model, self.tokenizer, self.recipe.embeddings, find=self._find, say=say)
+
+    def _find(self, name: str) -> Path:
+        """A file by its path, or below the folder of the recipe's text. Raises ConfigError."""
+        folder = self.root / self.recipe.data.folder if self.root is not None else Path()
+        for path in (Path(name), folder / name):
+            if path.exists():
+                return path
+        raise ConfigError(f"{name}: no such file of word vectors", hint="check its path")
+
     # ---- stages ----------------------------------------------------------------------------------
 
     def _agree_with_folder(self) -> None:
@@ -257,7 +276,9 @@ class _Run:
                 f"{self.output}: training would overwrite {', '.join(others)}",
                 hint="choose a new folder with -o",
             )
-        changes = difference(read_toml(path), to_table(self.recipe)) if self.begun else []
+        # What the folder says goes through `build`: options that came later have their defaults there.
+        before = to_table(build(Recipe, read_toml(path))) if self.begun else {}
+        changes = difference(before, to_table(self.recipe)) if self.begun else []
         changes = [line for line in changes if not _may_change(line.partition(":")[0], self.recipe)]
         if changes:
             raise ConfigError(

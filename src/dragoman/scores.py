@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -82,7 +83,7 @@ class Scores:
         basis = f"{count(self.lines, 'line')}, {count(self.references, 'reference')} each"
         if self.resamples:
             basis += f"; in brackets the 95% interval of {self.resamples:,} bootstrap resamples"
-        return "\n".join([*_aligned(rows), "", basis, *_footer(self)])
+        return "\n".join([*aligned(rows), "", basis, *_footer(self)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,14 +141,15 @@ class Comparison:
                     )
         basis = f"{count(first.lines, 'line')}, {count(first.references, 'reference')} each; "
         basis += f"{TESTS[self.test]}; better or worse where p < 0.05"
-        return "\n".join([*_aligned(rows), "", basis, *_footer(first)])
+        return "\n".join([*aligned(rows), "", basis, *_footer(first)])
 
 
 def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of columns as wide as their widest cell."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -156,4 +158,4 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 def _footer(scores: Scores) -> list[str]:
     signatures = [[score.name, score.signature] for score in scores.by_metric.values()]
-    return [*_aligned(signatures), *(f"note: {note}" for note in scores.notes)]
+    return [*aligned(signatures), *(f"note: {note}" for note in scores.notes)]

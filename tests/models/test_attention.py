@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from dragoman.models.attention import (
-    Attention,
+    CrossAttention,
     KeyValueCache,
+    MultiHead,
+    SelfAttention,
+    Sight,
+    Window,
     attend,
     attention_weights,
     causal_bias,
@@ -101,7 +106,7 @@ def test_dropout_on_the_weights_has_the_right_expectation() -> None:
 # Multi-head, section 3.2.2
 
 
-def reference_of(own: Attention) -> nn.MultiheadAttention:
+def reference_of(own: MultiHead) -> nn.MultiheadAttention:
     bias = own.project.bias is not None
     reference = nn.MultiheadAttention(own.width, own.heads, bias=bias, batch_first=True, dtype=F64)
     with torch.no_grad():
@@ -113,9 +118,14 @@ def reference_of(own: Attention) -> nn.MultiheadAttention:
     return reference
 
 
-def attention(width: int = 12, heads: int = 3, *, bias: bool = False, drop: float = 0.0) -> Attention:
+Kind = TypeVar("Kind", bound=MultiHead)
+
+
+def attention(
+    kind: type[Kind], width: int = 12, heads: int = 3, *, bias: bool = False, drop: float = 0.0
+) -> Kind:
     torch.manual_seed(5)
-    own = Attention(width, heads, bias=bias, drop=drop).double()
+    own = kind(width, heads, bias=bias, drop=drop).double()
     if bias:
         nn.init.normal_(own.project.bias)
         nn.init.normal_(own.output.bias)
@@ -125,29 +135,30 @@ def attention(width: int = 12, heads: int = 3, *, bias: bool = False, drop: floa
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("heads", [1, 3, 4])
 def test_self_attention_equals_pytorch(heads: int, bias: bool) -> None:
-    own = attention(heads=heads, bias=bias)
+    own = attention(SelfAttention, heads=heads, bias=bias)
     x_BTE = randn(2, 5, 12, seed=6)
     hidden_BS = torch.tensor([[False] * 5, [False, False, False, True, True]])
 
     wanted, _ = reference_of(own)(x_BTE, x_BTE, x_BTE, key_padding_mask=hidden_BS)
 
-    torch.testing.assert_close(own(x_BTE, bias=padding_bias(~hidden_BS, F64)), wanted, rtol=1e-12, atol=1e-12)
+    sight = Sight(padding_bias(~hidden_BS, F64), 5)
+    torch.testing.assert_close(own(x_BTE, sight), wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_causal_self_attention_equals_pytorch(bias: bool) -> None:
-    own = attention(bias=bias)
+    own = attention(SelfAttention, bias=bias)
     x_BTE = randn(2, 5, 12, seed=6)
     causal_TT = causal_bias(5, F64, x_BTE.device)
 
     wanted, _ = reference_of(own)(x_BTE, x_BTE, x_BTE, attn_mask=causal_TT.isinf())
 
-    torch.testing.assert_close(own(x_BTE, bias=causal_TT), wanted, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(own(x_BTE, Sight(causal_TT, 5)), wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_cross_attention_equals_pytorch(bias: bool) -> None:
-    own = attention(bias=bias)
+    own = attention(CrossAttention, bias=bias)
     x_BTE, memory_BSE = randn(2, 4, 12, seed=6), randn(2, 7, 12, seed=7)
 
     wanted, _ = reference_of(own)(x_BTE, memory_BSE, memory_BSE)
@@ -157,7 +168,7 @@ def test_cross_attention_equals_pytorch(bias: bool) -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_queries_keys_and_values_are_the_same_taken_one_by_one(bias: bool) -> None:
-    own = attention(bias=bias)
+    own = attention(CrossAttention, bias=bias)
     x_BTE = randn(2, 4, 12, seed=6)
 
     q, k, v = own.queries_keys_values(x_BTE)
@@ -167,7 +178,7 @@ def test_queries_keys_and_values_are_the_same_taken_one_by_one(bias: bool) -> No
 
 
 def test_gradients_are_right() -> None:
-    own = attention(width=4, heads=2, bias=True)
+    own = attention(CrossAttention, width=4, heads=2, bias=True)
     x_BTE, memory_BSE = randn(2, 2, 4, seed=6), randn(2, 3, 4, seed=7)
     bias = padding_bias(torch.tensor([[True, True, False], [True, True, True]]), F64)
     parameters = tuple(own.parameters())
@@ -183,7 +194,7 @@ def test_gradients_are_right() -> None:
 def test_each_projection_is_drawn_as_a_square_of_its_own() -> None:
     """Xavier's bound depends on the shape: of W^Q, W^K and W^V together it would be smaller."""
     torch.manual_seed(0)
-    own = Attention(64, 4)
+    own = SelfAttention(64, 4)
     bound = math.sqrt(6 / (64 + 64))
 
     for block in (*own.project.weight.chunk(3), own.output.weight):
@@ -191,15 +202,54 @@ def test_each_projection_is_drawn_as_a_square_of_its_own() -> None:
 
 
 def test_dropout_only_while_training() -> None:
-    own = attention(drop=0.5)
-    x_BTE = randn(1, 4, 12, seed=6)
+    own = attention(CrossAttention, drop=0.5)
+    inputs = randn(1, 4, 12, seed=6), randn(1, 5, 12, seed=7)
 
     torch.manual_seed(1)
-    first, second = own(x_BTE), own(x_BTE)
+    first, second = own(*inputs), own(*inputs)
     own.eval()
 
     assert not torch.equal(first, second)
-    assert torch.equal(own(x_BTE), own(x_BTE))
+    assert torch.equal(own(*inputs), own(*inputs))
+
+
+# Restricted self-attention, section 4
+
+
+def sees(before: int, after: int, length: int) -> Tensor:
+    """visible_TS, a cell at a time."""
+    return torch.tensor([[-before <= s - t <= after for s in range(length)] for t in range(length)])
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 5, 8, 40])
+@pytest.mark.parametrize("length", [1, 5, 16, 17, 37])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_window_equals_full_attention_under_its_mask(r: int, length: int, causal: bool) -> None:
+    own = attention(SelfAttention)
+    x_BTE = randn(3, length, 12, seed=8)
+    visible_BS = torch.arange(length) < torch.tensor([[length], [1], [max(length - 3, 1)]])
+    before, after = (r - 1, 0) if causal else (r // 2, r - 1 - r // 2)
+    shown_BTS = sees(before, after, length) & visible_BS[:, None, :]
+    mask = torch.zeros(3, 1, length, length, dtype=F64).masked_fill_(~shown_BTS[:, None], -math.inf)
+
+    wanted = own(x_BTE, Sight(mask, length))
+    got = own(x_BTE, Window(visible_BS, F64, r, causal=causal))
+
+    assert got.isfinite().all()  # also those of padding, which see themselves
+    torch.testing.assert_close(got[visible_BS], wanted[visible_BS], rtol=1e-12, atol=1e-12)
+    if r == 3 and length == 37 and not causal:  # three neighbours are its own and one on either side
+        assert shown_BTS[0, 10].nonzero().flatten().tolist() == [9, 10, 11]
+
+
+def test_a_window_holds_no_more_than_its_keys() -> None:
+    """Twice the length takes twice the logits: no n x n matrix is made."""
+    sizes = [
+        Window(torch.ones(1, length, dtype=torch.bool), F64, 8, causal=False).bias.numel()
+        for length in (1024, 2048)
+    ]
+
+    assert sizes[1] == 2 * sizes[0]
+    assert sizes[0] == 1024 * (16 + 7)
 
 
 # The key-value cache

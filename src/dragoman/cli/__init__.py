@@ -16,6 +16,7 @@ from dragoman.cli.bench import bench
 from dragoman.cli.demo import demo
 from dragoman.cli.doctor import doctor
 from dragoman.cli.evaluate import evaluate
+from dragoman.cli.ladder import ladder
 from dragoman.cli.outcome import run
 from dragoman.cli.score import score
 from dragoman.cli.train import TrainCommand, train
@@ -59,6 +60,7 @@ app.command("train", cls=TrainCommand, short_help="Train a model on raw parallel
 app.command("translate", short_help="Translate text: n lines in, n lines out.")(translate)
 app.command("evaluate", short_help="Translate test text and score it.")(evaluate)
 app.command("score", short_help="Score translations made elsewhere.")(score)
+app.command("ladder", short_help="Train several recipes within one budget, and compare.")(ladder)
 app.add_typer(bench, name="bench", short_help="Measure speed on this machine, beside the peers.")
 app.command("doctor", short_help="Look at this machine, and say what to change.")(doctor)
 

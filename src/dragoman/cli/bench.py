@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -89,6 +90,64 @@ def train(
     print(json.dumps(comparison.to_table(), indent=2) if as_json else report.to_text(comparison))
     if all(result.failure for result in comparison.results):
         raise typer.Exit(1)
+
+
+@bench.command("complexity", short_help="The paper's table 1, measured: cost against length.")
+def complexity(
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also draw it: a self-contained page (HTML)."),
+    ] = None,
+    lengths: Annotated[
+        str, typer.Option("--lengths", metavar="N,N,...", help="Positions in a sentence.")
+    ] = "128,256,512,1024,2048",
+    width: Annotated[int, typer.Option("--width", min=1, help="d: width of the layers.")] = 256,
+    heads: Annotated[int, typer.Option("--heads", min=1, help="Heads of the attention.")] = 4,
+    kernel: Annotated[int, typer.Option("--kernel", min=1, help="k: positions a convolution sees.")] = 3,
+    neighbours: Annotated[
+        int, typer.Option("--neighbours", min=1, help="r: positions that restricted attention sees.")
+    ] = 32,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Sentences at once.")] = 1,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 5,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="[default: the cores]")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Measure how the time and memory of each kind of layer grow with the length of a sentence.
+
+    Self-attention, recurrent, convolutional and restricted self-attention; forward, training, and for
+    each token of a translation. Exponents are fitted, and stand beside those that the operations have.
+
+    \b
+      dragoman bench complexity -o complexity.html
+      dragoman bench complexity --width 64 --lengths 512,1024,2048,4096
+    """
+    import torch
+
+    from dragoman.bench.complexity import FITTED, Setting, measure, to_html, to_table, to_text
+    from dragoman.files import write_whole
+
+    try:
+        chosen = tuple(sorted({int(length) for length in lengths.split(",")}))
+    except ValueError:
+        chosen = ()
+    if len(chosen) < FITTED or chosen[0] < 1:
+        raise ConfigError(f"--lengths {lengths}", hint=f"{FITTED} or more whole numbers, as 128,256,512")
+    if width % heads:
+        raise ConfigError(f"--width {width} is no multiple of --heads {heads}", hint="choose other heads")
+    if kernel % 2 == 0:
+        raise ConfigError(f"--kernel {kernel}", hint="choose an odd number")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    setting = Setting(
+        lengths=chosen, width=width, heads=heads, kernel=kernel, neighbours=neighbours, batch=batch,
+        rounds=rounds,
+    )  # fmt: skip
+    costs = measure(setting, (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr)))
+    print(json.dumps(to_table(setting, costs), indent=2) if as_json else to_text(setting, costs))
+    if output is not None:
+        write_whole(output, to_html(setting, costs))
 
 
 @bench.command("peers", short_help="Install the peers, each in an environment of its own.")

@@ -25,7 +25,7 @@ from dragoman.decoding.rules import Rule
 from dragoman.decoding.sampling import draw, uniforms
 from dragoman.errors import ConfigError, ModelError
 from dragoman.models.memory import Memory
-from dragoman.models.seq2seq import Config, Seq2Seq, State
+from dragoman.models.seq2seq import ModelConfig, Seq2Seq, State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +279,9 @@ def _step(model: Seq2Seq, live: Live) -> tuple[Live, Tensor]:
     return Live(state, live.token_NT, live.logp_NT, live.total_N, live.sentence_N), logits_NV
 
 
-def _choices(logits_NV: Tensor, live: Live, rules: Sequence[Rule], config: Config) -> tuple[Tensor, Tensor]:
+def _choices(
+    logits_NV: Tensor, live: Live, rules: Sequence[Rule], config: ModelConfig
+) -> tuple[Tensor, Tensor]:
     """(logp_NV, own_end_N): what may be said next, -inf where nothing may, and the end without rules."""
     end = config.end_id
     logp_NV = logits_NV.log_softmax(-1)  # a tensor of our own: what follows writes into it

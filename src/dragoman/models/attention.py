@@ -1,11 +1,13 @@
 """Scaled dot-product and multi-head attention (sections 3.2.1 and 3.2.2), masks, and the key-value cache.
 
-B batch, T queries, S keys, H heads, D head width, E model width, N decoding rows.
+B batch, T queries, S keys, H heads, D head width, E model width, N decoding rows, W keys of a window.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -13,6 +15,7 @@ from torch import Tensor, nn
 
 from dragoman import native
 from dragoman.models.dropout import dropout
+from dragoman.models.positions import AttentionPositions
 
 
 def attention_weights(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -50,7 +53,90 @@ def causal_bias(length: int, dtype: torch.dtype, device: torch.device) -> Tensor
     return torch.full((length, length), -math.inf, dtype=dtype, device=device).triu_(1)
 
 
-class Attention(nn.Module):
+@dataclass(frozen=True)
+class Sight:
+    """Which keys each query of a self-attention sees: all, but those that `bias` hides."""
+
+    bias: Tensor  # added to the logits, broadcast over them: -inf where a key is hidden
+    length: int
+
+    def distance_TS(self) -> Tensor:
+        """Key position - query position."""
+        position_T = torch.arange(self.length, device=self.bias.device)
+        return position_T - position_T[:, None]
+
+    def queries(self, x_BHTD: Tensor) -> Tensor:
+        """The queries, laid out as they are to attend."""
+        return x_BHTD
+
+    def keys(self, x_BHTD: Tensor) -> Tensor:
+        """Keys or values, laid out beside the queries that see them."""
+        return x_BHTD
+
+    def back(self, x_BHTD: Tensor) -> Tensor:
+        """What the queries found, in order again."""
+        return x_BHTD
+
+
+class Window:
+    """Each query sees r keys: restricted self-attention, section 4 and table 1. A `Sight`.
+
+    They are its own and those around it, or those before it where the future is hidden. Queries stand
+    in blocks, and a block is put beside the keys that any of its queries sees, fewer than twice as many
+    as the larger of block and window. So time and memory grow as n r, and no n x n matrix exists.
+    """
+
+    BLOCK = 16  # the least: products of smaller blocks are slow
+
+    def __init__(self, visible_BS: Tensor, dtype: torch.dtype, r: int, *, causal: bool) -> None:
+        self.before = r - 1 if causal else r // 2
+        self.after = r - 1 - self.before
+        self.block = max(r, self.BLOCK)
+        self.batch, self.length = visible_BS.shape
+        self.blocks = -(-self.length // self.block)
+        self.span = self.before + self.block + self.after  # W
+        seen_BGW = self._padded(visible_BS, 1).unfold(1, self.span, self.block)
+        near_TW = self._reach(visible_BS.device)
+        # A token always sees itself, lest one of padding sees nothing, and nothing / 0 spreads.
+        own_TW = self.distance_TS(visible_BS.device) == 0
+        shown = near_TW & seen_BGW.flatten(0, 1)[:, None, :] | own_TW
+        self.bias = torch.zeros(shown.shape, dtype=dtype, device=shown.device)
+        self.bias = self.bias.masked_fill_(~shown, -math.inf)[:, None]
+
+    def distance_TS(self, device: torch.device | None = None) -> Tensor:
+        """Key position - query position, the same in each block."""
+        device = device or self.bias.device
+        key_W = torch.arange(self.span, device=device) - self.before
+        return key_W - torch.arange(self.block, device=device)[:, None]
+
+    def queries(self, x_BHTD: Tensor) -> Tensor:
+        """Blocks in the place of sentences."""
+        after = self.blocks * self.block - self.length
+        x_BHTD = nn.functional.pad(x_BHTD, (0, 0, 0, after))
+        b, h, _, d = x_BHTD.shape
+        return x_BHTD.view(b, h, self.blocks, self.block, d).transpose(1, 2).flatten(0, 1)
+
+    def keys(self, x_BHTD: Tensor) -> Tensor:
+        """For each block the keys that any of its queries sees."""
+        x_BHGDW = self._padded(x_BHTD, 2).unfold(2, self.span, self.block)
+        return x_BHGDW.permute(0, 2, 1, 4, 3).flatten(0, 1)
+
+    def back(self, x_BHTD: Tensor) -> Tensor:
+        """Blocks back in their sentences."""
+        x_BGHTD = x_BHTD.reshape(self.batch, self.blocks, *x_BHTD.shape[1:])
+        return x_BGHTD.transpose(1, 2).flatten(2, 3)[:, :, : self.length]
+
+    def _reach(self, device: torch.device) -> Tensor:
+        distance_TW = self.distance_TS(device)
+        return (distance_TW >= -self.before) & (distance_TW <= self.after)
+
+    def _padded(self, x: Tensor, dimension: int) -> Tensor:
+        """With zeros where the first and last blocks see beyond the sentence."""
+        after = self.blocks * self.block - self.length + self.after
+        return nn.functional.pad(x, (0, 0) * (x.dim() - dimension - 1) + (self.before, after))
+
+
+class MultiHead(nn.Module):
     """Multi-head attention, section 3.2.2: MultiHead(Q, K, V) = Concat(head_1 .. head_H) W^O.
 
     The projections W^Q, W^K, W^V of all heads are the three blocks of `project`, so that
@@ -88,23 +174,79 @@ class Attention(nn.Module):
         q, k, v = self.project(x_BTE).chunk(3, -1)
         return self.split(q), self.split(k), self.split(v)
 
-    def join(self, q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Attends and applies W^O: out_BTE."""
-        heads_BHTD = attend(q_BHTD, k_BHSD, v_BHSD, bias, self.drop if self.training else 0.0)
+    def merge(self, heads_BHTD: Tensor) -> Tensor:
+        """Concat(head_1 .. head_H) W^O: out_BTE."""
         return self.output(heads_BHTD.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
-    def forward(self, x_BTE: Tensor, memory_BSE: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
-        """Self-attention over `x_BTE`, or attention from it to `memory_BSE`."""
-        if memory_BSE is None:
-            q, k, v = self.queries_keys_values(x_BTE)
-        else:
-            q, (k, v) = self.queries(x_BTE), self.keys_values(memory_BSE)
-        return self.join(q, k, v, bias)
+    @property
+    def dropped(self) -> float:
+        """The dropout on the weights, now."""
+        return self.drop if self.training else 0.0
 
     def _blocks(self, x: Tensor, first: int, last: int) -> Tensor:
         part = slice(first * self.width, last * self.width)
         weight, bias = self.project.weight, cast(Tensor | None, self.project.bias)
         return nn.functional.linear(x, weight[part], None if bias is None else bias[part])
+
+
+class CrossAttention(MultiHead):
+    """Multi-head attention of the decoder to the encoder's output."""
+
+    def forward(self, x_BTE: Tensor, memory_BSE: Tensor, bias: Tensor | None = None) -> Tensor:
+        """out_BTE."""
+        return self.read(x_BTE, *self.keys_values(memory_BSE), bias)
+
+    def read(self, x_BTE: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
+        """out_BTE from keys and values that are there already."""
+        return self.merge(attend(self.queries(x_BTE), k_BHSD, v_BHSD, bias, self.dropped))
+
+
+class SelfAttention(MultiHead):
+    """Multi-head attention of a sequence to itself: the place of positions, and of a window."""
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        drop: float = 0.0,
+        bias: bool = False,
+        positions: AttentionPositions | None = None,
+        window: int | None = None,
+    ) -> None:
+        super().__init__(width, heads, drop=drop, bias=bias)
+        self.positions = positions or AttentionPositions()
+        self.window = window
+
+    def forward(self, x_BTE: Tensor, sight: Sight | Window) -> Tensor:
+        """out_BTE: each position attends to those it sees."""
+        q, k, v = self.queries_keys_values(x_BTE)
+        q, k = sight.queries(self.positions.turn(q)), sight.keys(self.positions.turn(k))
+        return self.merge(sight.back(self._attend(q, k, sight.keys(v), sight.distance_TS, sight.bias)))
+
+    def step(self, x_N1E: Tensor, cache: KeyValueCache) -> Tensor:
+        """out_N1E of one more token a row, which sees those before it."""
+        q, k, v = self.queries_keys_values(x_N1E)
+        q, k = self.positions.turn(q, cache.length), self.positions.turn(k, cache.length)
+        k, v = cache.append(k, v)
+        if self.window is not None:
+            k, v = k[:, :, -self.window :], v[:, :, -self.window :]
+        return self.merge(
+            self._attend(q, k, v, lambda: torch.arange(1 - k.shape[2], 1, device=k.device)[None])
+        )
+
+    def _attend(
+        self, q: Tensor, k: Tensor, v: Tensor, distance: Callable[[], Tensor], bias: Tensor | None = None
+    ) -> Tensor:
+        if not self.positions.by_distance:  # the distances are n x n
+            return attend(q, k, v, bias, self.dropped)
+        distance_TS = distance()
+        own = self.positions.bias(q, distance_TS)
+        bias = own if bias is None else bias + own
+        if not self.positions.on_values:
+            return attend(q, k, v, bias, self.dropped)
+        weights = dropout(attention_weights(q, k, bias), self.dropped)
+        return weights @ v + self.positions.values(weights, distance_TS)
 
 
 class KeyValueCache:

@@ -1,16 +1,22 @@
 """Positional encodings: how a model without recurrence knows the order of its input (section 3.5).
 
-T length, E model width.
+Those of the first kind change the input, once. Those of the second meet every self-attention: they turn
+queries and keys, add to the logits, or add to the values.
+
+B batch, T queries or length, S keys, H heads, D head width, E model width.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 Layout = Literal["sinusoidal", "sinusoidal-halves"]
+OnInput = Literal["sinusoidal", "sinusoidal-halves", "learned", "index", "fraction", "none"]
+Positions = Literal[OnInput, "relative", "t5", "alibi", "rotary"]
 
 
 def sinusoidal(length: int, width: int, layout: Layout = "sinusoidal", start: int = 0) -> Tensor:
@@ -32,6 +38,33 @@ def sinusoidal(length: int, width: int, layout: Layout = "sinusoidal", start: in
     return table_TE.float()
 
 
+# ---- on the input: forward(x_BTE, start, length_B) -> x_BTE ----------------------------------------
+
+
+def on_input(kind: Positions, width: int) -> nn.Module:
+    """What is done to the embeddings: `forward(x_BTE, start, length_B)`, where x begins at position
+    `start` and `length_B` is how long the source is. Nothing where positions are told to the attention."""
+    match kind:
+        case "sinusoidal" | "sinusoidal-halves":
+            return SinusoidalPositions(width, kind)
+        case "learned":
+            return LearnedPositions(width)
+        case "index":
+            return IndexPositions()
+        case "fraction":
+            return IndexPositions(fraction=True)
+        case _:
+            return NoPositions()
+
+
+class NoPositions(nn.Module):
+    """Leaves the embeddings as they are."""
+
+    def forward(self, x_BTE: Tensor, start: int = 0, length_B: Tensor | None = None) -> Tensor:
+        """x_BTE."""
+        return x_BTE
+
+
 class SinusoidalPositions(nn.Module):
     """Adds the sinusoidal table to the embeddings. No parameters and no greatest length."""
 
@@ -42,10 +75,203 @@ class SinusoidalPositions(nn.Module):
         self.layout: Layout = layout
         self.register_buffer("table_TE", sinusoidal(256, width, layout), persistent=False)
 
-    def forward(self, x_BTE: Tensor, start: int = 0) -> Tensor:
+    def rows(self, start: int, length: int) -> Tensor:
+        """The table's rows from position `start` on."""
+        if start + length > len(self.table_TE):
+            with torch.inference_mode(False):  # a table that grew in validation serves in training too
+                rows = max(start + length, 2 * len(self.table_TE))
+                table_TE = sinusoidal(rows, self.table_TE.shape[1], self.layout)
+                self.table_TE = table_TE.to(self.table_TE.device, self.table_TE.dtype)
+        return self.table_TE[start : start + length]
+
+    def forward(self, x_BTE: Tensor, start: int = 0, length_B: Tensor | None = None) -> Tensor:
         """x_BTE plus the table's rows from position `start` on."""
-        end = start + x_BTE.shape[1]
-        if end > len(self.table_TE):
-            table_TE = sinusoidal(max(end, 2 * len(self.table_TE)), x_BTE.shape[2], self.layout)
-            self.table_TE = table_TE.to(self.table_TE.device, self.table_TE.dtype)
-        return x_BTE + self.table_TE[start:end].to(x_BTE.dtype)
+        return x_BTE + self.rows(start, x_BTE.shape[1]).to(x_BTE.dtype)
+
+
+class LearnedPositions(nn.Module):
+    """Adds a vector learned for each position (Gehring et al. 2017; the paper's table 3, row E).
+
+    Positions from `LONGEST` on share the last vector; those that no training sentence reached have the
+    vector they were drawn with.
+    """
+
+    LONGEST = 1024
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(self.LONGEST, width)
+        nn.init.normal_(self.table.weight, std=width**-0.5)
+
+    def forward(self, x_BTE: Tensor, start: int = 0, length_B: Tensor | None = None) -> Tensor:
+        """x_BTE plus the vectors of positions `start` and on."""
+        position_T = torch.arange(start, start + x_BTE.shape[1], device=x_BTE.device)
+        rows_TE: Tensor = self.table(position_T.clamp(max=self.LONGEST - 1))
+        return x_BTE + rows_TE.to(x_BTE.dtype)
+
+
+class IndexPositions(nn.Module):
+    """Two naive ways, from which the story starts: a number appended to each word's embedding.
+
+    The number takes the place of the last dimension, so E - 1 are left to the word. It is the index
+    0, 1, 2, ... or, as a `fraction`, the index / the number of source tokens: what a decoder cannot know
+    is how long its own sentence will be.
+    """
+
+    def __init__(self, *, fraction: bool = False) -> None:
+        super().__init__()
+        self.fraction = fraction
+
+    def forward(self, x_BTE: Tensor, start: int = 0, length_B: Tensor | None = None) -> Tensor:
+        """x_BTE with the number in its last dimension."""
+        b, t, _ = x_BTE.shape
+        index_BT = torch.arange(start, start + t, device=x_BTE.device).expand(b, t)
+        if self.fraction:
+            if length_B is None:
+                raise ValueError("a fraction of what? length_B is needed")
+            index_BT = index_BT / length_B.repeat_interleave(b // len(length_B))[:, None]
+        return torch.cat((x_BTE[..., :-1], index_BT[..., None].to(x_BTE.dtype)), -1)
+
+
+# ---- in self-attention -----------------------------------------------------------------------------
+
+
+def in_attention(kind: Positions, heads: int, width: int, *, causal: bool) -> AttentionPositions:
+    """What positions do inside self-attention: nothing where they are part of the input."""
+    match kind:
+        case "relative":
+            return RelativePositions(width // heads)
+        case "t5":
+            return T5Bias(heads, both_ways=not causal)
+        case "alibi":
+            return AlibiBias(heads)
+        case "rotary":
+            return RotaryPositions(width // heads)
+        case _:
+            return AttentionPositions()
+
+
+class AttentionPositions(nn.Module):
+    """Does nothing in three places. Distances are key position - query position."""
+
+    by_distance = False  # whether `bias` does anything
+    on_values = False  # whether `values` does
+
+    def turn(self, x_BHTD: Tensor, start: int = 0) -> Tensor:
+        """Queries or keys from position `start` on, before they meet."""
+        return x_BHTD
+
+    def bias(self, q_BHTD: Tensor, distance_TS: Tensor) -> Tensor:
+        """What is added to the logits, broadcast over (B, H, T, S)."""
+        raise NotImplementedError
+
+    def values(self, weights_BHTS: Tensor, distance_TS: Tensor) -> Tensor:
+        """What is added to the weighted values, (B, H, T, D)."""
+        raise NotImplementedError
+
+
+class RelativePositions(AttentionPositions):
+    """A vector for each distance, clipped, added to keys and to values: Shaw et al. 2018, eq. 3 and 4.
+
+    The heads share the vectors, layers have their own.
+    """
+
+    by_distance = on_values = True
+    FARTHEST = 16  # their k
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.of_keys = nn.Embedding(2 * self.FARTHEST + 1, width)
+        self.of_values = nn.Embedding(2 * self.FARTHEST + 1, width)
+        for table in (self.of_keys, self.of_values):
+            nn.init.xavier_uniform_(table.weight)
+
+    def bias(self, q_BHTD: Tensor, distance_TS: Tensor) -> Tensor:
+        """q (a^K)^T / sqrt(D), from one product with all the vectors."""
+        logits_BHTR = (q_BHTD / math.sqrt(q_BHTD.shape[-1])) @ self.of_keys.weight.to(q_BHTD.dtype).T
+        row_TS = self._row(distance_TS)
+        return logits_BHTR.gather(-1, row_TS.expand(*logits_BHTR.shape[:-1], row_TS.shape[1]))
+
+    def values(self, weights_BHTS: Tensor, distance_TS: Tensor) -> Tensor:
+        """The weights, summed by distance, times a^V."""
+        sums_BHTR = weights_BHTS.new_zeros(*weights_BHTS.shape[:-1], 2 * self.FARTHEST + 1)
+        row_BHTS = self._row(distance_TS).expand_as(weights_BHTS)
+        return sums_BHTR.scatter_add(-1, row_BHTS, weights_BHTS) @ self.of_values.weight.to(sums_BHTR.dtype)
+
+    def _row(self, distance_TS: Tensor) -> Tensor:
+        return distance_TS.clamp(-self.FARTHEST, self.FARTHEST) + self.FARTHEST
+
+
+class T5Bias(AttentionPositions):
+    """A learned number for each head and bucket of distances, added to the logits: Raffel et al. 2020, 2.1.
+
+    Half the buckets are for one distance each, the rest grow with the logarithm up to `FARTHEST`. The
+    layers of a stack share the numbers.
+    """
+
+    by_distance = True
+    BUCKETS, FARTHEST = 32, 128
+
+    def __init__(self, heads: int, *, both_ways: bool) -> None:
+        super().__init__()
+        self.both_ways = both_ways
+        self.table = nn.Embedding(self.BUCKETS, heads)
+        nn.init.normal_(self.table.weight, std=0.1)
+
+    def bucket(self, distance_TS: Tensor) -> Tensor:
+        """Which bucket a distance falls into. Where only the past is seen, it has them all."""
+        buckets = self.BUCKETS // 2 if self.both_ways else self.BUCKETS
+        first_TS = (distance_TS > 0) * buckets if self.both_ways else torch.zeros_like(distance_TS)
+        far_TS = distance_TS.abs() if self.both_ways else (-distance_TS).clamp(min=0)
+        single = buckets // 2
+        growth_TS = (far_TS.clamp(min=1) / single).log() / math.log(self.FARTHEST / single)
+        wide_TS = (single + (growth_TS * (buckets - single)).long()).clamp(max=buckets - 1)
+        return first_TS + torch.where(far_TS < single, far_TS, wide_TS)
+
+    def bias(self, q_BHTD: Tensor, distance_TS: Tensor) -> Tensor:
+        """bias_HTS."""
+        return self.table(self.bucket(distance_TS)).permute(2, 0, 1).to(q_BHTD.dtype)  # type: ignore[no-any-return]
+
+
+class AlibiBias(AttentionPositions):
+    """Less by a fixed slope for each token between: Press et al. 2022. Both ways where both are seen.
+
+    The slopes of H heads are a geometric sequence, 2^(-8/H), 2^(-16/H), ..., 2^-8. Where H is no power of
+    two, the sequence of the next lower power is filled up with every other one of the next higher.
+    """
+
+    by_distance = True
+    slope_H: Tensor
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.register_buffer("slope_H", torch.tensor(self.slopes(heads)), persistent=False)
+
+    @classmethod
+    def slopes(cls, heads: int) -> list[float]:
+        """The slope of each head."""
+        whole = 2 ** math.floor(math.log2(heads))
+        slopes = [2 ** (-8 * (h + 1) / whole) for h in range(whole)]
+        return slopes + (cls.slopes(2 * whole)[::2][: heads - whole] if heads > whole else [])
+
+    def bias(self, q_BHTD: Tensor, distance_TS: Tensor) -> Tensor:
+        """bias_HTS."""
+        return (-self.slope_H[:, None, None] * distance_TS.abs()).to(q_BHTD.dtype)
+
+
+class RotaryPositions(AttentionPositions):
+    """Turns each pair of dimensions of queries and keys by an angle that grows with the position, so that
+    their product depends on the distance alone: Su et al. 2021, eq. 34. The frequencies are section 3.5's.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.angles = SinusoidalPositions(width, "sinusoidal")
+
+    def turn(self, x_BHTD: Tensor, start: int = 0) -> Tensor:
+        """Every pair (2i, 2i+1) turned by position / 10000^(2i/D)."""
+        table_TD = self.angles.rows(start, x_BHTD.shape[2])  # float32: bf16 would blur the angles
+        sine, cosine = table_TD[:, 0::2], table_TD[:, 1::2]
+        even, odd = x_BHTD[..., 0::2], x_BHTD[..., 1::2]
+        turned = torch.stack((even * cosine - odd * sine, even * sine + odd * cosine), -1)
+        return turned.flatten(-2).to(x_BHTD.dtype)

@@ -8,11 +8,14 @@ B batch, S source length, T target length, N rows (sentences x hypotheses), E mo
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, overload
 
 from torch import Tensor, nn
 
+from dragoman.models.config import ModelConfig
+from dragoman.models.convolutional import Convolutional, ConvolutionalConfig
 from dragoman.models.memory import Memory
+from dragoman.models.recurrent import Recurrent, RecurrentConfig
 from dragoman.models.transformer import Transformer, TransformerConfig
 
 
@@ -24,38 +27,26 @@ class State(Protocol):
         ...
 
 
-class Config(Protocol):
-    """What search and training need to know of any architecture's configuration."""
-
-    @property
-    def source_vocab(self) -> int: ...
-    @property
-    def target_vocab(self) -> int: ...
-    @property
-    def d_model(self) -> int: ...
-    @property
-    def pad_id(self) -> int: ...
-    @property
-    def start_id(self) -> int: ...
-    @property
-    def end_id(self) -> int: ...
-
-
 class Seq2Seq(Protocol):
     """An encoder-decoder. `decode(target_BT, encode(...))` is the forward pass."""
 
     @property
-    def config(self) -> Config: ...
+    def config(self) -> ModelConfig: ...
+
+    @property
+    def source_embedding(self) -> nn.Embedding: ...
+    @property
+    def target_embedding(self) -> nn.Embedding: ...
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
         """Reads the sources; positions from `source_len_B` on are padding."""
         ...
 
-    def decode(self, target_BT: Tensor, memory: Memory) -> Tensor:
+    def decode(self, target_BT: Tensor, memory: Any) -> Tensor:
         """logits_BTV of the token after each prefix of `target_BT`, which begins with `start_id`."""
         ...
 
-    def decode_states(self, target_BT: Tensor, memory: Memory) -> Tensor:
+    def decode_states(self, target_BT: Tensor, memory: Any) -> Tensor:
         """states_BTE, which `logits` projects to the vocabulary: `decode` before its last layer."""
         ...
 
@@ -64,7 +55,7 @@ class Seq2Seq(Protocol):
         """The layer before the softmax."""
         ...
 
-    def start(self, memory: Memory, max_len: int) -> State:
+    def start(self, memory: Any, max_len: int) -> State:
         """The state before the first token, one row a sentence; `max_len` steps may follow."""
         ...
 
@@ -76,13 +67,23 @@ class Seq2Seq(Protocol):
         ...
 
 
-__all__ = ["Config", "Memory", "Seq2Seq", "State", "build"]
+__all__ = ["Architecture", "Memory", "ModelConfig", "Seq2Seq", "State", "build"]
 
-Architecture = TransformerConfig  # a union, as architectures join
+Architecture = TransformerConfig | RecurrentConfig | ConvolutionalConfig
 
 
-def build(config: Architecture) -> Transformer:
+@overload
+def build(config: TransformerConfig) -> Transformer: ...
+@overload
+def build(config: RecurrentConfig) -> Recurrent: ...
+@overload
+def build(config: ConvolutionalConfig) -> Convolutional: ...
+def build(config: Architecture) -> Transformer | Recurrent | Convolutional:
     """A freshly initialised model; draw its weights under `torch.manual_seed` for the same ones again."""
     match config:
         case TransformerConfig():
             return Transformer(config)
+        case RecurrentConfig():
+            return Recurrent(config)
+        case ConvolutionalConfig():
+            return Convolutional(config)

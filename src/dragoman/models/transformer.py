@@ -10,77 +10,60 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from dragoman.errors import ConfigError
-from dragoman.models.attention import Attention, KeyValueCache, causal_bias, padding_bias
+from dragoman.models.attention import (
+    CrossAttention,
+    KeyValueCache,
+    SelfAttention,
+    Sight,
+    Window,
+    causal_bias,
+    padding_bias,
+)
+from dragoman.models.config import ModelConfig
 from dragoman.models.dropout import Dropout
-from dragoman.models.memory import Memory
+from dragoman.models.embeddings import embeddings
+from dragoman.models.memory import Memory, Shared, visible
 from dragoman.models.norm import LayerNorm
-from dragoman.models.positions import Layout, SinusoidalPositions
+from dragoman.models.positions import AttentionPositions, Positions, in_attention, on_input
 
 Norm = Literal["post", "pre"]
 Activation = Literal["relu", "gelu", "swiglu"]
-Tie = Literal["all", "decoder", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig:
+class TransformerConfig(ModelConfig):
     """The shape of a Transformer (table 3 names the same quantities)."""
 
-    source_vocab: int = 0  # as many as the tokenizer has
-    target_vocab: int = 0
-    d_model: int = 512
+    architecture: Literal["transformer"] = "transformer"
     d_ff: int = 2048
     heads: int = 8
     encoder_layers: int = 6
     decoder_layers: int = 6
-    dropout: float = 0.1
     attention_dropout: float = 0.0  # on the attention weights
     activation_dropout: float = 0.0  # inside the feed-forward network
     norm: Norm = "post"
     activation: Activation = "relu"
-    positions: Layout = "sinusoidal"
-    tie: Tie = "all"  # which embeddings share weights, section 3.4
+    positions: Positions = "sinusoidal"
+    window: int | None = None  # how many positions each sees in self-attention, section 4; all if not set
     attention_bias: bool = False
-    output_bias: bool = False
-    pad_id: int = 0
-    start_id: int = 1
-    end_id: int = 2
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "d_ff", "heads", "encoder_layers", "decoder_layers"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} = {getattr(self, name)}", hint="it must be at least 1")
-        for name in ("dropout", "attention_dropout", "activation_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} = {getattr(self, name)}", hint="0 <= dropout < 1 is needed")
-        for name, kind in (("norm", Norm), ("activation", Activation), ("positions", Layout), ("tie", Tie)):
-            if getattr(self, name) not in get_args(kind):  # a mistyped activation would be none at all
-                raise ConfigError(
-                    f'model.{name} = "{getattr(self, name)}"',
-                    hint=f"choose one of: {', '.join(get_args(kind))}",
-                )
-        for name in ("source_vocab", "target_vocab", "pad_id", "start_id", "end_id"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"model.{name} = {getattr(self, name)}", hint="it must not be below 0")
-            if name.endswith("_id") and 0 < self.target_vocab <= getattr(self, name):
-                raise ConfigError(
-                    f"model.{name} = {getattr(self, name)} in a vocabulary of {self.target_vocab}",
-                    hint="an id is a number below the size of the vocabulary",
-                )
+        super().__post_init__()
         if self.d_model % self.heads:
             raise ConfigError(
                 f"model.d_model = {self.d_model} is no multiple of model.heads = {self.heads}",
                 hint="every head gets d_model / heads dimensions",
             )
-        if self.tie == "all" and self.source_vocab != self.target_vocab:
+        if self.positions == "rotary" and self.d_model // self.heads % 2:
             raise ConfigError(
-                f'model.tie = "all" with vocabularies of {self.source_vocab} and {self.target_vocab}',
-                hint='set tokenizer.shared=true, or model.tie="decoder"',
+                f'model.positions = "rotary" with heads of {self.d_model // self.heads} dimensions',
+                hint="they are turned in pairs: choose model.heads so that d_model / heads is even",
             )
 
 
@@ -141,15 +124,15 @@ class Residual(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention and a feed-forward network, section 3.1."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, positions: AttentionPositions) -> None:
         super().__init__()
-        self.attention = _attention(config)
+        self.attention = _self_attention(config, positions)
         self.attention_residual = Residual(config)
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x_BSE: Tensor, bias_B11S: Tensor) -> Tensor:
-        attended = self.attention(self.attention_residual.enter(x_BSE), bias=bias_B11S)
+    def forward(self, x_BSE: Tensor, sight: Sight | Window) -> Tensor:
+        attended = self.attention(self.attention_residual.enter(x_BSE), sight)
         x_BSE = self.attention_residual.leave(x_BSE, attended)
         forwarded = self.feed_forward(self.feed_forward_residual.enter(x_BSE))
         return self.feed_forward_residual.leave(x_BSE, forwarded)
@@ -158,39 +141,39 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention to the encoder's output, and a feed-forward network, section 3.1."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, positions: AttentionPositions) -> None:
         super().__init__()
-        self.attention = _attention(config)
+        self.attention = _self_attention(config, positions)
         self.attention_residual = Residual(config)
-        self.cross_attention = _attention(config)
+        self.cross_attention = CrossAttention(
+            config.d_model, config.heads, drop=config.attention_dropout, bias=config.attention_bias
+        )
         self.cross_attention_residual = Residual(config)
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x_BTE: Tensor, causal_TT: Tensor, states_BSE: Tensor, bias_B11S: Tensor) -> Tensor:
-        attended = self.attention(self.attention_residual.enter(x_BTE), bias=causal_TT)
+    def forward(self, x_BTE: Tensor, sight: Sight | Window, states_BSE: Tensor, bias_B11S: Tensor) -> Tensor:
+        attended = self.attention(self.attention_residual.enter(x_BTE), sight)
         x_BTE = self.attention_residual.leave(x_BTE, attended)
         attended = self.cross_attention(self.cross_attention_residual.enter(x_BTE), states_BSE, bias_B11S)
         x_BTE = self.cross_attention_residual.leave(x_BTE, attended)
         forwarded = self.feed_forward(self.feed_forward_residual.enter(x_BTE))
         return self.feed_forward_residual.leave(x_BTE, forwarded)
 
-    def step(
-        self, x_N1E: Tensor, cache: KeyValueCache, cross: tuple[Tensor, Tensor], bias_B11S: Tensor
-    ) -> Tensor:
+    def step(self, x_N1E: Tensor, cache: KeyValueCache, source: Shared, layer: int) -> Tensor:
         """The layer for one new token a row: the same sum, with past keys and values from the cache.
 
-        Cross-attention keys and values belong to sentences, (B, H, S, D); the N / B rows of a
-        sentence stand side by side and attend to them as so many queries.
+        Cross-attention keys and values belong to sentences, (B, H, S, D); the rows of a sentence
+        attend to them as so many queries.
         """
-        q, k, v = self.attention.queries_keys_values(self.attention_residual.enter(x_N1E))
-        attended = self.attention.join(q, *cache.append(k, v))
+        attended = self.attention.step(self.attention_residual.enter(x_N1E), cache)
         x_N1E = self.attention_residual.leave(x_N1E, attended)
 
-        x_BKE = x_N1E.view(len(bias_B11S), -1, x_N1E.shape[-1])
-        q = self.cross_attention.queries(self.cross_attention_residual.enter(x_BKE))
-        attended = self.cross_attention.join(q, *cross, bias_B11S).view_as(x_N1E)
-        x_N1E = self.cross_attention_residual.leave(x_N1E, attended)
+        bias_B11S, _, *cross = source.tensors
+        x_BKE = source.group(self.cross_attention_residual.enter(x_N1E))
+        k_BHSD, v_BHSD = cross[2 * layer : 2 * layer + 2]
+        attended = self.cross_attention.read(x_BKE, k_BHSD, v_BHSD, bias_B11S)
+        x_N1E = self.cross_attention_residual.leave(x_N1E, attended.view_as(x_N1E))
 
         forwarded = self.feed_forward(self.feed_forward_residual.enter(x_N1E))
         return self.feed_forward_residual.leave(x_N1E, forwarded)
@@ -201,27 +184,13 @@ class TransformerState:
     """A decoder between two steps: N rows, a whole number for each of B sentences."""
 
     caches: list[KeyValueCache]  # one a layer, (N, H, length, D)
-    cross: list[tuple[Tensor, Tensor]]  # keys and values of the source, one pair a layer, (B, H, S, D)
-    bias_B11S: Tensor
-    sentence_N: Tensor  # which of the B sentences a row translates
+    source: Shared  # bias_B11S, length_B, then keys and values of the source, (B, H, S, D), for each layer
     length: int = 0
 
     def select(self, rows_N: Tensor) -> TransformerState:
         """Rows may be repeated, reordered and left out; those of one sentence stand side by side."""
-        sentence_N = self.sentence_N.index_select(0, rows_N)
         caches = [cache.select(rows_N) for cache in self.caches]
-        if torch.equal(sentence_N, self.sentence_N):
-            return TransformerState(caches, self.cross, self.bias_B11S, sentence_N, self.length)
-        kept_B, count_B = torch.unique_consecutive(sentence_N, return_counts=True)
-        if int(count_B.min()) != int(count_B.max()):  # uneven: every row keeps its own copy of the source
-            kept_B = sentence_N
-        cross, bias_B11S = self.cross, self.bias_B11S
-        if len(kept_B) != len(bias_B11S) or not torch.equal(kept_B, torch.arange(len(kept_B)).to(kept_B)):
-            cross = [(k.index_select(0, kept_B), v.index_select(0, kept_B)) for k, v in cross]
-            bias_B11S = bias_B11S.index_select(0, kept_B)
-        rows_of_each = len(sentence_N) // len(kept_B)
-        renumbered_N = torch.arange(len(kept_B), device=rows_N.device).repeat_interleave(rows_of_each)
-        return TransformerState(caches, cross, bias_B11S, renumbered_N, self.length)
+        return TransformerState(caches, self.source.select(rows_N), self.length)
 
 
 class Transformer(nn.Module):
@@ -231,32 +200,30 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         width = config.d_model
-        # Section 3.4: one matrix for both embeddings and the layer before the softmax.
-        self.target_embedding = _embedding(config.target_vocab, width)
-        self.source_embedding = (
-            self.target_embedding if config.tie == "all" else _embedding(config.source_vocab, width)
-        )
-        self.logits = nn.Linear(width, config.target_vocab, bias=config.output_bias)
-        if config.tie == "none":
-            nn.init.normal_(self.logits.weight, std=width**-0.5)
-        else:
-            self.logits.weight = self.target_embedding.weight
-        if config.output_bias:
-            nn.init.zeros_(self.logits.bias)
-        self.positions = SinusoidalPositions(width, config.positions)
+        self.target_embedding, self.source_embedding, self.logits = embeddings(config)
+        self.positions = on_input(config.positions, width)
         self.dropout = Dropout(config.dropout)
-        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.encoder = nn.ModuleList(
+            EncoderLayer(config, positions) for positions in _layers(config, config.encoder_layers)
+        )
+        self.decoder = nn.ModuleList(
+            DecoderLayer(config, positions)
+            for positions in _layers(config, config.decoder_layers, causal=True)
+        )
         final = LayerNorm if config.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = final(width), final(width)
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
         """Reads the sources; positions from `source_len_B` on are padding and are never seen."""
-        visible_BS = torch.arange(source_BS.shape[1], device=source_BS.device) < source_len_B[:, None]
-        x_BSE = self._embed(source_BS, self.source_embedding)
-        bias_B11S = padding_bias(visible_BS, x_BSE.dtype)
+        visible_BS = visible(source_BS, source_len_B)
+        x_BSE = self._embed(source_BS, self.source_embedding, source_len_B)
+        sight: Sight | Window
+        if self.config.window is None:
+            sight = Sight(padding_bias(visible_BS, x_BSE.dtype), source_BS.shape[1])
+        else:
+            sight = Window(visible_BS, x_BSE.dtype, self.config.window, causal=False)
         for layer in self.encoder:
-            x_BSE = layer(x_BSE, bias_B11S)
+            x_BSE = layer(x_BSE, sight)
         return Memory(self.encoder_norm(x_BSE), visible_BS)
 
     def decode(self, target_BT: Tensor, memory: Memory) -> Tensor:
@@ -266,11 +233,17 @@ class Transformer(nn.Module):
     def decode_states(self, target_BT: Tensor, memory: Memory) -> Tensor:
         """states_BTE: what `logits` projects to the vocabulary. The loss reads these where it can
         do without holding all the logits at once."""
-        x_BTE = self._embed(target_BT, self.target_embedding)
-        causal_TT = causal_bias(x_BTE.shape[1], x_BTE.dtype, x_BTE.device)
+        x_BTE = self._embed(target_BT, self.target_embedding, memory.visible_BS.sum(1))
+        sight: Sight | Window
+        if self.config.window is None:
+            length = target_BT.shape[1]
+            sight = Sight(causal_bias(length, x_BTE.dtype, x_BTE.device), length)
+        else:
+            all_BT = torch.ones_like(target_BT, dtype=torch.bool)  # padding is behind: no token sees it
+            sight = Window(all_BT, x_BTE.dtype, self.config.window, causal=True)
         bias_B11S = padding_bias(memory.visible_BS, x_BTE.dtype)
         for layer in self.decoder:
-            x_BTE = layer(x_BTE, causal_TT, memory.states_BSE, bias_B11S)
+            x_BTE = layer(x_BTE, sight, memory.states_BSE, bias_B11S)
         return self.decoder_norm(x_BTE)  # type: ignore[no-any-return]
 
     def forward(self, source_BS: Tensor, source_len_B: Tensor, target_BT: Tensor) -> Tensor:
@@ -279,43 +252,48 @@ class Transformer(nn.Module):
 
     def start(self, memory: Memory, max_len: int) -> TransformerState:
         """The state before the first token. Source keys and values are computed here, once a sentence."""
-        cross = []
+        cross: list[Tensor] = []
         for layer in self.decoder:
-            k, v = layer.cross_attention.keys_values(memory.states_BSE)  # type: ignore[union-attr, operator]
-            cross.append((k.contiguous(), v.contiguous()))
-        return TransformerState(
-            caches=[KeyValueCache() for _ in self.decoder],
-            cross=cross,
-            bias_B11S=padding_bias(memory.visible_BS, memory.states_BSE.dtype),
-            sentence_N=torch.arange(len(memory.states_BSE), device=memory.states_BSE.device),
-        )
+            keys_values = layer.cross_attention.keys_values(memory.states_BSE)  # type: ignore[union-attr, operator]
+            cross += [tensor.contiguous() for tensor in keys_values]
+        bias_B11S = padding_bias(memory.visible_BS, memory.states_BSE.dtype)
+        source = Shared.of(bias_B11S, memory.visible_BS.sum(1), *cross)
+        return TransformerState([KeyValueCache() for _ in self.decoder], source)
 
     def step(self, token_N: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """logits_NV after one more token a row. The state passed in is spent."""
-        x_N1E = self._embed(token_N[:, None], self.target_embedding, state.length)
-        for layer, cache, cross in zip(self.decoder, state.caches, state.cross, strict=True):
-            x_N1E = layer.step(x_N1E, cache, cross, state.bias_B11S)  # type: ignore[operator]
+        length_B = state.source.tensors[1]
+        x_N1E = self._embed(token_N[:, None], self.target_embedding, length_B, state.length)
+        for number, (layer, cache) in enumerate(zip(self.decoder, state.caches, strict=True)):
+            x_N1E = layer.step(x_N1E, cache, state.source, number)  # type: ignore[operator]
         logits_NV = self.logits(self.decoder_norm(x_N1E[:, 0]))
         logits_NV = logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32))
-        return logits_NV, TransformerState(
-            state.caches, state.cross, state.bias_B11S, state.sentence_N, state.length + 1
-        )
+        return logits_NV, TransformerState(state.caches, state.source, state.length + 1)
 
     @property
     def dtype(self) -> torch.dtype:
         """What the layers compute in; the embeddings may be finer (see `training.precision`)."""
         return self.encoder[0].feed_forward.inner.weight.dtype  # type: ignore[union-attr, return-value]
 
-    def _embed(self, token_BT: Tensor, embedding: nn.Embedding, start: int = 0) -> Tensor:
+    def _embed(
+        self, token_BT: Tensor, embedding: nn.Embedding, source_len_B: Tensor, start: int = 0
+    ) -> Tensor:
         x_BTE = embedding(token_BT) * math.sqrt(self.config.d_model)  # section 3.4
-        return self.dropout(self.positions(x_BTE, start)).to(self.dtype)  # type: ignore[no-any-return]
+        return self.dropout(self.positions(x_BTE, start, source_len_B)).to(self.dtype)  # type: ignore[no-any-return]
 
 
-def _attention(config: TransformerConfig) -> Attention:
-    return Attention(config.d_model, config.heads, drop=config.attention_dropout, bias=config.attention_bias)
+def _layers(config: TransformerConfig, count: int, *, causal: bool = False) -> list[AttentionPositions]:
+    """What tells each layer of a stack the positions. T5's biases are the same in all."""
+    made = [in_attention(config.positions, config.heads, config.d_model, causal=causal) for _ in range(count)]
+    return made[:1] * count if config.positions == "t5" else made
 
 
-def _embedding(vocab: int, width: int) -> nn.Embedding:
-    embedding = nn.Embedding(vocab, width)
-    nn.init.normal_(embedding.weight, std=width**-0.5)  # unit variance once scaled by sqrt(E)
-    return embedding
+def _self_attention(config: TransformerConfig, positions: AttentionPositions) -> SelfAttention:
+    return SelfAttention(
+        config.d_model,
+        config.heads,
+        drop=config.attention_dropout,
+        bias=config.attention_bias,
+        positions=positions,
+        window=config.window,
+    )

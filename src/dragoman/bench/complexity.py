@@ -1,0 +1,374 @@
+"""The paper's table 1 on this machine: what a layer costs as sentences grow.
+
+Each kind of layer is the one that our models are made of, with its projections. Time is the median of
+repeated runs, in turns; memory is the most that was held at once beyond the input and the weights, as the
+allocator was asked for it.
+
+B batch, n positions, d width, k kernel, r neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dragoman import charts, machine, native
+from dragoman.models.attention import KeyValueCache, SelfAttention, Sight, Window
+from dragoman.models.convolutional import Convolution, ConvolutionalConfig
+from dragoman.models.recurrent import LSTM, read
+from dragoman.scores import aligned
+
+FITTED = 3  # lengths, the longest, that the exponents are fitted to
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is measured."""
+
+    lengths: tuple[int, ...] = (128, 256, 512, 1024, 2048)
+    width: int = 256
+    heads: int = 4
+    kernel: int = 3
+    neighbours: int = 32
+    batch: int = 1
+    rounds: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Law:
+    """A row of table 1, section 4."""
+
+    name: str
+    complexity: str
+    sequential: str
+    path: str
+    operations: Callable[[Setting, int], float]  # of one forward pass, multiplications and additions
+    step: Callable[[Setting, int], float]  # of one more position after n
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """One kind of layer at one length."""
+
+    layer: str
+    length: int
+    forward: float  # seconds
+    train: float  # seconds, forward and backward
+    step: float  # seconds for one more token, as a translation is generated
+    forward_bytes: int
+    train_bytes: int
+    operations: float  # predicted, of the forward pass
+    step_operations: float
+
+
+LAWS = (
+    Law(
+        name="self-attention",
+        complexity="n^2 d",
+        sequential="1",
+        path="1",
+        operations=lambda s, n: s.batch * (8 * n * s.width**2 + 4 * n**2 * s.width),
+        step=lambda s, n: s.batch * (8 * s.width**2 + 4 * n * s.width),
+    ),
+    Law(
+        name="recurrent",
+        complexity="n d^2",
+        sequential="n",
+        path="n",
+        operations=lambda s, n: s.batch * 16 * n * s.width**2,
+        step=lambda s, n: s.batch * 16 * s.width**2,
+    ),
+    Law(
+        name="convolutional",
+        complexity="k n d^2",
+        sequential="1",
+        path="log_k(n) dilated, n/k not",
+        operations=lambda s, n: s.batch * 4 * s.kernel * n * s.width**2,
+        step=lambda s, n: s.batch * 4 * s.kernel * s.width**2,
+    ),
+    Law(
+        name="restricted self-attention",
+        complexity="r n d",
+        sequential="1",
+        path="n/r",
+        operations=lambda s, n: s.batch * (8 * n * s.width**2 + 4 * n * _span(s) * s.width),
+        step=lambda s, n: s.batch * (8 * s.width**2 + 4 * min(n, s.neighbours) * s.width),
+    ),
+)
+
+
+def _span(setting: Setting) -> int:
+    """The keys beside each query: its block's, see `Window`."""
+    return setting.neighbours - 1 + max(setting.neighbours, Window.BLOCK)
+
+
+class _Layer:
+    """A layer of one kind: a pass over a sentence, and one more position after n."""
+
+    def __init__(self, kind: str, setting: Setting) -> None:
+        width, self.kind, self.setting = setting.width, kind, setting
+        torch.manual_seed(1)
+        self.module: Any
+        match kind:
+            case "recurrent":
+                self.module = LSTM(width, width)
+            case "convolutional":
+                config = ConvolutionalConfig(d_model=width, kernel=setting.kernel, dropout=0.0)
+                self.module = Convolution(config, 0)
+            case _:
+                window = setting.neighbours if kind.startswith("restricted") else None
+                self.module = SelfAttention(width, setting.heads, window=window)
+
+    def whole(self, x_BTE: Tensor) -> Tensor:
+        """Every position of a sentence."""
+        b, n, _ = x_BTE.shape
+        out: Tensor
+        match self.kind:
+            case "recurrent":
+                out = read(self.module, x_BTE, x_BTE.new_zeros(b, 2, self.setting.width))
+            case "convolutional":
+                side = self.module.reach // 2
+                out = self.module(nn.functional.pad(x_BTE, (0, 0, side, side)))
+            case "self-attention":
+                out = self.module(x_BTE, Sight(torch.zeros((1, 1)), n))
+            case _:
+                visible = torch.ones(b, n, dtype=torch.bool)
+                out = self.module(x_BTE, Window(visible, x_BTE.dtype, self.setting.neighbours, causal=False))
+        return out
+
+    def after(self, n: int) -> Callable[[], object]:
+        """What computes one more position once n are there."""
+        b, width = self.setting.batch, self.setting.width
+        x_B1E = torch.randn(b, 1, width)
+        match self.kind:
+            case "recurrent":
+                state = torch.randn(b, 2, width)
+                return lambda: self.module.step(self.module.input(x_B1E[:, 0]), state)
+            case "convolutional":
+                before = torch.randn(b, self.module.reach, width)
+                return lambda: self.module(torch.cat((before, x_B1E), 1))
+            case _:
+                heads = self.setting.heads
+                shape = b, heads, n + KeyValueCache.BLOCK, width // heads
+                cache = KeyValueCache(torch.randn(shape), torch.randn(shape), n)
+
+                def step() -> object:
+                    cache.length = n
+                    return self.module.step(x_B1E, cache)
+
+                return step
+
+
+def measure(setting: Setting, say: Callable[[str], None] = lambda _: None) -> list[Cost]:
+    """The cost of each kind of layer at each length, the kinds in turns."""
+    native.enable()
+    layers = {law.name: _Layer(law.name, setting) for law in LAWS}
+    costs = []
+    for n in setting.lengths:
+        say(f"n = {n:,}")
+        x = torch.randn(setting.batch, n, setting.width)
+        works: dict[tuple[str, str], Callable[[], object]] = {}
+        for name, layer in layers.items():
+            works[name, "forward"] = _forward(layer, x)
+            works[name, "train"] = _train(layer, x)
+            works[name, "step"] = _resting(layer.after(n))
+        seconds = _medians(works, setting.rounds)
+        for law in LAWS:
+            costs.append(
+                Cost(
+                    layer=law.name,
+                    length=n,
+                    **{what: seconds[law.name, what] for what in ("forward", "train", "step")},
+                    forward_bytes=_peak(works[law.name, "forward"]),
+                    train_bytes=_peak(works[law.name, "train"], before=layers[law.name].module.zero_grad),
+                    operations=law.operations(setting, n),
+                    step_operations=law.step(setting, n),
+                )
+            )
+    return costs
+
+
+def exponent(lengths: Sequence[float], values: Sequence[float]) -> float:
+    """The slope of the straight line through the points in logarithms: a cost of n^2 has 2."""
+    x, y = [math.log(v) for v in lengths], [math.log(max(v, 1e-12)) for v in values]
+    return statistics.linear_regression(x, y).slope
+
+
+def exponents(costs: Sequence[Cost], layer: str, what: str) -> float:
+    """How `what` of a layer grows with the length, from the longest lengths."""
+    chosen = sorted((c for c in costs if c.layer == layer), key=lambda c: c.length)[-FITTED:]
+    return exponent([c.length for c in chosen], [getattr(c, what) for c in chosen])
+
+
+# What is shown of a cost: its name, a heading, the unit, and the operations it is to grow with.
+_SHOWN = (
+    ("forward", "forward, ms", 1e3, "operations"),
+    ("train", "training, ms", 1e3, "operations"),
+    ("step", "a token, ms", 1e3, "step_operations"),
+    ("forward_bytes", "forward, MB", 1e-6, None),
+    ("train_bytes", "training, MB", 1e-6, None),
+)
+
+
+def to_text(setting: Setting, costs: Sequence[Cost]) -> str:
+    """Every measurement, and the exponents measured beside those predicted."""
+    parts = [_conditions(setting), ""]
+    for law in LAWS:
+        rows = [["n", *(head for _, head, _, _ in _SHOWN)]]
+        for cost in costs:
+            if cost.layer == law.name:
+                rows.append(
+                    [f"{cost.length:,}", *(f"{getattr(cost, w) * scale:.3g}" for w, _, scale, _ in _SHOWN)]
+                )
+        parts += [f"{law.name}: {law.complexity} in table 1", *aligned(rows), ""]
+    parts += [_fitted_to(costs), *aligned(_fits(costs))]
+    return "\n".join(parts)
+
+
+def to_html(setting: Setting, costs: Sequence[Cost]) -> str:
+    """A self-contained page with a chart of each measurement."""
+    parts = [charts.paragraph(_conditions(setting)), charts.heading("How it grows")]
+    head, *rows = _fits(costs)
+    parts += [charts.table(head, rows), charts.paragraph(_fitted_to(costs))]
+    head = ["layer", "complexity", "sequential operations", "longest path"]
+    table_1 = [[law.name, law.complexity, law.sequential, law.path] for law in LAWS]
+    parts += [charts.heading("The paper's table 1"), charts.table(head, table_1)]
+    for what, title, scale, predicted in _SHOWN:
+        lines = []
+        for law in LAWS:
+            of_layer = [cost for cost in costs if cost.layer == law.name]
+            points = [(float(c.length), getattr(c, what) * scale) for c in of_layer]
+            lines.append(charts.Line(name=law.name, points=points))
+            if predicted:  # through the longest measured
+                factor = points[-1][1] / getattr(of_layer[-1], predicted)
+                curve = [(float(c.length), getattr(c, predicted) * factor) for c in of_layer]
+                lines.append(charts.Line(name=law.name, points=curve, predicted=True))
+        parts += [
+            charts.heading(title),
+            charts.line_chart(
+                lines,
+                title=f"{title}; dashed: as the operations grow" if predicted else title,
+                x="positions",
+                y=title,
+                log=True,
+            ),
+            charts.table(
+                ["n", *(law.name for law in LAWS)],
+                [
+                    [f"{n:,}"]
+                    + [
+                        f"{getattr(c, what) * scale:.3g}"
+                        for law in LAWS
+                        for c in costs
+                        if c.layer == law.name and c.length == n
+                    ]
+                    for n in setting.lengths
+                ],
+            ),
+        ]
+    return charts.page("What a layer costs as sentences grow", *parts)
+
+
+def to_table(setting: Setting, costs: Sequence[Cost]) -> dict[str, Any]:
+    """Plain values, for JSON."""
+    return {
+        "setting": asdict(setting),
+        "processor": machine.processor(),
+        "threads": torch.get_num_threads(),
+        "costs": [asdict(cost) for cost in costs],
+        "exponents": {
+            law.name: {what: exponents(costs, law.name, what) for what, *_ in _SHOWN} for law in LAWS
+        },
+    }
+
+
+def _conditions(setting: Setting) -> str:
+    return (
+        f"width d = {setting.width}, {setting.heads} heads, kernel k = {setting.kernel}, "
+        f"r = {setting.neighbours} neighbours, {setting.batch} in a batch, float32, "
+        f"{torch.get_num_threads()} threads, {machine.processor()}; "
+        f"medians of {setting.rounds} turns; training "
+        + ("with the loops in C, which hold no n x n weights" if native.enabled() else "without loops in C")
+    )
+
+
+def _fitted_to(costs: Sequence[Cost]) -> str:
+    lengths = sorted({cost.length for cost in costs})[-FITTED:]
+    return (
+        f"exponent of n, fitted to n = {', '.join(map(str, lengths))}: measured, and in brackets that of the "
+        "operations; projections, of n d^2, are part of both"
+    )
+
+
+def _fits(costs: Sequence[Cost]) -> list[list[str]]:
+    rows = [
+        ["layer", *(head.split(",")[0] for _, head, _, _ in _SHOWN[:3]), "forward memory", "training memory"]
+    ]
+    for law in LAWS:
+        row = [law.name]
+        for what, _, _, predicted in _SHOWN:
+            text = f"{exponents(costs, law.name, what):.2f}"
+            row.append(text + (f" ({exponents(costs, law.name, predicted):.2f})" if predicted else ""))
+        rows.append(row)
+    return rows
+
+
+def _forward(layer: _Layer, x: Tensor) -> Callable[[], object]:
+    return _resting(lambda: layer.whole(x))
+
+
+def _resting(work: Callable[[], object]) -> Callable[[], object]:
+    def rested() -> object:
+        with torch.inference_mode():
+            return work()
+
+    return rested
+
+
+def _train(layer: _Layer, x: Tensor) -> Callable[[], object]:
+    def step() -> None:
+        layer.module.zero_grad()
+        leaf = x.detach().requires_grad_()  # a new leaf, whose gradient goes with it
+        layer.whole(leaf).sum().backward()  # type: ignore[no-untyped-call]
+
+    return step
+
+
+def _medians(works: dict[tuple[str, str], Callable[[], object]], rounds: int) -> dict[tuple[str, str], float]:
+    """Median seconds of each, in turns; a short one is repeated within its turn."""
+    times: dict[tuple[str, str], list[float]] = {key: [] for key in works}
+    repeats = {}
+    for key, work in works.items():
+        work()
+        began = time.perf_counter()
+        work()
+        repeats[key] = max(1, min(1000, int(0.02 / max(time.perf_counter() - began, 1e-6))))
+    for _ in range(rounds):
+        for key, work in works.items():
+            began = time.perf_counter()
+            for _ in range(repeats[key]):
+                work()
+            times[key].append((time.perf_counter() - began) / repeats[key])
+    return {key: statistics.median(each) for key, each in times.items()}
+
+
+def _peak(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> int:
+    """The most bytes held at once beyond those held before; what `before` does is not counted."""
+    before()
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True
+    ) as profile:
+        work()
+    held = most = 0
+    events = profile.profiler.kineto_results.events()
+    for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        most = max(most, held)
+    return most

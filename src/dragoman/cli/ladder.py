@@ -1,0 +1,78 @@
+"""`dragoman ladder`: several systems on the same text within the same budget, side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.options import Data, Debug, Json, Quiet, Verbose
+from dragoman.cli.train import sort_words, training
+from dragoman.errors import ConfigError
+
+
+def ladder(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RECIPE|key=value",
+            help="Recipes (TOML) that name training, validation and test text; then options for all.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where each gets a model folder. [required]"),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", metavar="N", help="Train each for as long.")
+    ] = None,
+    updates: Annotated[
+        int | None, typer.Option("--updates", metavar="N", help="Train each for as many updates.")
+    ] = None,
+    vary: Annotated[
+        str | None,
+        typer.Option(
+            "--vary", metavar="KEY=A,B,...", help="One rung for each value, as model.positions=rotary,none."
+        ),
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+    debug: Debug = False,
+) -> None:
+    """Train several recipes within the same budget, evaluate them, and write one table and one page.
+
+    ladder.html in the folder shows BLEU against time. What was stopped goes on when the command is
+    repeated; every rung is a model folder to translate with.
+
+    \b
+      dragoman ladder recipes/ladder/*.toml --data ~/corpora -o runs/ladder
+      dragoman ladder recipes/ladder/5-transformer.toml --vary model.positions=sinusoidal,rotary,none \\
+          --data ~/corpora --updates 2000 -o runs/positions
+    """
+    files, overrides = sort_words(words or [])
+    if not files:
+        raise ConfigError("no recipes to train", hint="name some, such as recipes/ladder/*.toml")
+    if output is None:
+        raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/ladder")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            "a ladder under torchrun", hint="start it without; each rung uses the cores as threads"
+        )
+    from dragoman.ladder import budget, climb, entries, to_text
+
+    rungs = entries([Path(file) for file in files], (*overrides, *budget(minutes, updates)), vary, data)
+    watch = partial(training, verbosity=-1 if quiet else verbose)
+    say = (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
+    done = climb(rungs, output, data_root=data, watch=watch, say=say)
+    print(json.dumps([asdict(rung) for rung in done], indent=2) if as_json else to_text(done))
+    if not quiet:
+        print(f"see {output / 'ladder.html'}", file=sys.stderr)

@@ -1,0 +1,139 @@
+"""Word vectors that others have trained: word2vec, GloVe and fastText files, as text or in binary.
+
+As text a line is a word and its numbers; word2vec and fastText put the counts of both on a first line,
+GloVe does not. word2vec's binary files have that first line too, then each word with its numbers as
+little-endian float32. Both may be gzipped. A file is read once, and only wanted words are kept, so it may
+be larger than memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from dragoman.errors import DataError
+
+_FASTTEXT_MODEL = (793712314).to_bytes(4, "little")  # how a .bin of fastText begins
+_GZIP = b"\x1f\x8b"
+
+Numbers = Callable[[], np.ndarray]  # only those of wanted words are worth reading
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The wanted words that a file has."""
+
+    width: int
+    by_word: dict[str, np.ndarray]  # float32
+    in_file: int  # words
+
+
+def read_vectors(path: Path, wanted: Collection[str]) -> Vectors:
+    """The vectors of those of `wanted` that the file has. The first of several for a word counts.
+
+    Raises DataError naming the line or word where the file is none of the formats.
+    """
+    try:
+        with path.open("rb") as raw:
+            begins = raw.read(4)
+        if begins == _FASTTEXT_MODEL:
+            raise DataError(
+                f"{path}: a whole fastText model, not a table of vectors",
+                hint="use the .vec file that fastText writes beside it",
+            )
+        with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as unzipped:
+            stream = unzipped if begins[:2] == _GZIP else raw
+            return _read(cast(BinaryIO, stream), path, frozenset(wanted))
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(
+            f"{path}: cannot be read ({reason})", hint="is the path right, the file whole?"
+        ) from error
+
+
+def _read(stream: BinaryIO, path: Path, wanted: frozenset[str]) -> Vectors:
+    first = stream.readline(1 << 20)
+    counts = first.split()
+    if len(counts) != 2 or not all(count.isdigit() for count in counts):
+        return _collect(_text(first, stream, path, None), path, wanted)
+    words, width = map(int, counts)
+    if not 0 < width <= 1 << 16:
+        raise DataError(f"{path}:1: vectors of {width} numbers", hint="is this a file of word vectors?")
+    second = stream.readline(1 << 20)
+    if _is_text(second, width):
+        return _collect(_text(second, stream, path, width), path, wanted)
+    return _collect(_binary(second, stream, path, words, width), path, wanted)
+
+
+def _is_text(line: bytes, width: int) -> bool:
+    try:
+        return bool(len([float(number) for number in line.split(b" ")[1:] if number.strip()]) == width)
+    except ValueError:
+        return False
+
+
+def _collect(entries: Iterator[tuple[str, Numbers]], path: Path, wanted: frozenset[str]) -> Vectors:
+    kept: dict[str, np.ndarray] = {}
+    count = width = 0
+    for word, numbers in entries:
+        count += 1
+        width = width or len(numbers())
+        if word in wanted and word not in kept:
+            kept[word] = numbers()
+            if not np.isfinite(kept[word]).all():
+                raise DataError(f"{path}: the vector of {word!r} is not finite", hint="is the file whole?")
+    if not count:
+        raise DataError(f"{path}: no vectors", hint="is it the right file?")
+    return Vectors(width, kept, count)
+
+
+def _text(line: bytes, stream: BinaryIO, path: Path, width: int | None) -> Iterator[tuple[str, Numbers]]:
+    number = 1 if width is None else 2
+    while line:
+        # A word may hold spaces, as some of GloVe's do: the numbers are what stands at the end.
+        parts = line.rstrip().split(b" ")
+        width = width or len(parts) - 1
+        fault = DataError(
+            f"{path}:{number}: not a word and {width} numbers", hint="is this a file of word vectors?"
+        )
+        if not 0 < width < len(parts):
+            raise fault
+
+        def numbers(parts: list[bytes] = parts[-width:], fault: DataError = fault) -> np.ndarray:
+            try:
+                return np.array(parts, dtype=np.float32)
+            except ValueError:
+                raise fault from None
+
+        yield b" ".join(parts[:-width]).decode("utf-8", "replace"), numbers
+        line, number = stream.readline(), number + 1
+        if not line.strip():  # maybe blank lines at the end
+            line = stream.readline().strip()
+
+
+def _binary(
+    begun: bytes, stream: BinaryIO, path: Path, words: int, width: int
+) -> Iterator[tuple[str, Numbers]]:
+    size, held, at = 4 * width, begun, 0
+    for number in range(1, words + 1):
+        while (space := held.find(b" ", at)) < 0 or len(held) < space + 1 + size:
+            more = stream.read(max(1 << 20, size))
+            if not more or (space < 0 and len(held) - at > 1 << 20):
+                raise DataError(
+                    f"{path}: ends, or is damaged, at word {number:,} of {words:,}", hint="is the file whole?"
+                )
+            held, at = held[at:] + more, 0
+        word = held[at:space].lstrip(b"\n").decode("utf-8", "replace")
+        yield word, partial(_cut, held, width, space + 1)
+        at = space + 1 + size
+
+
+def _cut(held: bytes, width: int, at: int) -> np.ndarray:
+    return np.frombuffer(held, "<f4", width, at).copy()
