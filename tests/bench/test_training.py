@@ -118,7 +118,7 @@ def test_every_environment_is_pinned() -> None:
     for path in contenders.requirements().values():
         lines = path.read_text(encoding="utf-8").split()
         assert all("==" in line for line in lines), path
-        assert "torch==2.13.0" in lines
+        assert "torch==2.13.0" in lines or path.stem == "marian"  # which is a program of its own
     for one in contenders.CONTENDERS:
         assert (contenders.PEERS / one.file).exists()
 

@@ -99,8 +99,8 @@ def test_the_decoder_is_equation_1() -> None:
     source_BS, target_BT = torch.tensor([[4, 5, 6, 2]]), torch.tensor([[1, 7, 8]])
     memory = model.encode(source_BS, torch.tensor([4]))
     z_SE = memory.states_BSE[0]
-    e_SE = model.source_embedding(source_BS)[0] * math.sqrt(6)
-    g_TE = model.target_embedding(target_BT)[0] * math.sqrt(6)
+    e_SE = model.source_embedding(source_BS)[0]
+    g_TE = model.target_embedding(target_BT)[0]
     layer: Any = model.decoder[0]
     half = math.sqrt(0.5)
 
@@ -108,7 +108,7 @@ def test_the_decoder_is_equation_1() -> None:
     a, b = layer.convolution.linear(torch.stack([window[t : t + 3].flatten() for t in range(3)])).chunk(2, -1)
     h_TE = a * torch.sigmoid(b)
     d_TE = (h_TE @ layer.query.weight.T + layer.query.bias + g_TE) * half
-    c_TE = (d_TE @ z_SE.T / math.sqrt(6)).softmax(-1) @ ((z_SE + e_SE) * half) * math.sqrt(4)
+    c_TE = (d_TE @ z_SE.T).softmax(-1) @ ((z_SE + e_SE) * half) * math.sqrt(4)
     out_TE = ((h_TE + layer.context(c_TE)) * half + g_TE) * half
 
     close(model.decode_states(target_BT, memory)[0], out_TE)

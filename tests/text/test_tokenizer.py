@@ -272,3 +272,19 @@ def test_the_configuration_survives_as_a_table() -> None:
     for config in CONFIGS.values():
         assert build(TokenizerConfig, to_table(config)) == config
     assert replace(CONFIGS["bpe"], sampling=0.1) != CONFIGS["bpe"]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "characters", "words"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_in_lower_case_a_capital_makes_no_difference(kind: Any, shared: bool, tmp_path: Path) -> None:
+    config = TokenizerConfig(kind=kind, vocab_size=330, shared=shared, lowercase=True)
+    Tokenizer.train(PAIRS, config).save(tmp_path)
+    tokenizer = Tokenizer.load(tmp_path)
+
+    for encode, lines in ((tokenizer.encode_source, SOURCES), (tokenizer.encode_target, TARGETS)):
+        assert encode([line.lower() for line in lines]) == encode(lines)
+    for line, ids in zip(TARGETS, tokenizer.encode_target(TARGETS), strict=True):
+        assert tokenizer.decode(ids) == line.lower()
+    assert not any(
+        piece != piece.lower() for piece in tokenizer.target_pieces(range(260, tokenizer.target_size))
+    )

@@ -10,6 +10,7 @@ B batch, n positions, d width, k kernel, r neighbours.
 from __future__ import annotations
 
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -137,7 +138,7 @@ class _Layer:
                 side = self.module.reach // 2
                 out = self.module(nn.functional.pad(x_BTE, (0, 0, side, side)))
             case "self-attention":
-                out = self.module(x_BTE, Sight(torch.zeros((1, 1)), n))
+                out = self.module(x_BTE, Sight(torch.zeros(n), n))
             case _:
                 visible = torch.ones(b, n, dtype=torch.bool)
                 out = self.module(x_BTE, Window(visible, x_BTE.dtype, self.setting.neighbours, causal=False))
@@ -361,6 +362,7 @@ def _medians(works: dict[tuple[str, str], Callable[[], object]], rounds: int) ->
 
 def _peak(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> int:
     """The most bytes held at once beyond those held before; what `before` does is not counted."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler talks on standard error
     before()
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True

@@ -3,8 +3,7 @@
 Every layer sees k neighbouring positions, and all positions are computed at once. Words k^L apart meet
 after L layers if each layer's positions stand k times as far apart as those of the layer before.
 
-Embeddings have unit variance where the paper's have 0.01, so the products of attention are divided by
-sqrt(E), as the Transformer's are. Weights are not normalised, and the encoder's gradients not scaled.
+Weights are not normalised, as the paper's are, and the encoder's gradients not scaled.
 
 B batch, S source length, T target length, N decoding rows, E model width, V vocabulary, k kernel.
 """
@@ -121,8 +120,7 @@ class DecoderLayer(nn.Module):
 
     def weights(self, query_BTE: Tensor, keys_BSE: Tensor, bias_B1S: Tensor) -> Tensor:
         """weights_BTS of the attention."""
-        logits_BTS = query_BTE * query_BTE.shape[-1] ** -0.5 @ keys_BSE.transpose(1, 2)
-        return (logits_BTS + bias_B1S).softmax(-1)  # type: ignore[no-any-return]
+        return (query_BTE @ keys_BSE.transpose(1, 2) + bias_B1S).softmax(-1)
 
 
 @dataclass(frozen=True)
@@ -162,8 +160,7 @@ class Convolutional(nn.Module):
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> ConvolutionalMemory:
         """Reads the sources; positions from `source_len_B` on are padding and count as nothing."""
         visible_BS = visible(source_BS, source_len_B)
-        word_BSE = self.source_embedding(source_BS) * math.sqrt(self.config.d_model)
-        word_BSE = self.dropout(self.source_positions(word_BSE, 0, source_len_B)).to(self.dtype)
+        word_BSE = self._embed(source_BS, self.source_embedding, self.source_positions, 0, source_len_B)
         x_BSE, visible_BS1 = word_BSE, visible_BS[:, :, None].to(word_BSE.dtype)
         for layer in self.encoder:
             x_BSE = layer(x_BSE, visible_BS1)
@@ -203,12 +200,25 @@ class Convolutional(nn.Module):
         """What the layers compute in; the embeddings may be finer."""
         return self.decoder[0].query.weight.dtype  # type: ignore[union-attr, return-value]
 
+    def _embed(
+        self,
+        token_BT: Tensor,
+        embedding: nn.Embedding,
+        positions: nn.Module,
+        start: int,
+        source_len_B: Tensor,
+    ) -> Tensor:
+        """Words and positions, of variance 1 / E: so small (section 3.5) that attention begins even."""
+        root = math.sqrt(self.config.d_model)
+        x_BTE = positions(embedding(token_BT) * root, start, source_len_B) / root
+        return self.dropout(x_BTE).to(self.dtype)  # type: ignore[no-any-return]
+
     def _read(self, token_NT: Tensor, state: ConvolutionalState) -> tuple[Tensor, ConvolutionalState]:
         """What `logits` reads after each of the tokens, and the state after them all."""
-        word_NTE = self.target_embedding(token_NT) * math.sqrt(self.config.d_model)
         *_, source_len_B = state.source.tensors
-        word_NTE = self.target_positions(word_NTE, state.length, source_len_B)
-        x_NTE = word_NTE = self.dropout(word_NTE).to(self.dtype)
+        x_NTE = word_NTE = self._embed(
+            token_NT, self.target_embedding, self.target_positions, state.length, source_len_B
+        )
         before = []
         for layer, before_NRE in zip(self.decoder, state.before, strict=True):
             before.append(torch.cat((before_NRE, x_NTE), 1)[:, x_NTE.shape[1] :])

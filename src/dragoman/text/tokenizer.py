@@ -39,6 +39,7 @@ class TokenizerConfig:
     kind: Literal["bpe", "unigram", "characters", "words"] = "bpe"
     vocab_size: int = 8000  # ids, with the special ones and the bytes; fewer where the text supports no more
     shared: bool = True  # one vocabulary for both sides
+    lowercase: bool = False  # read and write in lower case, as research on small corpora often does
     byte_fallback: bool = True  # a character never seen becomes its UTF-8 bytes, and nothing is unknown
     character_coverage: float = 1.0  # share of the text whose characters are ids of their own
     sampling: float = 0.0  # of the training text: BPE-dropout, or the power of unigram sampling (0: none)
@@ -95,6 +96,8 @@ class Tokenizer:
         Raises ConfigError where `vocab_size` cannot even hold the characters, DataError without text.
         """
         drawn = _draw(pairs, _ENOUGH, seed)
+        if config.lowercase:
+            drawn = [(source.lower(), target.lower()) for source, target in drawn]
         if config.shared:
             both = _learn(chain.from_iterable(drawn), config)
             return cls(config, both, both)
@@ -116,11 +119,11 @@ class Tokenizer:
 
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids of each line. Many lines at once are faster."""
-        return self._source.encode(lines)
+        return self._source.encode(self._cased(lines))
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids of each line. Many lines at once are faster."""
-        return self._target.encode(lines)
+        return self._target.encode(self._cased(lines))
 
     def sample(
         self, lines: Sequence[str], *, side: Literal["source", "target"], seed: int
@@ -130,7 +133,7 @@ class Tokenizer:
         The cuts of a line depend on the lines before it, so keep to the same batches. With no sampling
         it is plain encoding.
         """
-        vocabulary = self._source if side == "source" else self._target
+        vocabulary, lines = self._source if side == "source" else self._target, self._cased(lines)
         if not self.config.sampling:
             return vocabulary.encode(lines)
         return vocabulary.sample(lines, amount=self.config.sampling, seed=seed)
@@ -146,6 +149,9 @@ class Tokenizer:
     def target_pieces(self, ids: Sequence[int]) -> list[str]:
         """What each target id stands for."""
         return self._target.pieces(ids)
+
+    def _cased(self, lines: Sequence[str]) -> Sequence[str]:
+        return [line.lower() for line in lines] if self.config.lowercase else lines
 
     def save(self, folder: Path) -> None:
         """Writes the files into `folder`, tokenizer.json last: where it is, the others are."""
