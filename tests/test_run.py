@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import dragoman
 from dragoman.config import read_toml
@@ -202,6 +203,35 @@ def test_other_options_are_another_run(tmp_path):
     assert "seed: 1 -> 9" in str(caught.value)
     assert "-o" in caught.value.hint
     assert (tmp_path / "x/training.toml").read_bytes() == before
+
+
+def test_a_run_that_began_before_an_option_existed_goes_on_with_its_default(tmp_path):
+    small(output=tmp_path / "x")
+    file = tmp_path / "x/training.toml"
+    newer = ("architecture", "optimizer", "lowercase", "window")
+    lines = [line for line in file.read_text().splitlines() if not line.startswith(newer)]
+    assert len(lines) < len(file.read_text().splitlines())
+    file.write_text("\n".join(lines) + "\n")
+    notes = Notes()
+
+    small(output=tmp_path / "x", overrides=["training.max_updates=5"], observer=notes)
+
+    assert notes.steps == [5]
+
+
+@pytest.mark.parametrize("architecture", ["recurrent", "convolutional"])
+def test_every_architecture_goes_on_where_it_stopped_bit_for_bit(architecture, tmp_path):
+    shape = ["model.d_model=16", "training.optimizer=muon", f"model.architecture={architecture}"]
+    once = [word for word in SMALL if not word.startswith(("model.", "training.max_updates"))] + shape
+    options = {"source_language": "en", "target_language": "de", "preset": "tiny"}
+
+    train(PAIRS, output=tmp_path / "x", overrides=[*once, "training.max_updates=3"], **options)
+    train(PAIRS, output=tmp_path / "x", overrides=[*once, "training.max_updates=6"], **options)
+    train(PAIRS, output=tmp_path / "y", overrides=[*once, "training.max_updates=6"], **options)
+
+    weights = [read_weights(tmp_path / name / "model.safetensors") for name in ("x", "y")]
+    assert weights[0].keys() == weights[1].keys()
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 def test_a_run_may_go_on_for_longer(tmp_path):
