@@ -1,4 +1,4 @@
-"""What the README tells a reader to type works, in its order, in an empty folder with data of its own.
+"""What a page tells a reader to type works, in its order, in an empty folder with data of its own.
 
 Every block of commands (```console, each command a line that begins with `$ `; a trailing backslash
 continues it) and of Python (```python) carries, on the line above, a comment that a reader of the page
@@ -87,11 +87,17 @@ def put_data(folder: Path) -> None:
             (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
 
 
-def test_the_commands_work(tmp_path: Path) -> None:
-    scripts = [(block, block.script()) for block in blocks((ROOT / "README.md").read_text(encoding="utf-8"))]
-    if not scripts:
-        pytest.skip("the README shows no commands yet")
-    assert any(script for _, script in scripts), "every block of the README is skipped"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_COMMANDS = [page for page in PAGES if "<!-- test: run" in page.read_text(encoding="utf-8")]
+
+
+def test_the_readme_has_commands_to_run() -> None:
+    assert PAGES[0] in WITH_COMMANDS
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
+def test_the_commands_work(page: Path, tmp_path: Path) -> None:
+    scripts = [(block, block.script()) for block in blocks(page.read_text(encoding="utf-8"))]
     put_data(tmp_path)
     environment = {
         **os.environ,
@@ -114,7 +120,7 @@ def test_the_commands_work(tmp_path: Path) -> None:
             timeout=SECONDS,
             check=False,
         )
-        assert result.returncode == 0, f"README.md:{block.line}\n{script}\n{result.stdout}\n{result.stderr}"
+        assert result.returncode == 0, f"{page.name}:{block.line}\n{script}\n{result.stdout}\n{result.stderr}"
 
 
 def test_links_lead_somewhere() -> None:
