@@ -399,7 +399,7 @@ def test_time_spent_before_a_stop_counts(corpora: Corpora, tmp_path: Path) -> No
     stop_after(run, 3)
     with pytest.raises(Interrupted):
         run.train()
-    again = trainer(tmp_path, corpora, options=config(max_minutes=run.progress.seconds / 60))
+    again = trainer(tmp_path, corpora, options=config(max_minutes=run.progress.seconds / 61))
     again.resume()
 
     assert again.progress.seconds == run.progress.seconds > 0
