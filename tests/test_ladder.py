@@ -13,6 +13,7 @@ import pytest
 from dragoman import ladder
 from dragoman.display import Silent
 from dragoman.errors import ConfigError
+from dragoman.evaluation import score_corpus
 from dragoman.ladder import Entry, budget, climb, entries, to_html, to_text
 from dragoman.text import toy
 from dragoman.translator import Translator
@@ -80,11 +81,23 @@ def test_every_rung_is_a_model_that_translates(rungs: list[ladder.Rung], place: 
         assert rung.signature.startswith("nrefs:1|case:mixed")
 
 
-def test_sentences_longer_than_any_in_training_are_scored_apart(rungs: list[ladder.Rung]) -> None:
+def test_sentences_longer_than_any_in_training_are_scored_apart(
+    rungs: list[ladder.Rung], place: Path
+) -> None:
+    lines = (place / "test.en").read_text(encoding="utf-8").splitlines()
+    references = (place / "test.de").read_text(encoding="utf-8").splitlines()
     for rung in rungs:
-        assert rung.longest_seen == 14
-        assert 0 < rung.longer < 30
-        assert rung.longer_bleu is not None
+        translator = Translator.load(place / "out" / rung.name)
+        lengths = map(len, translator.bundle.tokenizer.encode_source(lines))
+        longer = [i for i, length in enumerate(lengths) if length > 14]
+        found = [one.text for one in translator.translate(lines)]
+        scores = score_corpus(
+            [found[i] for i in longer], [references[i] for i in longer], target_language="de", bootstrap=0
+        )
+
+        assert (rung.longest_seen, rung.longer) == (14, len(longer))
+        assert 0 < len(longer) < 30
+        assert rung.longer_bleu == scores.bleu.value
 
 
 def test_what_was_measured_is_written(rungs: list[ladder.Rung], place: Path) -> None:

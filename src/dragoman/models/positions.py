@@ -163,11 +163,11 @@ class AttentionPositions(nn.Module):
 
     def bias(self, q_BHTD: Tensor, distance_TS: Tensor) -> Tensor:
         """What is added to the logits, broadcast over (B, H, T, S)."""
-        raise NotImplementedError
+        return q_BHTD.new_zeros(())
 
     def values(self, weights_BHTS: Tensor, distance_TS: Tensor) -> Tensor:
-        """What is added to the weighted values, (B, H, T, D)."""
-        raise NotImplementedError
+        """What is added to the weighted values, broadcast over (B, H, T, D)."""
+        return weights_BHTS.new_zeros(())
 
 
 class RelativePositions(AttentionPositions):
