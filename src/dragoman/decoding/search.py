@@ -13,7 +13,7 @@ V vocabulary, K candidates a row, C candidates of a sentence (R x K), M rows tha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -130,6 +130,24 @@ class Live:
         )
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What one step of a beam search had before it, and what it took: for those who watch."""
+
+    live: Live
+    logits_NV: Tensor  # as the model gave them
+    logp_NV: Tensor  # of every token but the end, as the rules left them
+    end_N: Tensor  # log-probability of the end
+    finish_N: Tensor  # bool: the rows that end here
+    token_BQ: Tensor  # the tokens that go on,
+    row_BQ: Tensor  # which row of its sentence each goes on from,
+    total_BQ: Tensor  # and the sum; -inf where no translation goes on
+    going_B: Tensor  # the sentences that are not done
+
+
+Watch = Callable[[Choice], None]
+
+
 def search(
     model: Seq2Seq,
     memory: Memory,
@@ -138,13 +156,15 @@ def search(
     limit_B: Tensor,
     rules: Sequence[Rule] = (),
     keys: Sequence[int] | None = None,
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """The best translations of each sentence in `memory`, best first: `how.n_best`, or as many as exist.
 
     Sentence b gets at most `limit_B[b]` tokens. There the end token is forced, at its own
     log-probability. Padding and start are never said. Beam search gives a sentence up when as many
     translations have finished as the beam is wide. `keys` name the sentences to `Sample`, by default
-    by number: draws are a function of the seed, the key and the model.
+    by number: draws are a function of the seed, the key and the model. `watch` is told every step of a
+    beam search.
 
     The model should be in evaluation mode. Raises ConfigError for a negative limit, ModelError where
     the model gives no probabilities.
@@ -157,7 +177,7 @@ def search(
     with torch.no_grad():
         match how:
             case Beam():
-                finished = _beam(model, memory, how, limit_B, rules)
+                finished = _beam(model, memory, how, limit_B, rules, watch)
             case Sample():
                 finished = _sample(model, memory, how, limit_B, rules, keys or range(len(found)))
         for sentence, hypothesis in finished:
@@ -171,7 +191,12 @@ def search(
 
 
 def _beam(
-    model: Seq2Seq, memory: Memory, how: Beam, limit_B: Tensor, rules: Sequence[Rule]
+    model: Seq2Seq,
+    memory: Memory,
+    how: Beam,
+    limit_B: Tensor,
+    rules: Sequence[Rule],
+    watch: Watch | None,
 ) -> Iterator[tuple[int, Hypothesis]]:
     end = model.config.end_id
     live, logits_NV = _start(model, memory, limit_B)
@@ -202,15 +227,19 @@ def _beam(
         count_B = count_B + finish_BR.sum(1)
         going_B = ~at_limit_B & (count_B < how.size) & (next_BQ[:, 0] > -math.inf)
         going_B = going_B.nonzero()[:, 0]  # from a mask to numbers; the other sentences leave the batch
+        token_BQ = token_NK.view(b, rows * k).gather(1, candidate_BQ)
+        logp_BQ = logp_NK.view(b, rows * k).gather(1, candidate_BQ)
+        row_BQ = candidate_BQ // k
+        if watch is not None:
+            end_N, finish_N = end_BR.flatten(), finish_BR.flatten()
+            watch(Choice(live, logits_NV, logp_NV, end_N, finish_N, token_BQ, row_BQ, next_BQ, going_B))
         if not len(going_B):
             return
-        candidate_BQ, next_BQ = candidate_BQ[going_B], next_BQ[going_B]
         limit_B, count_B = limit_B[going_B], count_B[going_B]
-        token_N = token_NK.view(b, rows * k)[going_B].gather(1, candidate_BQ).flatten()
-        logp_N = logp_NK.view(b, rows * k)[going_B].gather(1, candidate_BQ).flatten()
         if how.size > 1 or len(going_B) < b:  # else every row goes on in its place
-            live = live.select((going_B[:, None] * rows + candidate_BQ // k).flatten())
-        live, logits_NV = _step(model, live.say(token_N, logp_N, next_BQ.flatten()))
+            live = live.select((going_B[:, None] * rows + row_BQ[going_B]).flatten())
+        token_N, logp_N, total_N = (x_BQ[going_B].flatten() for x_BQ in (token_BQ, logp_BQ, next_BQ))
+        live, logits_NV = _step(model, live.say(token_N, logp_N, total_N))
 
 
 def _among_first(size: int, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:

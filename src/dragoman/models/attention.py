@@ -18,15 +18,18 @@ from dragoman.models.dropout import dropout
 from dragoman.models.positions import AttentionPositions
 
 
-def attention_weights(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
-    """weights_BHTS = softmax(QK^T / sqrt(D) + bias): the weighting in eq. 1.
+def attention_logits(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
+    """logits_BHTS = QK^T / sqrt(D) + bias.
 
-    `bias` is added to the logits, broadcast over them: 0 where a key may be seen, -inf where not.
+    `bias` is broadcast over the logits: 0 where a key may be seen, -inf where not.
     """
     logits_BHTS = (q_BHTD * (1 / math.sqrt(q_BHTD.shape[-1]))) @ k_BHSD.transpose(-2, -1)
-    if bias is not None:
-        logits_BHTS = logits_BHTS + bias
-    return logits_BHTS.softmax(-1)
+    return logits_BHTS if bias is None else logits_BHTS + bias
+
+
+def attention_weights(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
+    """weights_BHTS = softmax(QK^T / sqrt(D) + bias): the weighting in eq. 1."""
+    return attention_logits(q_BHTD, k_BHSD, bias).softmax(-1)
 
 
 def attend(
@@ -77,6 +80,10 @@ class Sight:
         """What the queries found, in order again."""
         return x_BHTD
 
+    def whole(self, x_BHTS: Tensor) -> Tensor:
+        """What belongs to each query and key, as one matrix of all pairs."""
+        return x_BHTS
+
 
 class Window:
     """Each query sees r keys: restricted self-attention, section 4 and table 1. A `Sight`.
@@ -125,6 +132,16 @@ class Window:
         """Blocks back in their sentences."""
         x_BGHTD = x_BHTD.reshape(self.batch, self.blocks, *x_BHTD.shape[1:])
         return x_BGHTD.transpose(1, 2).flatten(2, 3)[:, :, : self.length]
+
+    def whole(self, x_BHTS: Tensor) -> Tensor:
+        """The blocks on the diagonal of an n x n matrix, 0 where no query sees a key: for looking at."""
+        x_BGHTS = x_BHTS.view(self.batch, self.blocks, *x_BHTS.shape[1:])
+        queries = self.blocks * self.block
+        matrix = x_BHTS.new_zeros(self.batch, x_BHTS.shape[1], queries, queries + self.before + self.after)
+        for number, x_BHTW in enumerate(x_BGHTS.unbind(1)):
+            first = number * self.block
+            matrix[:, :, first : first + self.block, first : first + self.span] = x_BHTW
+        return matrix[:, :, : self.length, self.before : self.before + self.length]
 
     def _reach(self, device: torch.device) -> Tensor:
         distance_TW = self.distance_TS(device)
@@ -200,6 +217,10 @@ class CrossAttention(MultiHead):
         """out_BTE from keys and values that are there already."""
         return self.merge(attend(self.queries(x_BTE), k_BHSD, v_BHSD, bias, self.dropped))
 
+    def weights(self, x_BTE: Tensor, memory_BSE: Tensor, bias: Tensor | None = None) -> Tensor:
+        """weights_BHTS by which `forward` sums the values."""
+        return attention_weights(self.queries(x_BTE), self.keys_values(memory_BSE)[0], bias)
+
 
 class SelfAttention(MultiHead):
     """Multi-head attention of a sequence to itself: the place of positions, and of a window."""
@@ -224,6 +245,12 @@ class SelfAttention(MultiHead):
         q, k = sight.queries(self.positions.turn(q)), sight.keys(self.positions.turn(k))
         return self.merge(sight.back(self._attend(q, k, sight.keys(v), sight.distance_TS, sight.bias)))
 
+    def weights(self, x_BTE: Tensor, sight: Sight | Window) -> Tensor:
+        """weights_BHTS by which `forward` sums the values, 0 where a key is not seen."""
+        q, k, _ = self.queries_keys_values(x_BTE)
+        q, k = sight.queries(self.positions.turn(q)), sight.keys(self.positions.turn(k))
+        return sight.whole(attention_weights(q, k, self._bias(q, sight.distance_TS, sight.bias)))
+
     def step(self, x_N1E: Tensor, cache: KeyValueCache) -> Tensor:
         """out_N1E of one more token a row, which sees those before it."""
         q, k, v = self.queries_keys_values(x_N1E)
@@ -238,15 +265,18 @@ class SelfAttention(MultiHead):
     def _attend(
         self, q: Tensor, k: Tensor, v: Tensor, distance: Callable[[], Tensor], bias: Tensor | None = None
     ) -> Tensor:
-        if not self.positions.by_distance:  # the distances are n x n
-            return attend(q, k, v, bias, self.dropped)
-        distance_TS = distance()
-        own = self.positions.bias(q, distance_TS)
-        bias = own if bias is None else bias + own
+        bias = self._bias(q, distance, bias)
         if not self.positions.on_values:
             return attend(q, k, v, bias, self.dropped)
         weights = dropout(attention_weights(q, k, bias), self.dropped)
-        return weights @ v + self.positions.values(weights, distance_TS)
+        return weights @ v + self.positions.values(weights, distance())
+
+    def _bias(self, q: Tensor, distance: Callable[[], Tensor], bias: Tensor | None) -> Tensor | None:
+        """`bias`, and what positions add to the logits."""
+        if not self.positions.by_distance:  # the distances are n x n
+            return bias
+        own = self.positions.bias(q, distance())
+        return own if bias is None else bias + own
 
 
 class KeyValueCache:

@@ -94,6 +94,14 @@ class EncoderLayer(nn.Module):
         return (self.convolution(padded) + x_BSE) * _HALF  # type: ignore[no-any-return]
 
 
+class Weights(nn.Module):
+    """How much of each source position a target position takes in: eq. 1."""
+
+    def forward(self, query_BTE: Tensor, keys_BSE: Tensor, bias_B1S: Tensor) -> Tensor:
+        """weights_BTS."""
+        return (query_BTE @ keys_BSE.transpose(1, 2) + bias_B1S).softmax(-1)
+
+
 class DecoderLayer(nn.Module):
     """A convolution over what came before, then attention to the source, section 3.3."""
 
@@ -101,6 +109,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.convolution = Convolution(config, layer)
         self.query = nn.Linear(config.d_model, config.d_model)
+        self.weights = Weights()
         self.context = nn.Linear(config.d_model, config.d_model)
         for linear in (self.query, self.context):
             nn.init.xavier_uniform_(linear.weight)
@@ -117,10 +126,6 @@ class DecoderLayer(nn.Module):
         context = context * length_B.sqrt().to(context.dtype)[:, None, None]
         h_BTE = (h_BTE + self.context(context.view_as(h_BTE))) * _HALF
         return (h_BTE + x_BTE) * _HALF  # type: ignore[no-any-return]
-
-    def weights(self, query_BTE: Tensor, keys_BSE: Tensor, bias_B1S: Tensor) -> Tensor:
-        """weights_BTS of the attention."""
-        return (query_BTE @ keys_BSE.transpose(1, 2) + bias_B1S).softmax(-1)
 
 
 @dataclass(frozen=True)

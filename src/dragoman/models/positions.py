@@ -19,17 +19,19 @@ OnInput = Literal["sinusoidal", "sinusoidal-halves", "learned", "index", "fracti
 Positions = Literal[OnInput, "relative", "t5", "alibi", "rotary"]
 
 
-def sinusoidal(length: int, width: int, layout: Layout = "sinusoidal", start: int = 0) -> Tensor:
+def sinusoidal(
+    length: int, width: int, layout: Layout = "sinusoidal", start: int = 0, *, base: float = 10000.0
+) -> Tensor:
     """table_TE of positions start .. start + length - 1, float32, computed in float64.
 
-    PE(pos, 2i) = sin(pos / 10000^(2i/E)) and PE(pos, 2i+1) = cos of the same, section 3.5.
+    PE(pos, 2i) = sin(pos / base^(2i/E)) and PE(pos, 2i+1) = cos of the same, section 3.5.
     "sinusoidal" interleaves sines and cosines as the paper writes them; "sinusoidal-halves" puts
     all sines before all cosines, as tensor2tensor, Marian and others do. The two differ by a
     permutation of the columns.
     """
     position_T1 = torch.arange(start, start + length, dtype=torch.float64).unsqueeze(1)
     pairs = (width + 1) // 2
-    rate = 10000.0 ** (-2 * torch.arange(pairs, dtype=torch.float64) / width)
+    rate = base ** (-2 * torch.arange(pairs, dtype=torch.float64) / width)
     angle = position_T1 * rate
     if layout == "sinusoidal":
         table_TE = torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1)[:, :width]
