@@ -427,6 +427,57 @@ def test_score_with_several_references_and_a_rival(dragoman_, text, tmp_path):
     assert "better" in compared.out
 
 
+# ---- looking inside ----------------------------------------------------------------------------------
+
+
+def test_inspect_in_every_format(dragoman_, model, tmp_path):
+    words = ["inspect", model, "The dog sleeps."]
+    shown = dragoman_(*words)
+    translated = dragoman_("translate", model, stdin=b"The dog sleeps.\n").out
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.splitlines()[:2] == ["The dog sleeps.", translated.rstrip("\n")]
+    assert dragoman_("inspect", model, stdin=b"The dog sleeps.\n").out == shown.out
+
+    for name, begins in (
+        ("r.html", b"<!doctype html>"),
+        ("a.svg", b"<svg "),
+        ("a.png", b"\x89PNG"),
+        ("t.txt", b"The dog"),
+        ("t.json", b'{"format": "dragoman-trace"'),
+    ):
+        ended = dragoman_(*words, "-o", tmp_path / name)
+        assert (ended.code, ended.out) == (0, "")
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    for view in ("attention", "heads", "beam", "positions"):
+        for kind in ("encoder", "decoder", "cross"):
+            assert dragoman_(*words, "--format", "svg", "--view", view, "--attention", kind).out.startswith(
+                "<svg "
+            )
+
+
+def test_inspect_compares(dragoman_, model, tmp_path):
+    words = ["inspect", model, "The dog sleeps."]
+    both = dragoman_(*words, "--compare", "The cat sleeps.").out
+    assert "The dog sleeps." in both
+    assert "The cat sleeps." in both
+    assert dragoman_(*words, "--compare", model).out.count("The dog sleeps.\n") == 2
+    assert dragoman_(*words, "--compare", model, "-o", tmp_path / "both.html").code == 0
+
+
+def test_inspect_of_a_given_translation(dragoman_, model):
+    assert (
+        dragoman_("inspect", model, "The dog sleeps.", "--target", "Der Hund.").out.splitlines()[1]
+        == "Der Hund."
+    )
+
+
+def test_positions_in_every_format(dragoman_, tmp_path):
+    assert dragoman_("positions", "--width", "8", "--length", "5").out.startswith("Added to the embeddings")
+    for name in ("p.html", "p.svg", "p.png", "p.json"):
+        assert dragoman_("positions", "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).stat().st_size > 1000
+
+
 # ---- what goes wrong: what, where, what to do, and an exit code --------------------------------------
 
 
@@ -454,6 +505,19 @@ def test_score_with_several_references_and_a_rival(dragoman_, text, tmp_path):
         (["train", "PAIR", "-q", "-o", "TEXT/train.en/x"], 1, "cannot be written", "another path"),
         (["evaluate", "MODEL"], 2, "no text to evaluate on", "--recipe"),
         (["evaluate", "MODEL", "TEXT/test.en", "TEXT/train.de"], 3, "train.de", "line n"),
+        (["inspect", "nowhere", "A dog."], 4, "nowhere: no such model folder", "dragoman train"),
+        (["inspect", "MODEL", " "], 3, "the text is empty", "in quotes"),
+        (["inspect", "MODEL", "A dog.", "-o", "OUT"], 2, "of no known format", "*.html"),
+        (["inspect", "MODEL", "A dog.", "--format", "pdf"], 2, "--format pdf", "html, svg"),
+        (["inspect", "MODEL", "A dog.", "--format", "png"], 2, "PNG on standard output", "-o"),
+        (["inspect", "MODEL", "A dog.", "--view", "tree"], 2, "--view tree", "beam"),
+        (["inspect", "MODEL", "A dog.", "--layer", "9"], 2, "layer 9", "layers 1 to 1"),
+        (["inspect", "MODEL", "A dog.", "--head", "0"], 2, "head 0", "heads 1 to 2"),
+        (["inspect", "MODEL", "A dog.", "--attention", "self"], 2, "--attention self", "encoder"),
+        (["inspect", "MODEL", "A dog.", "--compare", "A cat.", "--format", "svg"], 2, "--compare", "html"),
+        (["inspect", "MODEL", "A dog.", "--target", "Hund", "--prefix", "Hu"], 2, "given", "leave out"),
+        (["positions", "--width", "1"], 2, "width = 1", "from 2"),
+        (["positions", "--base", "nan"], 2, "base = nan", "10000"),
         (["score", "TEXT/test.de", "TEXT/train.de"], 3, "30 lines", "line n"),
         (["score", "TEXT/test.de", "TEXT/test.de", "--against", "TEXT/test.de"], 2, "itself", "different"),
     ],

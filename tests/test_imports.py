@@ -33,6 +33,7 @@ FLOORS = {
     "decoding": 2,
     "training": 3,
     "pretrained": 3,
+    "inspection": 3,
     "recipe": 4,
     "translator": 4,
     "evaluation": 5,
@@ -58,7 +59,7 @@ TENSORLESS = {"errors", "config", "files", "text", "scores"}
 PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PICKLING_CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.hub.load", "torch.package"}
 SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu"]
-COMMANDS = ["demo", "train", "translate", "evaluate", "score", "ladder", "doctor"]
+COMMANDS = ["demo", "train", "translate", "evaluate", "score", "inspect", "positions", "ladder", "doctor"]
 
 Imports = dict[str, set[str]]
 

@@ -3,6 +3,7 @@
 translator = Translator.load("runs/en-de")
 translator("A man rides a bike.")
 translator.translate(lines, beam=5, n_best=3)
+translator.inspect("A man rides a bike.")
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import nn
@@ -20,9 +21,12 @@ from torch import nn
 from dragoman import bundle as model_folder
 from dragoman.bundle import Bundle
 from dragoman.decoding.bulk import score_all, search_all
-from dragoman.decoding.rules import Rule, minimum_length, no_repeated_ngrams
+from dragoman.decoding.rules import Rule, forced_prefix, minimum_length, no_repeated_ngrams
 from dragoman.decoding.search import Beam, Hypothesis, Sample
 from dragoman.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from dragoman.inspection import Trace
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,38 @@ class Translator:
         for i, one in zip(asked, scored, strict=True):
             found[i] = replace(self._translation(sources[i], one), text=targets[i])
         return found
+
+    def inspect(
+        self,
+        line: str,
+        *,
+        target: str | None = None,
+        beam: int | None = None,
+        length_penalty: float | None = None,
+        normalization: Literal["gnmt", "power"] | None = None,
+        prefix: str = "",
+        minimum_length: int = 0,
+        no_repeat_ngram: int = 0,
+        name: str = "",
+    ) -> Trace:
+        """Everything the model does with a line: attention, the beam's tree, positions; it shows itself.
+
+        Options are those of `translate`. With `target` it is about that translation, and not the model's
+        own. `name` is how the model is called. Raises DataError for a line without tokens, or with more
+        than 512.
+        """
+        from dragoman.inspection import inspect
+
+        how = self._how(beam, 1, length_penalty, normalization, None)
+        rules = self._rules(minimum_length, no_repeat_ngram)
+        if (begins := self._prefixes([prefix])) is not None:
+            rules = (forced_prefix(begins, then=rules),)
+        if target is not None and rules:
+            raise ConfigError(
+                "a given translation, and options of a search", hint="leave out one or the other"
+            )
+        beam_search = how if isinstance(how, Beam) else None
+        return inspect(self.bundle, line, target=target, beam=beam_search, rules=rules, name=name)
 
     def _windows(self, lines: Iterator[tuple[str, str]], work: _Work, window: int) -> Iterator[Translation]:
         while chunk := list(islice(lines, window)):

@@ -16,6 +16,7 @@ from dragoman.cli.bench import bench
 from dragoman.cli.demo import demo
 from dragoman.cli.doctor import doctor
 from dragoman.cli.evaluate import evaluate
+from dragoman.cli.inspect import inspect, positions
 from dragoman.cli.ladder import ladder
 from dragoman.cli.outcome import run
 from dragoman.cli.score import score
@@ -43,6 +44,7 @@ def _version(asked: bool) -> None:
       dragoman train train.en train.de --valid valid.en valid.de -o runs/en-de
       dragoman translate runs/en-de test.en -o test.out.de
       dragoman evaluate runs/en-de test.en test.de
+      dragoman inspect runs/en-de "A sentence." -o report.html
 
     Exit codes: 0 done, 1 failed at work, 2 usage or configuration, 3 bad data, 4 model missing or
     damaged, 5 quality gate, 130 interrupted (after saving)."""
@@ -60,6 +62,8 @@ app.command("train", cls=TrainCommand, short_help="Train a model on raw parallel
 app.command("translate", short_help="Translate text: n lines in, n lines out.")(translate)
 app.command("evaluate", short_help="Translate test text and score it.")(evaluate)
 app.command("score", short_help="Score translations made elsewhere.")(score)
+app.command("inspect", short_help="See how a translation came about, in one offline page.")(inspect)
+app.command("positions", short_help="See the sinusoidal positions, without a model.")(positions)
 app.command("ladder", short_help="Train several recipes within one budget, and compare.")(ladder)
 app.add_typer(bench, name="bench", short_help="Measure speed on this machine, beside the peers.")
 app.command("doctor", short_help="Look at this machine, and say what to change.")(doctor)

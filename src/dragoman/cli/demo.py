@@ -39,6 +39,7 @@ def demo(
     lines += [f"  {shown.sentences_per_second:,.0f} sentences/s", "", "And these:", ""]
     for source, text in shown.translations:
         lines += [f"  {source}", f"  -> {text}", ""]
+    lines += ["How the first came about, to open in a browser:", "", f"  {shown.report}", ""]
     lines += ["Try next:", ""]
     for command, what in shown.commands:
         lines += [f"  # {what}", f"  {command}"]

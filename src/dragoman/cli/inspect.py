@@ -1,0 +1,222 @@
+"""`dragoman inspect` and `dragoman positions`: what a model does with a sentence, to look at."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli.options import BeamSize, Debug, LengthPenalty, Model, Quiet
+from dragoman.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.inspection import Trace
+
+STDIN = "-"
+FORMATS = ("html", "svg", "png", "txt", "json")
+VIEWS = ("attention", "heads", "beam", "positions")
+KINDS = ("encoder", "decoder", "cross")
+
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write here. [default: text, to the terminal]"),
+]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="|".join(FORMATS), help="[default: as the file is named, or txt]"),
+]
+
+
+def inspect(
+    model: Model,
+    text: Annotated[
+        str,
+        typer.Argument(metavar="TEXT", help="A sentence in quotes; - is the first line of standard input."),
+    ] = STDIN,
+    output: Output = None,
+    form: Format = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="TEXT", help="Look at this translation, not at the model's own."),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare", metavar="MODEL|TEXT", help="Beside it another model's, or another sentence."
+        ),
+    ] = None,
+    view: Annotated[
+        str, typer.Option("--view", metavar="|".join(VIEWS), help="What an SVG or PNG shows.")
+    ] = "attention",
+    kind: Annotated[
+        str | None,
+        typer.Option("--attention", metavar="|".join(KINDS), help="Which attention. [default: cross]"),
+    ] = None,
+    layer: Annotated[
+        int | None, typer.Option("--layer", metavar="N", help="Of which layer. [default: the last but one]")
+    ] = None,
+    head: Annotated[
+        int | None, typer.Option("--head", metavar="N", help="Of which head. [default: the mean of all]")
+    ] = None,
+    beam: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="How the translation begins.")] = "",
+    min_length: Annotated[int, typer.Option("--min-length", metavar="N", help="Fewest tokens.")] = 0,
+    no_repeat_ngram: Annotated[
+        int, typer.Option("--no-repeat-ngram", metavar="N", help="No N tokens twice.")
+    ] = 0,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """See how a translation came about: attention, the beam's tree, positions, in one offline page.
+
+    \b
+      dragoman inspect runs/en-de "A man rides a bike." -o report.html
+      dragoman inspect runs/en-de "A man rides a bike."
+      dragoman inspect runs/en-de "A man rides a bike." -o attention.svg --layer 3 --head 2
+      dragoman inspect runs/en-de "A man rides a bike." --compare runs/other -o both.html
+    """
+    form = _format(form, output)
+    _check("--view", view, VIEWS)
+    _check("--attention", kind, KINDS)
+    if compare is not None and form not in ("html", "txt"):
+        raise ConfigError(
+            f"--compare as {form}", hint="two are compared as html or txt; else write one at a time"
+        )
+    sentence = _read() if text == STDIN else text
+    from dragoman.translator import Translator
+
+    def look(folder: Path, sentence: str, target: str | None) -> Trace:
+        translator = Translator.load(folder)
+        return translator.inspect(
+            sentence,
+            target=target,
+            beam=beam,
+            length_penalty=length_penalty,
+            prefix=prefix,
+            minimum_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
+            name=folder.absolute().name,
+        )
+
+    traces = [look(model, sentence, target)]
+    if compare is not None:
+        other = (Path(compare), sentence) if Path(compare).is_dir() else (model, compare)
+        traces.append(look(*other, target if other[1] == sentence else None))
+    _write(_content(traces, form, view, kind, layer, head), output, quiet=quiet)
+
+
+def positions(
+    width: Annotated[int, typer.Option("--width", metavar="N", help="Dimensions.")] = 128,
+    length: Annotated[int, typer.Option("--length", metavar="N", help="Positions.")] = 64,
+    base: Annotated[
+        float, typer.Option("--base", metavar="N", help="Of the wave lengths; 10000 in the paper.")
+    ] = 10000.0,
+    halves: Annotated[
+        bool, typer.Option("--halves", help="All sines before all cosines, as Marian has them.")
+    ] = False,
+    output: Output = None,
+    form: Format = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """See the sinusoidal positions of "Attention Is All You Need", without a model.
+
+    \b
+      dragoman positions -o positions.html
+      dragoman positions --width 64 --base 100 -o positions.svg
+    """
+    form = _format(form, output)
+    from dragoman.inspection.pictures import png, positions_svg
+    from dragoman.inspection.plain import positions_text
+    from dragoman.inspection.positions import laboratory
+    from dragoman.inspection.record import to_table
+    from dragoman.inspection.report import report
+
+    lab = laboratory(width, length, base=base, layout="sinusoidal-halves" if halves else "sinusoidal")
+    match form:
+        case "html":
+            content: str | bytes = report([], lab, base=base)
+        case "svg":
+            content = positions_svg(lab)
+        case "png":
+            content = png(positions_svg(lab))
+        case "json":
+            content = json.dumps(to_table(lab), ensure_ascii=False) + "\n"
+        case _:
+            content = positions_text(lab)
+    _write(content, output, quiet=quiet)
+
+
+def _content(
+    traces: list[Trace], form: str, view: str, kind: str | None, layer: int | None, head: int | None
+) -> str | bytes:
+    from dragoman.inspection import pictures
+    from dragoman.inspection.plain import text
+    from dragoman.inspection.report import report
+
+    match form:
+        case "html":
+            return report(traces)
+        case "txt":
+            return "\n".join(text(trace, kind, layer, head) for trace in traces)  # type: ignore[arg-type]
+        case "json":
+            return traces[0].to_json()
+    match view:
+        case "heads":
+            svg = pictures.heads_svg(traces[0], kind)  # type: ignore[arg-type]
+        case "beam":
+            svg = pictures.beam_svg(traces[0])
+        case "positions":
+            svg = pictures.positions_svg(traces[0].positions)
+        case _:
+            svg = pictures.attention_svg(traces[0], kind, layer, head)  # type: ignore[arg-type]
+    return pictures.png(svg) if form == "png" else svg
+
+
+def _format(form: str | None, output: Path | None) -> str:
+    """What to write: as asked for, or as the file is named."""
+    if form is None and output is not None:
+        form = output.suffix.lstrip(".").lower()
+        if form not in FORMATS:
+            raise ConfigError(
+                f"{output}: of no known format", hint=f"name it *.{', *.'.join(FORMATS)}, or say --format"
+            )
+    _check("--format", form, FORMATS)
+    if form == "png" and output is None:
+        raise ConfigError("PNG on standard output", hint="name a file with -o")
+    return form or "txt"
+
+
+def _check(option: str, value: str | None, choices: tuple[str, ...]) -> None:
+    if value is not None and value not in choices:
+        raise ConfigError(f"{option} {value}", hint=f"choose one of: {', '.join(choices)}")
+
+
+def _read() -> str:
+    """The first line of standard input."""
+    if sys.stdin.isatty():
+        print("type a sentence and press Enter", file=sys.stderr)
+    line = sys.stdin.buffer.readline()
+    try:
+        return line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        from dragoman.errors import DataError
+
+        raise DataError(
+            f"standard input: not UTF-8 ({error.reason})", hint="convert it with iconv"
+        ) from error
+
+
+def _write(content: str | bytes, output: Path | None, *, quiet: bool) -> None:
+    if output is None:
+        print(content if isinstance(content, str) else "", end="")
+        return
+    from dragoman.files import write_whole
+
+    write_whole(output, content)
+    if not quiet:
+        print(f"wrote {output}", file=sys.stderr)

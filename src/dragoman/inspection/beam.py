@@ -1,0 +1,86 @@
+"""The tree of a beam search, written down while it goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.decoding.search import Beam, Choice, Hypothesis
+from dragoman.inspection.record import Fate, Node, Tree
+
+Spell = Callable[[int], tuple[str, str]]  # a token's piece and text
+
+
+@dataclass
+class Recorder:
+    """Watches the search of one sentence: `search(..., watch=recorder.watch)`."""
+
+    how: Beam
+    end_id: int
+    spell: Spell
+
+    def __post_init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._of_prefix: dict[tuple[int, ...], int | None] = {(): None}
+
+    def watch(self, choice: Choice) -> None:
+        """One step: each live row with its best tokens, the end, and what rules took from it."""
+        rows = choice.live.token_NT.tolist()
+        going_on: set[tuple[int, int]] = set()
+        if len(choice.going_B):
+            chosen = zip(
+                *(x[0].tolist() for x in (choice.row_BQ, choice.token_BQ, choice.total_BQ)), strict=True
+            )
+            going_on = {(row, token) for row, token, total in chosen if total > -math.inf}
+        free_NV = choice.logits_NV.log_softmax(-1)
+        for row, prefix in enumerate(rows):
+            total = float(choice.live.total_N[row])
+            if total == -math.inf:
+                continue  # no translation: the beam is wider than there are any
+            size = min(self.how.size, choice.logp_NV.shape[1])
+            logp_K, token_K = choice.logp_NV[row].topk(size)
+            considered = [
+                pair for pair in zip(token_K.tolist(), logp_K.tolist(), strict=True) if pair[1] > -math.inf
+            ]
+            for token, logp in considered:
+                fate: Fate = "kept" if (row, token) in going_on else "pruned"
+                self._add(prefix, token, logp, total, fate)
+            end = float(choice.end_N[row])
+            if end > -math.inf:
+                self._add(prefix, self.end_id, end, total, "finished" if choice.finish_N[row] else "pruned")
+            allowed_V = choice.logp_NV[row].clone()
+            allowed_V[self.end_id] = end
+            for logp, token in zip(*(x.tolist() for x in free_NV[row].topk(size)), strict=True):
+                if float(allowed_V[token]) == -math.inf:
+                    self._add(prefix, token, logp, total, "banned")
+
+    def tree(self, best: Hypothesis) -> Tree:
+        """All of it, with the way to `best` marked."""
+        way = set()
+        prefix = best.tokens
+        at = self._of_prefix.get((*prefix, self.end_id))
+        while at is not None:
+            way.add(at)
+            at = self.nodes[at].parent
+        nodes = tuple(replace(node, best=number in way) for number, node in enumerate(self.nodes))
+        return Tree(size=self.how.size, nodes=nodes)
+
+    def _add(self, prefix: Sequence[int], token: int, logp: float, total: float, fate: Fate) -> None:
+        piece, text = self.spell(token)
+        if fate in ("kept", "finished"):
+            self._of_prefix[(*prefix, token)] = len(self.nodes)
+        self.nodes.append(
+            Node(
+                parent=self._of_prefix[tuple(prefix)],
+                step=len(prefix),
+                token=token,
+                piece=piece,
+                text=text,
+                logp=logp,
+                total=total + logp,
+                score=self.how.normalise(total + logp, len(prefix) + 1),
+                fate=fate,
+                best=False,
+            )
+        )

@@ -1,0 +1,304 @@
+"""From a model and a sentence to a Trace, through hooks and the model's own functions.
+
+A sentence is translated, its search watched; then source and translation go through the model once more,
+teacher-forced, so that every array has one row a token.
+
+L layers, H heads, Q queries, K keys, S source tokens, T target tokens, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dragoman import __version__
+from dragoman.bundle import Bundle
+from dragoman.config import to_table
+from dragoman.decoding.bulk import pad
+from dragoman.decoding.rules import Rule
+from dragoman.decoding.scoring import score
+from dragoman.decoding.search import Beam, Hypothesis, search
+from dragoman.errors import DataError
+from dragoman.inspection import terms
+from dragoman.inspection.arrays import Array
+from dragoman.inspection.beam import Recorder
+from dragoman.inspection.positions import positions_of
+from dragoman.inspection.record import (
+    Alternative,
+    Attention,
+    Found,
+    Kind,
+    Model,
+    Step,
+    Text,
+    Token,
+    Word,
+)
+from dragoman.inspection.trace import Trace
+from dragoman.models.attention import CrossAttention, SelfAttention
+from dragoman.models.convolutional import Weights
+from dragoman.models.recurrent import Scores
+from dragoman.text.ids import END, SPECIALS, START
+from dragoman.text.spans import spans, words
+from dragoman.text.tokenizer import Tokenizer
+
+ALTERNATIVES = 20  # of each step
+_LONGEST = 512  # tokens a side: attention of all layers is kept
+
+
+def inspect(
+    bundle: Bundle,
+    text: str,
+    *,
+    target: str | None = None,
+    beam: Beam | None = None,
+    rules: Sequence[Rule] = (),
+    max_extra_tokens: int = 50,
+    name: str = "",
+) -> Trace:
+    """What the model does with `text`: its translation, or `target`, which is then no search's.
+
+    `name` is how the model is called, by default by its languages. Raises DataError for text without
+    tokens or with more than 512.
+    """
+    tokenizer, how = bundle.tokenizer, beam or bundle.generation
+    text = text.strip().lower() if tokenizer.config.lowercase else text.strip()
+    source = _encoded(tokenizer.encode_source([text])[0], "the text")
+    module = cast(nn.Module, bundle.model)
+    model: Any = module
+    device = next(module.parameters()).device
+    pair = pad([source], model.config.pad_id, model.config.end_id, device)
+    with torch.no_grad(), _evaluating(module):
+        tree = None
+        if target is None:
+            recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
+            found = _search(model, *pair, how, rules, len(source) + max_extra_tokens, recorder)
+            tree = recorder.tree(found[0])
+        else:
+            given = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
+            found = score(model, *pair, [given], how)
+        said = found[0].tokens
+        read = torch.tensor([[model.config.start_id, *said]], device=device)
+
+        def run() -> Tensor:
+            logits_BTV: Tensor = model.decode(read, model.encode(*pair))
+            return logits_BTV[0].float()
+
+        with _weights(module) as seen:
+            logits_TV = run()
+        split = terms.split(module, run)
+
+    attention = tuple(_attention(seen))
+    source_side = _side(text, bundle.source_language, source, tokenizer.source_pieces)
+    target_side = _side(tokenizer.decode(said), bundle.target_language, said, tokenizer.target_pieces)
+    alignment, note = _alignment(attention, source_side, target_side)
+    return Trace(
+        dragoman=__version__,
+        model=_model(bundle, module, name),
+        search=to_table(how) if tree else {},
+        source=source_side,
+        target=target_side,
+        inputs=(_special(model.config.start_id, SPECIALS[START]), *target_side.tokens[:-1]),
+        translations=tuple(
+            Found(text=tokenizer.decode(one.tokens), score=one.score, logp=one.logp, truncated=one.truncated)
+            for one in found
+        ),
+        attention=attention,
+        steps=tuple(_steps(logits_TV, [*said, model.config.end_id], _speller(tokenizer))),
+        alignment=alignment,
+        alignment_note=note,
+        beam=tree,
+        positions=positions_of(module, max(len(source), len(said)) + 1),
+        terms=split,
+    )
+
+
+def _model(bundle: Bundle, module: nn.Module, name: str) -> Model:
+    languages = bundle.source_language, bundle.target_language
+    return Model(
+        title=name or " to ".join(languages),
+        architecture=bundle.model.config.architecture,
+        parameters=sum(weight.numel() for weight in module.parameters()),
+        source_language=bundle.source_language,
+        target_language=bundle.target_language,
+        config=to_table(bundle.model.config),
+    )
+
+
+def _search(
+    model: Any,
+    source_BS: Tensor,
+    source_len_B: Tensor,
+    how: Beam,
+    rules: Sequence[Rule],
+    limit: int,
+    recorder: Recorder,
+) -> list[Hypothesis]:
+    """All the translations that a beam finishes, best first."""
+    memory = model.encode(source_BS, source_len_B)
+    limit_B = torch.full_like(source_len_B, limit)
+    everything = replace(how, n_best=how.size)
+    return search(model, memory, everything, limit_B=limit_B, rules=rules, watch=recorder.watch)[0]
+
+
+def _encoded(tokens: list[int], what: str) -> list[int]:
+    if not tokens:
+        raise DataError(f"{what} is empty", hint="give a sentence in quotes")
+    if len(tokens) > _LONGEST:
+        raise DataError(
+            f"{what} has {len(tokens)} tokens, {_LONGEST} can be looked into",
+            hint="give one sentence, not a page",
+        )
+    return tokens
+
+
+def _speller(tokenizer: Tokenizer) -> Callable[[int], tuple[str, str]]:
+    """A target token's piece, and how it is shown."""
+
+    def spell(token: int) -> tuple[str, str]:
+        piece = tokenizer.target_pieces([token])[0]
+        return piece, _shown(piece)
+
+    return spell
+
+
+def _shown(piece: str) -> str:
+    return piece.replace("\u2581", " ").strip() or piece
+
+
+def _side(text: str, language: str, ids: Sequence[int], spell: Callable[[Sequence[int]], list[str]]) -> Text:
+    pieces = spell(ids)
+    places = spans(pieces, text)
+    numbers = words(places, text)
+    tokens = [
+        Token(id=i, piece=piece, text=text[start:end], start=start, end=end, word=number)
+        for i, piece, (start, end), number in zip(ids, pieces, places, numbers, strict=True)
+    ]
+    found: list[Word] = []
+    for number in range(max((n for n in numbers if n is not None), default=-1) + 1):
+        own = [place for place, n in zip(places, numbers, strict=True) if n == number]
+        start, end = own[0][0], max(place[1] for place in own)
+        found.append(Word(text=text[start:end], start=start, end=end))
+    return Text(
+        text=text,
+        language=language,
+        tokens=(*tokens, _special(END, SPECIALS[END], len(text))),
+        words=tuple(found),
+    )
+
+
+def _special(token: int, name: str, at: int = 0) -> Token:
+    return Token(id=token, piece=name, text=name, start=at, end=at, word=None)
+
+
+def _steps(logits_TV: Tensor, said: Sequence[int], spell: Callable[[int], tuple[str, str]]) -> Iterator[Step]:
+    logp_TV = logits_TV.log_softmax(-1)
+    entropy_T = torch.special.entr(logp_TV.exp()).sum(-1).tolist()
+    best = logp_TV.topk(min(ALTERNATIVES, logp_TV.shape[1]))
+    for t, token in enumerate(said):
+        piece, text = spell(token)
+        logp = float(logp_TV[t, token])
+        others = [
+            Alternative(token=other, piece=spell(other)[0], text=spell(other)[1], probability=probability)
+            for other, probability in zip(
+                best.indices[t].tolist(), best.values[t].exp().tolist(), strict=True
+            )
+        ]
+        yield Step(
+            token=token,
+            piece=piece,
+            text=text,
+            probability=float(np.exp(logp)),
+            logp=logp,
+            entropy=entropy_T[t],
+            alternatives=tuple(others),
+        )
+
+
+_Seen = dict[str, list[Tensor]]
+
+
+@contextmanager
+def _weights(model: nn.Module) -> Iterator[_Seen]:
+    """The weights of each attention, (H, Q, K), by kind, in the order of the layers."""
+    seen: _Seen = {}
+
+    def keep(kind: str, module: Any, given: Any, gave: Any) -> None:
+        match module:
+            case SelfAttention() | CrossAttention():
+                weights = module.weights(*given)
+            case Scores():
+                h_BTE, keys_BSE, _, bias_B1S = given
+                weights = module.weights(h_BTE, keys_BSE, bias_B1S)
+            case _:
+                weights = gave
+        weights_HQK = weights[0] if weights.dim() == 4 else weights
+        seen.setdefault(kind, []).append(weights_HQK)
+
+    handles = []
+    for name, module in model.named_modules():
+        if isinstance(module, SelfAttention | CrossAttention | Scores | Weights):
+            kind = name.split(".")[0] if isinstance(module, SelfAttention) else "cross"
+            handles.append(module.register_forward_hook(partial(keep, kind)))
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _attention(seen: _Seen) -> Iterator[Attention]:
+    for kind in get_args(Kind):
+        if kind in seen:
+            weights_LHQK = torch.stack(seen[kind]).float().cpu().numpy()
+            yield Attention(
+                kind=kind,
+                queries="source" if kind == "encoder" else "inputs",
+                keys="inputs" if kind == "decoder" else "source",
+                causal=kind == "decoder",
+                weights=weights_LHQK,
+            )
+
+
+def _alignment(attention: Sequence[Attention], source: Text, target: Text) -> tuple[Array | None, str]:
+    """(weights of target words on source words, where they come from).
+
+    The heads of the last layer but one, averaged, align best in Transformers (Garg et al. 2019,
+    section 5.1). A word has the mean of its tokens' weights on the sum over a source word's tokens.
+    """
+    cross = next((one for one in attention if one.kind == "cross"), None)
+    if cross is None:
+        return None, "This model has no attention to the source."
+    layer = max(len(cross.weights) - 2, 0)
+    weights_TS = cross.weights[layer].mean(0)
+    of_target = _membership(target)
+    per_word = of_target.sum(1, keepdims=True)
+    alignment = (of_target @ weights_TS @ _membership(source).T) / np.maximum(per_word, 1)
+    note = f"Attention to the source in decoder layer {layer + 1} of {len(cross.weights)}, mean of the heads."
+    return alignment.astype(np.float32), note
+
+
+def _membership(side: Text) -> Array:
+    """1 where a token (column) is of a word (row)."""
+    matrix = np.zeros((len(side.words), len(side.tokens)), dtype=np.float32)
+    for column, token in enumerate(side.tokens):
+        if token.word is not None:
+            matrix[token.word, column] = 1
+    return matrix
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)

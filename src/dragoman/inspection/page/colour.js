@@ -1,0 +1,89 @@
+// Colours of numbers. Weights have one hue, from the paper to blue; signed numbers go from orange over the
+// paper to blue. The rest of the palette (Okabe and Ito 2008, which the colour-blind can tell apart) is in
+// style.css; canvases cannot read it there, so their two scales live here, each for light and dark.
+
+const LADDERS = {
+    light: {
+        weight: ["#f3f6f9", "#c9dff0", "#79b0da", "#2a77b4", "#083d6e"],
+        signed: ["#8f3f00", "#dd7a1f", "#f8d3a8", "#f6f6f4", "#b9d7ee", "#3f8cc6", "#083d6e"],
+        masked: "#ffffff",
+        hatch: "#c9c9d2",
+    },
+    dark: {
+        weight: ["#1f232a", "#22415e", "#2f70a6", "#68aee4", "#d6ecff"],
+        signed: ["#ffc48a", "#e0832f", "#6b3f17", "#1f232a", "#1f4a70", "#4b9ad8", "#cbe7ff"],
+        masked: "#16161a",
+        hatch: "#4a4a56",
+    },
+};
+
+/** Light or dark as the reader chose with the button, or else as the system says; paper is always white. */
+function scheme() {
+    const root = document.documentElement;
+    if (root.classList.contains("printing")) return "light";
+    return root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+}
+
+const rgb = (hex) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+
+/** 256 colours between the stops of a ladder, three numbers each. */
+function shades(ladder) {
+    const stops = ladder.map(rgb);
+    const table = new Uint8ClampedArray(256 * 3);
+    for (let i = 0; i < 256; i++) {
+        const place = (i / 255) * (stops.length - 1);
+        const low = Math.min(Math.floor(place), stops.length - 2);
+        for (let c = 0; c < 3; c++) {
+            table[3 * i + c] = stops[low][c] + (place - low) * (stops[low + 1][c] - stops[low][c]);
+        }
+    }
+    return table;
+}
+
+/**
+ * The scale {signed, limit} as two things: where in its 256 shades a number stands, and those shades.
+ * Weights go by their square root: among twenty tokens most are small, and their differences matter.
+ */
+function scaleOf({ signed, limit }) {
+    const ladder = LADDERS[scheme()][signed ? "signed" : "weight"];
+    const part = signed ? (value) => 0.5 + value / limit / 2 : (value) => Math.sqrt(Math.max(value, 0) / limit);
+    return { shades: shades(ladder), shade: (value) => Math.round(255 * Math.min(Math.max(part(value), 0), 1)) };
+}
+
+const WEIGHTS = { signed: false, limit: 1 };
+
+/** The scale as a strip of its colours with some numbers under it. `change` draws it for another scale. */
+function legend(scale) {
+    const canvas = make("canvas", { width: 256, height: 1, role: "img" });
+    const ticks = make("div", { class: "ticks", "aria-hidden": "true" });
+    const paint = () => {
+        const { limit, signed } = scale;
+        const { shades: table } = scaleOf(scale);
+        const context = canvas.getContext("2d");
+        const image = context.createImageData(256, 1);
+        for (let i = 0; i < 256; i++) image.data.set([...table.subarray(3 * i, 3 * i + 3), 255], 4 * i);
+        context.putImageData(image, 0, 0);
+        const marks = signed ? [-limit, 0, limit] : [0, 0.05, 0.25, 0.5, 1].map((part) => part * limit);
+        const place = (value) => (signed ? 0.5 + value / limit / 2 : Math.sqrt(value / limit));
+        canvas.setAttribute("aria-label", `Colours from ${asShort(marks[0])} to ${asShort(marks.at(-1))}`);
+        ticks.replaceChildren(...marks.map((value) =>
+            make("span", { style: { left: `${100 * place(value)}%` } }, asShort(value))));
+    };
+    canvas.addEventListener("repaint", paint);
+    paint();
+    return {
+        element: make("div", { class: "legend" }, canvas, ticks),
+        change(to) {
+            scale = to;
+            paint();
+        },
+    };
+}
+
+/** A number as short as three digits allow. */
+const asShort = (value) => String(Number(value.toPrecision(3)));
+
+/** Asks every canvas to draw itself again, after the scheme or the width changed. */
+function repaintAll() {
+    for (const canvas of document.querySelectorAll("canvas")) canvas.dispatchEvent(new Event("repaint"));
+}

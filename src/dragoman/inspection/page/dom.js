@@ -1,0 +1,193 @@
+// Elements, and the few controls that the views share. Text from a trace is hostile until it is a text node:
+// nothing here or elsewhere on the page parses markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An HTML element. Names that begin with "on" are listeners, "style" is an object of properties. */
+function make(tag, attributes, ...children) {
+    return furnish(document.createElement(tag), attributes, children);
+}
+
+/** The same for SVG. */
+function draw(tag, attributes, ...children) {
+    return furnish(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function furnish(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes ?? {})) {
+        if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+        else if (name === "style") for (const [key, of] of Object.entries(value)) element.style.setProperty(key, of);
+        else if (value === true) element.setAttribute(name, "");
+        else if (value !== false && value != null) element.setAttribute(name, value);
+    }
+    element.append(...children.flat(3).filter((child) => child != null && child !== false));
+    return element;
+}
+
+/** Text of a token amid other text: its direction is its own and does not leak. */
+const isolated = (text) => make("bdi", { class: "name", dir: "auto" }, text);
+
+/** The attributes that say what language a text is in, where the name is one that a browser knows. */
+function inLanguage(language, text) {
+    return { lang: /^[a-z]{2,3}(-[a-z0-9]+)*$/i.test(language ?? "") ? language : null, dir: directionOf(text) };
+}
+
+const paragraph = (...children) => make("p", {}, ...children);
+const hint = (...children) => make("p", { class: "hint" }, ...children);
+const heading = (text) => make("h3", {}, text);
+const live = () => make("div", { class: "readout", "aria-live": "polite" });
+
+/** A box that scrolls by itself, so that the page need not. */
+function scrolling(label, ...children) {
+    return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, ...children);
+}
+
+/** One column for each trace; with two of them, each under its name. */
+function beside(traces, panels) {
+    if (traces.length < 2) return make("div", {}, panels[0]);
+    const which = (trace, i) => make("p", { class: "which" }, make("b", {}, "AB"[i]), " ",
+        isolated(trace.model.title), ": ", isolated(trace.source.text));
+    return make("div", { class: "pair" }, traces.map((trace, i) => make("div", {}, which(trace, i), panels[i])));
+}
+
+const columnName = (text) => (text ? make("th", { scope: "col", dir: "auto" }, text) : make("td", {}));
+
+/** A table whose first column names the rows. `kind` says what its numbers are. */
+function table(kind, caption, head, rows) {
+    const cell = (value, i) =>
+        i === 0 ? make("th", { scope: "row", dir: "auto" }, value) : make("td", { dir: "auto" }, value);
+    return make("table", { "data-numbers": kind },
+        make("caption", {}, caption),
+        make("thead", {}, make("tr", {}, head.map(columnName))),
+        make("tbody", {}, rows.map((row) => make("tr", {}, row.map(cell)))));
+}
+
+/** A table to look at rather than to read out: its caption and, with `quiet`, its head are heard only. */
+function figureTable({ caption, head, rows, kind = null, quiet = false }) {
+    return make("table", { class: kind },
+        make("caption", { class: "unseen" }, caption),
+        head && make("thead", { class: quiet ? "unseen" : null }, make("tr", {}, head.map(columnName))),
+        make("tbody", {}, rows));
+}
+
+/** A cell with a bar that fills the given part of it. */
+const barCell = (part) =>
+    make("td", { class: "bar", "aria-hidden": "true" }, make("span", { style: { "--part": part } }));
+
+/** Names and what they stand for. */
+const factList = (facts) =>
+    make("dl", {}, facts.map(([name, text]) => [make("dt", {}, name), make("dd", { dir: "auto" }, text)]));
+
+/** "Show the numbers": `build` makes the table when it is opened, and again on `refresh` while it is open. */
+function numbers(build) {
+    const box = scrolling("The numbers");
+    const refresh = () => details.open && box.replaceChildren(build());
+    const details = make("details", { class: "numbers", ontoggle: refresh },
+        make("summary", {}, "Show the numbers"), box);
+    return { element: details, refresh };
+}
+
+/** A row of controls, left out of print. */
+const controls = (...children) => make("div", { class: "controls" }, ...children);
+
+/** A slider over `values`, which may be spaced as they like. `change` is given the chosen value. */
+function slider({ label, values, value, show = String, change }) {
+    const output = make("output", {});
+    const input = make("input", { type: "range", "aria-label": label, min: 0, max: values.length - 1, step: 1 });
+    const tell = () => {
+        output.textContent = show(values[input.value]);
+        input.setAttribute("aria-valuetext", output.textContent);
+    };
+    const set = (to) => {
+        input.value = Math.max(0, values.filter((candidate) => candidate <= to).length - 1); // they rise
+        tell();
+    };
+    input.addEventListener("input", () => {
+        tell();
+        change(values[input.value]);
+    });
+    set(value);
+    return { element: make("label", { class: "control" }, make("span", {}, label, " ", output), input), set };
+}
+
+/** Buttons of which one is pressed. Options are {value, text, data}; `data` becomes data-* attributes. */
+function choice({ label, options, value, change }) {
+    const press = (chosen) => {
+        buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(options[i].value === chosen)));
+    };
+    const buttons = options.map((option) => make("button", {
+        type: "button",
+        ...option.data,
+        onclick() {
+            press(option.value);
+            change(option.value);
+        },
+    }, option.text));
+    press(value);
+    return make("div", { class: "control" }, make("span", {}, label),
+        make("div", { class: "choice", role: "group", "aria-label": label }, buttons));
+}
+
+/** A box to tick. */
+function tick({ label, value, change }) {
+    const input = make("input", { type: "checkbox", onchange: () => change(input.checked) });
+    input.checked = value;
+    return make("label", { class: "control tick" }, input, label);
+}
+
+/**
+ * One stop of the Tab key for many elements: arrows, Home and End move among them.
+ * `next(index, key)` may answer where a key leads; without an answer the order of the list counts.
+ */
+function roving(elements, { next = () => undefined, backwards = false, start = 0 } = {}) {
+    const step = backwards ? -1 : 1;
+    const along = (index, key) => ({
+        ArrowRight: index + step, ArrowLeft: index - step, ArrowDown: index + 1, ArrowUp: index - 1,
+        Home: 0, End: elements.length - 1,
+    })[key];
+    const enter = (index) => elements.forEach((element, i) => element.setAttribute("tabindex", i === index ? 0 : -1));
+    elements.forEach((element, index) => {
+        element.addEventListener("focus", () => enter(index));
+        element.addEventListener("keydown", (event) => {
+            const to = next(index, event.key) ?? along(index, event.key);
+            if (to === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+            event.preventDefault();
+            elements[to]?.focus();
+        });
+    });
+    enter(Math.min(start, elements.length - 1));
+}
+
+/** Makes something that is not a button press like one. */
+function pressable(action) {
+    return {
+        role: "button",
+        onclick: action,
+        onkeydown(event) {
+            if (event.key !== "Enter" && event.key !== " ") return;
+            event.preventDefault();
+            action();
+        },
+    };
+}
+
+/** A list of tabs over panels {name, title, panel}. The answer shows the panel of a name. */
+function tabs(panels, shown) {
+    const buttons = panels.map(({ name, title }) => make("button", {
+        type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => show(name),
+    }, title));
+    const show = (name) => {
+        panels.forEach((one, i) => {
+            one.panel.hidden = one.name !== name;
+            buttons[i].setAttribute("aria-selected", String(one.name === name));
+            buttons[i].setAttribute("tabindex", one.name === name ? 0 : -1);
+        });
+        const button = buttons[panels.findIndex((one) => one.name === name)];
+        element.scrollLeft = button.offsetLeft - (element.clientWidth - button.offsetWidth) / 2;
+        shown(name);
+    };
+    const element = make("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, buttons);
+    roving(buttons);
+    buttons.forEach((button, i) => button.addEventListener("focus", () => show(panels[i].name)));
+    return { element, show };
+}

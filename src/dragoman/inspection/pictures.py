@@ -1,0 +1,239 @@
+"""Parts of a trace as SVG and PNG, for papers: dark on white, text as text."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.errors import DragomanError
+from dragoman.inspection.arrays import Array
+from dragoman.inspection.positions import cosine_similarity
+from dragoman.inspection.record import Kind, Node, Positions, Record
+from dragoman.inspection.views import choose, printable
+
+_CELL, _LETTER, _GAP = 22, 7.5, 28
+_INK, _SOFT, _LINE = "#1b1b1f", "#5c5c66", "#d9d9e0"
+_BLUE, _ORANGE = (8, 69, 128), (176, 71, 0)
+_FATES = {"kept": "#0072b2", "finished": "#009e73", "pruned": "#8a8a94", "banned": "#a33b00"}
+_MARKS = {"kept": "circle", "finished": "square", "pruned": "ring", "banned": "cross"}
+
+
+def attention_svg(
+    trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None
+) -> str:
+    """A matrix of weights with its tokens; see `views.choose` for what is shown by default."""
+    chosen = choose(trace, kind, layer, head)
+    if chosen is None:
+        return _svg(360, 60, [_text(16, 36, "This model has no attention.")])
+    left = 24 + _LETTER * max(map(len, chosen.queries))
+    top = 56 + _LETTER * 0.8 * max(map(len, chosen.keys))
+    parts = [_text(16, 28, chosen.title, weight=600)]
+    for j, name in enumerate(chosen.keys):
+        x = left + (j + 0.65) * _CELL
+        turned = f'transform="rotate(-50 {x:.1f} {top - 8:.1f})"'
+        parts.append(
+            f'<text x="{x:.1f}" y="{top - 8:.1f}" fill="{_SOFT}" {turned}>{html.escape(name)}</text>'
+        )
+    for i, name in enumerate(chosen.queries):
+        parts.append(_text(left - 8, top + (i + 0.7) * _CELL, name, anchor="end", colour=_SOFT))
+    parts += _cells(chosen.weights, left, top, _CELL, masked=chosen.causal)
+    rows, columns = chosen.weights.shape
+    width = max(left + columns * _CELL, 16 + _LETTER * len(chosen.title)) + 60
+    return _svg(width, top + rows * _CELL + 16, parts)
+
+
+def heads_svg(trace: Record, kind: Kind | None = None) -> str:
+    """Every layer (down) and head (across) of one kind of attention, small."""
+    found = trace.attention_of(kind or "cross")
+    if found is None:
+        return _svg(360, 60, [_text(16, 36, f"This model has no {kind or 'cross'} attention.")])
+    layers, heads, rows, columns = found.weights.shape
+    cell = max(2.0, min(8.0, 130 / max(rows, columns)))
+    wide, high = columns * cell + 16, rows * cell + 16
+    chosen = choose(trace, found.kind)
+    title = (chosen.title if chosen else "").split(":")[0]
+    parts = [_text(16, 28, title, weight=600)]
+    for head in range(heads):
+        parts.append(_text(64 + head * wide, 56, f"head {head + 1}", colour=_SOFT))
+    for layer in range(layers):
+        parts.append(_text(16, 78 + layer * high, f"layer {layer + 1}", colour=_SOFT))
+        for head in range(heads):
+            parts += _cells(
+                found.weights[layer, head], 64 + head * wide, 66 + layer * high, cell, masked=found.causal
+            )
+    return _svg(max(64 + heads * wide, 32 + _LETTER * len(title)), 66 + layers * high, parts)
+
+
+def beam_svg(trace: Record, *, pruned: bool = False) -> str:
+    """The tree of the search, a column a step; without those that were given up unless `pruned`."""
+    if trace.beam is None:
+        return _svg(420, 60, [_text(16, 36, "This translation was given, and not searched for.")])
+    nodes = trace.beam.nodes
+    shown = [n for n, node in enumerate(nodes) if pruned or node.fate in ("kept", "finished") or node.best]
+    row: dict[int, int] = {}
+    filled: dict[int, int] = {}
+    for n in sorted(shown, key=lambda n: (nodes[n].step, -nodes[n].total)):
+        row[n] = filled.get(nodes[n].step, 0)
+        filled[nodes[n].step] = row[n] + 1
+    widest: dict[int, float] = {}
+    for n in shown:
+        step = nodes[n].step
+        widest[step] = max(widest.get(step, 0.0), 60 + _LETTER * len(_label(nodes[n])))
+    left = {step: 24 + sum(widest[s] for s in widest if s < step) for step in widest}
+
+    def place(n: int) -> tuple[float, float]:
+        return left[nodes[n].step] + 8, 60 + row[n] * _GAP
+
+    edges, marks = [], []
+    for n in shown:
+        x, y = place(n)
+        node = nodes[n]
+        if node.parent is not None and node.parent in row:
+            px, py = place(node.parent)
+            px += 14 + _LETTER * len(_label(nodes[node.parent]))
+            across, down = x - 8 - px, y - py
+            curve = f"c{across / 2:.1f} 0 {across / 2:.1f} {down:.1f} {across:.1f} {down:.1f}"
+            colour, wide = (_FATES["kept"], 2.2) if node.best else (_LINE, 1.2)
+            edges.append(
+                f'<path d="M{px:.1f} {py:.1f}{curve}" fill="none" stroke="{colour}" stroke-width="{wide}"/>'
+            )
+        marks.append(_mark(node, x, y))
+        detail = (
+            f"log-probability {node.logp:.3f}, total {node.total:.3f}, score {node.score:.3f}, {node.fate}"
+        )
+        marks.append(_text(x + 10, y + 4, _label(node), weight=700 if node.best else 400, title=detail))
+    parts = [_text(16, 28, f"Beam search, {trace.beam.size} wide: {trace.target.text}", weight=600)]
+    width = max(left.values(), default=0) + max(widest.values(), default=0) + 24
+    legend, x = 60 + max(filled.values(), default=1) * _GAP + 8, 24.0
+    for fate in _FATES:
+        if any(nodes[n].fate == fate for n in shown):
+            example = next(nodes[n] for n in shown if nodes[n].fate == fate)
+            parts += [_mark(example, x, legend), _text(x + 10, legend + 4, fate, colour=_SOFT)]
+            x += 90
+    width = max(width, 48 + _LETTER * len(parts[0]) * 0.5)
+    return _svg(width, legend + 24, parts + edges + marks)
+
+
+def positions_svg(positions: Positions) -> str:
+    """Every table as a heat map, and how alike its rows are."""
+    parts = [_text(16, 28, positions.note, weight=600)]
+    y, width = 56.0, 32 + _LETTER * len(positions.note)
+    for table in positions.tables:
+        values = table.values
+        cell = max(2.0, min(14.0, 560 / max(values.shape[1], 1)))
+        high = max(2.0, min(14.0, 420 / len(values)))
+        last = table.first + len(values) - 1
+        parts.append(
+            _text(
+                16,
+                y,
+                f"{table.name}: {table.rows} {table.first} to {last}, {values.shape[1]} {table.columns}s",
+            )
+        )
+        parts += _cells(values, 16, y + 12, cell, high=high, signed=True)
+        across = 16 + values.shape[1] * cell + 32
+        if table.columns == "dimension" and len(values) > 1:
+            parts.append(_text(across, y, "cosine similarity between rows"))
+            parts += _cells(cosine_similarity(values), across, y + 12, high, signed=True)
+            across += len(values) * high + 32
+        width = max(width, across, across + 16)
+        y += len(values) * high + 52
+    return _svg(width, y, parts)
+
+
+def png(svg: str, *, zoom: float = 2.0) -> bytes:
+    """The picture as PNG. Raises DragomanError without the package that draws it."""
+    try:
+        import resvg_py
+    except ImportError as error:
+        raise DragomanError(
+            "no resvg-py to draw PNG with", hint="pip install 'dragoman[png]', or write SVG"
+        ) from error
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=zoom, background="#ffffff"))
+
+
+def _cells(
+    values: Array,
+    left: float,
+    top: float,
+    size: float,
+    *,
+    high: float | None = None,
+    masked: bool = False,
+    signed: bool = False,
+) -> list[str]:
+    """A heat map. Cells of one colour that stand side by side are one rectangle."""
+    high = high or size
+    rows, columns = values.shape
+    frame = f'x="{left:.1f}" y="{top:.1f}" width="{columns * size:.1f}" height="{rows * high:.1f}"'
+    parts = [f'<rect {frame} fill="#ffffff" stroke="{_LINE}"/>']
+    most = float(np.abs(values).max(initial=0.0)) or 1.0
+    for i in range(rows):
+        colours = [
+            "#f0f0f3" if masked and j > i else _colour(float(values[i, j]) / (most if signed else 1.0))
+            for j in range(columns)
+        ]
+        j = 0
+        while j < columns:
+            run = j
+            while run < columns and colours[run] == colours[j]:
+                run += 1
+            if colours[j] != "#ffffff":
+                x, y, wide = left + j * size, top + i * high, (run - j) * size
+                place = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.2f}" height="{high:.2f}"'
+                parts.append(f'<rect {place} fill="{colours[j]}" shape-rendering="crispEdges"/>')
+            j = run
+    return parts
+
+
+def _colour(share: float) -> str:
+    """From white to blue, below zero to orange, in 64 steps."""
+    ink = _BLUE if share >= 0 else _ORANGE
+    amount = round(min(abs(share), 1.0) * 64) / 64
+    return "#" + "".join(f"{round(255 + (channel - 255) * amount):02x}" for channel in ink)
+
+
+def _mark(node: Node, x: float, y: float) -> str:
+    colour = _FATES[node.fate]
+    match _MARKS[node.fate]:
+        case "circle":
+            return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>'
+        case "square":
+            return f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="{colour}"/>'
+        case "ring":
+            ring = f'fill="#ffffff" stroke="{colour}" stroke-width="1.5"'
+            return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" {ring}/>'
+        case _:
+            path = f"M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"
+            return f'<path d="{path}" stroke="{colour}" stroke-width="2"/>'
+
+
+def _label(node: Node) -> str:
+    return f"{node.text or node.piece} {math.exp(node.logp):.2f}"
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: str = "start",
+    colour: str = _INK,
+    weight: int = 400,
+    title: str = "",
+) -> str:
+    inside = (f"<title>{html.escape(title)}</title>" if title else "") + html.escape(printable(text))
+    look = f'text-anchor="{anchor}" fill="{colour}" font-weight="{weight}"'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{inside}</text>'
+
+
+def _svg(width: float, height: float, parts: Sequence[str]) -> str:
+    w, h = math.ceil(width), math.ceil(height)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}" '
+        "font-family=\"system-ui, 'Noto Sans', 'DejaVu Sans', sans-serif\" font-size=\"13\">\n"
+        f'<rect width="{w}" height="{h}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
+    )

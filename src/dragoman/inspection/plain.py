@@ -1,0 +1,77 @@
+"""A trace as text, for a terminal or a pipe."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from dragoman.inspection.arrays import Array
+from dragoman.inspection.record import Kind, Positions, Record
+from dragoman.inspection.views import Chosen, choose, printable
+
+_SHADES = " ·░▒▓█"
+_BAR = 20
+
+
+def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> str:
+    """The translation, how sure the model was of each token, other translations, and one attention."""
+    lines = [printable(trace.source.text), printable(trace.target.text), ""]
+    width = max(_wide(_name(step.text, step.piece)) for step in trace.steps)
+    for step in trace.steps:
+        others = [one for one in step.alternatives if one.token != step.token][:3]
+        rest = "   ".join(f"{_name(one.text, one.piece)} {one.probability:.2f}" for one in others)
+        bar = _padded("█" * round(step.probability * _BAR), _BAR)
+        lines.append(
+            f"  {_padded(_name(step.text, step.piece), width)}  {step.probability:.3f} {bar} {rest}".rstrip()
+        )
+    if len(trace.translations) > 1:
+        lines += ["", "translations found, and their scores"]
+        lines += [f"  {one.score:8.3f}  {printable(one.text)}" for one in trace.translations]
+    if (chosen := choose(trace, kind, layer, head)) is not None:
+        lines += ["", *_attention(chosen)]
+    return "\n".join(lines) + "\n"
+
+
+def positions_text(positions: Positions) -> str:
+    """Its tables in shades: rows are positions or distances, columns dimensions or heads."""
+    lines = [positions.note]
+    for table in positions.tables:
+        lines += [
+            "",
+            f"{table.name}: {len(table.values)} {table.rows}s from {table.first}, by {table.columns}",
+        ]
+        low, high = float(table.values.min()), float(table.values.max())
+        lines.append(f"{_SHADES[0]!r} is {low:.3g}, {_SHADES[-1]!r} is {high:.3g}")
+        span = (high - low) or 1.0
+        for number, row in enumerate(table.values[:64], table.first):
+            lines.append(f"{number:5} {_shaded((row[:100] - low) / span)}")
+    return "\n".join(lines) + "\n"
+
+
+def _attention(chosen: Chosen) -> Iterator[str]:
+    yield chosen.title
+    yield "  columns: " + " ".join(f"{i} {name}" for i, name in enumerate(chosen.keys, start=1))
+    width = max(map(_wide, chosen.queries))
+    yield "  " + " " * width + " " + "".join(f"{i:>3}" for i in range(1, len(chosen.keys) + 1))
+    for name, row in zip(chosen.queries, chosen.weights, strict=True):
+        cells = "".join(f" {shade * 2}" for shade in _shaded(row))
+        yield f"  {_padded(name, width)} {cells}".rstrip()
+
+
+def _shaded(row: Array | Sequence[float]) -> str:
+    return "".join(_SHADES[min(int(value * len(_SHADES)), len(_SHADES) - 1)] for value in row)
+
+
+def _name(text: str, piece: str) -> str:
+    return printable(text or piece)
+
+
+def _wide(text: str) -> int:
+    """Columns on a terminal: Chinese characters take two, marks above others none."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _wide(text))

@@ -1,0 +1,156 @@
+"""What a model knows of positions, as tables; and the laboratory, which needs no model."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from dragoman.errors import ConfigError
+from dragoman.inspection.arrays import Array
+from dragoman.inspection.record import Positions, Table
+from dragoman.models.convolutional import Convolutional
+from dragoman.models.positions import (
+    AlibiBias,
+    AttentionPositions,
+    Layout,
+    LearnedPositions,
+    RelativePositions,
+    RotaryPositions,
+    SinusoidalPositions,
+    T5Bias,
+    sinusoidal,
+)
+from dragoman.models.recurrent import Recurrent
+from dragoman.models.transformer import Transformer
+
+_NOTES = {
+    "sinusoidal": "Added to the embeddings: a sine and a cosine for each frequency (section 3.5).",
+    "sinusoidal-halves": "Added to the embeddings: all sines, then all cosines (section 3.5).",
+    "learned": "Added to the embeddings: a vector learned for each position.",
+    "index": "The number of the position takes the place of the embedding's last dimension.",
+    "fraction": "Position / source length takes the place of the embedding's last dimension.",
+    "none": "The model is told nothing of positions.",
+    "relative": "A vector learned for each distance is added to keys and to values (Shaw et al. 2018).",
+    "t5": "A number for each head and range of distances is added to the logits (Raffel et al. 2020).",
+    "alibi": "The logits fall by a fixed slope for each token between (Press et al. 2022).",
+    "rotary": "Pairs of a query's or key's numbers are turned, further where later (Su et al. 2021).",
+    "recurrent": "A recurrent model reads in order, and needs no positions.",
+}
+
+
+def positions_of(model: object, length: int) -> Positions:
+    """The model's own tables, for positions 0 to length - 1 or the distances between them."""
+    if isinstance(model, Recurrent):
+        return Positions(kind="recurrent", note=_NOTES["recurrent"], tables=())
+    tables: list[Table] = []
+    kind = "none"
+    if isinstance(model, Convolutional):
+        kind = model.config.positions
+        for side, module in (("source", model.source_positions), ("target", model.target_positions)):
+            tables += _on_input(module, length, f", {side}")
+    elif isinstance(model, Transformer):
+        kind = model.config.positions
+        tables += _on_input(model.positions, length, "")
+        for stack, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
+            tables += _in_attention(layers[0].attention.positions, length, f", first layer of the {stack}")  # type: ignore[union-attr, arg-type]
+    return Positions(kind=kind, note=_NOTES[kind], tables=tuple(tables))
+
+
+def laboratory(
+    width: int = 128, length: int = 64, *, base: float = 10000.0, layout: Layout = "sinusoidal"
+) -> Positions:
+    """The table of section 3.5 for any width, length and base, without a model.
+
+    Raises ConfigError for numbers that make no table.
+    """
+    if not 2 <= width <= 4096:
+        raise ConfigError(f"width = {width}", hint="from 2 to 4,096 dimensions")
+    if not 1 <= length <= 4096:
+        raise ConfigError(f"length = {length}", hint="from 1 to 4,096 positions")
+    if not (math.isfinite(base) and base > 1):
+        raise ConfigError(f"base = {base}", hint="a number above 1; the paper's is 10000")
+    values = _array(sinusoidal(length, width, layout, base=base))
+    return Positions(kind=layout, note=_NOTES[layout], tables=(_sines("sinusoidal table", values, layout),))
+
+
+def cosine_similarity(table: Array) -> Array:
+    """similarity_NN between the rows; 0 for a row of zeros."""
+    rows = torch.from_numpy(table).double()
+    return _array(torch.nn.functional.cosine_similarity(rows[:, None], rows[None], dim=-1))
+
+
+def rotation(shift: int, width: int, *, base: float = 10000.0) -> Array:
+    """matrix_P22 for each pair i of dimensions: (sin, cos) of pos + shift = matrix_i (sin, cos) of pos.
+
+    Section 3.5: PE(pos + k) is a linear function of PE(pos).
+    """
+    rate = base ** (-2 * torch.arange((width + 1) // 2, dtype=torch.float64) / width)
+    sine, cosine = (shift * rate).sin(), (shift * rate).cos()
+    return _array(torch.stack((cosine, sine, -sine, cosine), -1).view(-1, 2, 2))
+
+
+def _on_input(module: object, length: int, where: str) -> list[Table]:
+    match module:
+        case SinusoidalPositions():
+            return [_sines(f"sinusoidal table{where}", _array(module.rows(0, length)), module.layout)]
+        case LearnedPositions():
+            values = _array(module.table.weight[:length])
+            return [
+                Table(
+                    name=f"learned vectors{where}",
+                    rows="position",
+                    first=0,
+                    columns="dimension",
+                    layout=None,
+                    values=values,
+                )
+            ]
+        case _:
+            return []
+
+
+def _in_attention(module: AttentionPositions, length: int, where: str) -> list[Table]:
+    distances = torch.arange(1 - length, length)
+    match module:
+        case RotaryPositions():
+            values = _array(module.angles.rows(0, length))
+            return [_sines(f"sine and cosine of the angles{where}", values, "sinusoidal")]
+        case RelativePositions():
+            reach = module.FARTHEST
+            return [
+                _of_distances(f"{name}{where}", -reach, "dimension", table.weight)
+                for name, table in (("added to keys", module.of_keys), ("added to values", module.of_values))
+            ]
+        case T5Bias() | AlibiBias():
+            bias_HD = module.bias(torch.zeros(1), distances[None])[:, 0]
+            return [_of_distances(f"added to the logits{where}", 1 - length, "head", bias_HD.T)]
+        case _:
+            return []
+
+
+def _of_distances(name: str, first: int, columns: str, values: Tensor) -> Table:
+    return Table(
+        name=name,
+        rows="distance",
+        first=first,
+        columns="head" if columns == "head" else "dimension",
+        layout=None,
+        values=_array(values),
+    )
+
+
+def _sines(name: str, values: Array, layout: Layout) -> Table:
+    return Table(
+        name=name,
+        rows="position",
+        first=0,
+        columns="dimension",
+        layout="interleaved" if layout == "sinusoidal" else "halves",
+        values=values,
+    )
+
+
+def _array(values: Tensor) -> Array:
+    return values.detach().cpu().float().numpy()

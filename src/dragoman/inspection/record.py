@@ -1,0 +1,273 @@
+"""What a trace holds: everything that a view of one translation needs, in one object that can be kept.
+
+Arrays are float32. Their axes are named as elsewhere: L layers, H heads, Q queries, K keys, S source
+tokens with the end, T target tokens with the end.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from dragoman.errors import DataError
+from dragoman.files import write_whole
+from dragoman.inspection import arrays
+from dragoman.inspection.arrays import Array
+
+FORMAT, VERSION = "dragoman-trace", 1
+
+Kind = Literal["encoder", "decoder", "cross"]
+Fate = Literal["kept", "pruned", "finished", "banned"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """A token: what the tokenizer calls it, and where it stands in the text."""
+
+    id: int
+    piece: str  # ▁ is a space, <0xE4> a byte
+    text: str  # "<s>" and the like for special tokens, "" for all but the last byte of a character
+    start: int  # characters of the text
+    end: int
+    word: int | None  # its number in `words`; None for special tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """Tokens that belong together."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """One side, as the model sees it; the last token is the end."""
+
+    text: str
+    language: str
+    tokens: tuple[Token, ...]
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A translation that the search found."""
+
+    text: str
+    score: float  # normalised for length
+    logp: float
+    truncated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention:
+    """The weights of one kind of attention, from one teacher-forced pass."""
+
+    kind: Kind
+    queries: Literal["source", "inputs"]
+    keys: Literal["source", "inputs"]
+    causal: bool
+    weights: Array  # LHQK; exactly 0 where a key is hidden
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative:
+    """A token that might have been said."""
+
+    token: int
+    piece: str
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One token of the translation, and what else might have stood there."""
+
+    token: int
+    piece: str
+    text: str
+    probability: float
+    logp: float
+    entropy: float  # nats
+    alternatives: tuple[Alternative, ...]  # the most probable, best first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A candidate of the beam search. `total` is the sum of `logp` from the root to it."""
+
+    parent: int | None
+    step: int
+    token: int
+    piece: str
+    text: str
+    logp: float
+    total: float
+    score: float  # `total`, normalised as if the translation were over
+    fate: Fate
+    best: bool  # on the way to the translation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """Every candidate that a beam search considered: of each row as many as the beam is wide, and the end."""
+
+    size: int
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """What a model adds, or multiplies by, for a position or a distance."""
+
+    name: str
+    rows: Literal["position", "distance"]
+    first: int  # what the first row stands for
+    columns: Literal["dimension", "head"]
+    layout: Literal["interleaved", "halves"] | None  # where sines and cosines stand, if there are any
+    values: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positions:
+    """How the model knows the order of its input."""
+
+    kind: str
+    note: str
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """The logits of self-attention in the first layers of a stack, and the terms whose sum they are."""
+
+    kind: Literal["encoder", "decoder"]
+    causal: bool
+    exact: tuple[bool, ...]  # one a layer
+    notes: tuple[str, ...]
+    values: Array  # L6HQK, in the order of `Terms.names`; 0 where a key is hidden, as in `logits`
+    logits: Array  # LHQK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """Attention logits in terms of content and position."""
+
+    names: tuple[str, ...]
+    stacks: tuple[Stack, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """Which model it was."""
+
+    title: str
+    architecture: str
+    parameters: int
+    source_language: str
+    target_language: str
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a model did with one sentence."""
+
+    dragoman: str  # the version that made it
+    model: Model
+    search: dict[str, Any]
+    source: Text
+    target: Text
+    inputs: tuple[
+        Token, ...
+    ]  # what the decoder reads: row i of an array reads inputs[i], says target.tokens[i]
+    translations: tuple[Found, ...]  # best first; the first is the one that everything here is about
+    attention: tuple[Attention, ...]
+    steps: tuple[Step, ...]
+    alignment: Array | None  # target words by source words
+    alignment_note: str
+    beam: Tree | None
+    positions: Positions
+    terms: Terms | None
+
+    def to_table(self, *, compact: bool = False) -> dict[str, Any]:
+        """As JSON has it. `compact` keeps 16 bits of every number in arrays."""
+        return {"format": FORMAT, "version": VERSION, **to_table(self, compact=compact)}
+
+    def to_json(self) -> str:
+        """A JSON document, every number exact."""
+        return json.dumps(self.to_table(), ensure_ascii=False, allow_nan=False) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Writes `to_json`."""
+        write_whole(Path(path), self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The record in a file that `save` wrote. Raises DataError where it is none."""
+        try:
+            table = json.loads(Path(path).read_text(encoding="utf-8"))
+            if not isinstance(table, dict) or table.pop("format", None) != FORMAT:
+                raise DataError(
+                    f"{path}: not a trace", hint="dragoman inspect MODEL TEXT --format json makes one"
+                )
+            version = table.pop("version", None)
+            if version != VERSION:
+                raise DataError(
+                    f"{path}: version {version!r} of traces, this dragoman reads {VERSION}",
+                    hint="inspect the sentence again with this version",
+                )
+            record: Self = _value(cls, table)
+            return record
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(f"{path}: not a trace ({error})", hint="is the file whole?") from error
+
+    def attention_of(self, kind: Kind) -> Attention | None:
+        """The attention of that kind, if the model has it."""
+        return next((one for one in self.attention if one.kind == kind), None)
+
+
+def to_table(value: Any, *, compact: bool = False) -> Any:
+    """Dataclasses, tuples and arrays as JSON has them."""
+    if isinstance(value, np.ndarray):
+        return arrays.encode(value, compact=compact)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_table(getattr(value, field.name), compact=compact) for field in fields(value)}
+    if isinstance(value, tuple | list):
+        return [to_table(item, compact=compact) for item in value]
+    return value
+
+
+def _value(kind: Any, table: Any) -> Any:
+    """What `to_table` made a table of; `kind` is its type. Raises TypeError, KeyError or ValueError."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        if set(table) != set(hints):
+            raise KeyError(f"{kind.__name__} has {sorted(hints)}, the file {sorted(table)}")
+        return kind(**{name: _value(hint, table[name]) for name, hint in hints.items()})
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (UnionType, Union):
+        return None if table is None else _value(next(one for one in args if one is not NoneType), table)
+    if origin is tuple:
+        return tuple(_value(args[0], item) for item in table)
+    if origin is np.ndarray:
+        return arrays.decode(table)
+    if origin is Literal:
+        if table not in args:
+            raise ValueError(f"{table!r} is none of {args}")
+        return table
+    if origin is dict:
+        return dict(table)
+    if kind is float and type(table) is int:
+        return float(table)
+    if not isinstance(table, kind):
+        raise TypeError(f"{table!r} where {kind.__name__} is needed")
+    return table

@@ -1,0 +1,75 @@
+"""The report: one HTML file of the files in `page/` and the traces, which needs no network.
+
+The browser is told to run no script and to apply no style but those of the file, and to load nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from dragoman.inspection.positions import laboratory
+from dragoman.inspection.record import Positions, Record, to_table
+
+SCRIPTS = (
+    "data",
+    "dom",
+    "colour",
+    "matrix",
+    "translation",
+    "attention",
+    "beam",
+    "positions",
+    "terms",
+    "complexity",
+    "app",
+)
+
+
+def report(
+    traces: Sequence[Record], positions: Positions | None = None, *, base: float = 10000.0, title: str = ""
+) -> str:
+    """A page about one trace, or two side by side; without any, about `positions`, whose base is `base`."""
+    title = title or " | ".join(trace.source.text for trace in traces) or "Positions"
+    lab: dict[str, Any] | None = None
+    if not traces:
+        positions = positions or laboratory(base=base)
+        length, width = positions.tables[0].values.shape
+        lab = {**to_table(positions, compact=True), "width": width, "length": length, "base": base}
+    data = {"traces": [trace.to_table(compact=True) for trace in traces], "positions": lab}
+    style, script = _page()
+    policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title><style>{style}</style></head>\n"
+        '<body><noscript>This page needs JavaScript.</noscript><main id="app"></main>\n'
+        f'<script type="application/json" id="data">{_inert(data)}</script>\n'
+        f'<script type="module">{script}</script></body></html>\n'
+    )
+
+
+def _inert(data: Any) -> str:
+    """JSON that no HTML parser takes for markup."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+@cache
+def _page() -> tuple[str, str]:
+    folder = files("dragoman.inspection") / "page"
+    scripts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    return (folder / "style.css").read_text(encoding="utf-8"), "\n".join(scripts)
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

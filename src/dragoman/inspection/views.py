@@ -1,0 +1,73 @@
+"""Which attention of a trace is looked at, and how its tokens are written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dragoman.errors import ConfigError
+from dragoman.inspection.arrays import Array
+from dragoman.inspection.record import Kind, Record, Token
+
+_TITLES: dict[Kind, str] = {
+    "encoder": "Self-attention of the encoder",
+    "decoder": "Masked self-attention of the decoder",
+    "cross": "Attention to the source",
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One matrix of weights, with what stands beside it."""
+
+    title: str
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    weights: Array  # QK
+    causal: bool
+
+
+def choose(
+    trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None
+) -> Chosen | None:
+    """The weights of a layer and head, counted from 1; of the mean of its heads if none is named.
+
+    By default attention to the source in the last layer but one, which aligns words best. None for a
+    trace without attention. Raises ConfigError for what the model does not have.
+    """
+    if not trace.attention and kind is None:
+        return None
+    found = trace.attention_of(kind or "cross")
+    if found is None:
+        has = ", ".join(one.kind for one in trace.attention) or "none"
+        raise ConfigError(f"the model has no {kind} attention", hint=f"it has: {has}")
+    layers, heads = found.weights.shape[:2]
+    layer = max(layers - 1, 1) if layer is None else layer
+    for name, number, count in (("layer", layer, layers), ("head", 1 if head is None else head, heads)):
+        if not 1 <= number <= count:
+            raise ConfigError(f"{name} {number}", hint=f"the model has {name}s 1 to {count}")
+    weights = found.weights[layer - 1]
+    which = "mean of the heads" if head is None else f"head {head}"
+    return Chosen(
+        title=f"{_TITLES[found.kind]}: layer {layer} of {layers}, {which}"
+        if heads > 1
+        else f"{_TITLES[found.kind]}: layer {layer} of {layers}",
+        # What the decoder looks at in the source belongs to the token that it says next.
+        queries=_names(trace.target.tokens if found.kind == "cross" else _side(trace, found.queries)),
+        keys=_names(_side(trace, found.keys)),
+        weights=weights.mean(0) if head is None else weights[head - 1],
+        causal=found.causal,
+    )
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which a terminal obeys and XML forbids."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
+
+
+def _side(trace: Record, name: str) -> tuple[Token, ...]:
+    return trace.source.tokens if name == "source" else trace.inputs
+
+
+def _names(tokens: tuple[Token, ...]) -> tuple[str, ...]:
+    return tuple(printable(token.text or token.piece) for token in tokens)

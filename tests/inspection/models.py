@@ -1,0 +1,56 @@
+"""Small untrained models of every kind, with a tokenizer of a few sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from tests.models.test_contract import CONFIGS
+
+from dragoman.bundle import Bundle
+from dragoman.decoding.search import Beam
+from dragoman.models.seq2seq import build
+from dragoman.models.transformer import TransformerConfig
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.toy import DEMO_SENTENCES
+
+KINDS = {
+    name: config
+    for name, config in CONFIGS.items()
+    if config.tie == "all" and config.source_vocab == config.target_vocab
+}
+
+
+@lru_cache(maxsize=1)
+def tokenizer() -> Tokenizer:
+    config = TokenizerConfig(vocab_size=340)
+    return Tokenizer.train([(line, line) for line in DEMO_SENTENCES], config)
+
+
+def bundle(config: Any, *, seed: int = 1, beam: int = 3, dtype: torch.dtype = torch.float32) -> Bundle:
+    """A model of the configuration with the tokenizer's vocabulary and ids."""
+    words = tokenizer()
+    config = replace(
+        config,
+        source_vocab=words.source_size,
+        target_vocab=words.target_size,
+        pad_id=words.pad_id,
+        start_id=words.start_id,
+        end_id=words.end_id,
+    )
+    torch.manual_seed(seed)
+    model = build(config).to(dtype).eval()
+    return Bundle(
+        model=model,
+        tokenizer=words,
+        source_language="en",
+        target_language="de",
+        generation=Beam(size=beam),
+    )
+
+
+def transformer(**changes: Any) -> TransformerConfig:
+    shape: dict[str, Any] = {"d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 3}
+    return TransformerConfig(**(shape | changes))
