@@ -77,9 +77,12 @@ def test_what_it_shows(smaller, tmp_path, capsys, monkeypatch):
     assert all(sentence in out for sentence in toy.DEMO_SENTENCES)
     assert "update 1/4" in err
     commands = [line.strip() for line in out.splitlines() if line.strip().startswith("dragoman ")]
-    assert [command.split()[1] for command in commands] == ["translate", "evaluate", "train"]
+    assert [command.split()[1] for command in commands] == ["translate", "evaluate", "inspect", "train"]
+    assert toy.DEMO_SENTENCES[0] in (tmp_path / "runs/demo/report.html").read_text()
+    assert "runs/demo/report.html" in out
     words = shlex.split(commands[1])[1:]
     assert run(typer.main.get_command(app), [*words, "--bootstrap", "0"]) == 0
+    assert run(typer.main.get_command(app), shlex.split(commands[2])[1:]) == 0
 
 
 def test_text_that_is_there_is_kept(smaller, tmp_path):

@@ -48,6 +48,7 @@ class Demonstration:
     scores: Scores  # on sentences it has not seen
     sentences_per_second: float
     translations: tuple[tuple[str, str], ...]  # of DEMO_SENTENCES: sentence, translation
+    report: Path  # one of them, opened up
     commands: tuple[tuple[str, str], ...]  # to try next: command, what it does
 
 
@@ -80,10 +81,13 @@ def demonstrate(
         metrics=("bleu", "chrf"),
     )
     shown = translator.translate(toy.DEMO_SENTENCES)
+    report = output / "report.html"
+    write_whole(report, translator.inspect(toy.DEMO_SENTENCES[0], name=str(output)).to_html())
     return Demonstration(
         scores=scores,
         sentences_per_second=len(corpus) / seconds,
         translations=tuple((one.source, one.text) for one in shown),
+        report=report,
         commands=commands(output),
     )
 
@@ -97,6 +101,7 @@ def commands(output: Path) -> tuple[tuple[str, str], ...]:
             f"dragoman evaluate {folder} {folder}/text/test.en {folder}/text/test.de",
             "score it again, as you would any model",
         ),
+        (f'dragoman inspect {folder} "{toy.DEMO_SENTENCES[1]}" -o report.html', "see how it came about"),
         (
             "dragoman train train.en train.de --valid valid.en valid.de -o runs/mine",
             "train on text of your own",
