@@ -449,10 +449,9 @@ def test_inspect_in_every_format(dragoman_, model, tmp_path):
         assert (ended.code, ended.out) == (0, "")
         assert (tmp_path / name).read_bytes().startswith(begins)
     for view in ("attention", "heads", "beam", "positions"):
-        for kind in ("encoder", "decoder", "cross"):
-            assert dragoman_(*words, "--format", "svg", "--view", view, "--attention", kind).out.startswith(
-                "<svg "
-            )
+        assert dragoman_(*words, "--format", "svg", "--view", view).out.startswith("<svg ")
+    for kind in ("encoder", "decoder", "cross"):
+        assert dragoman_(*words, "--format", "svg", "--attention", kind, "--head", "2").code == 0
 
 
 def test_inspect_compares(dragoman_, model, tmp_path):
@@ -460,6 +459,7 @@ def test_inspect_compares(dragoman_, model, tmp_path):
     both = dragoman_(*words, "--compare", "The cat sleeps.").out
     assert "The dog sleeps." in both
     assert "The cat sleeps." in both
+    assert dragoman_(*words, "--compare", "A cat sleeps. " * 40).code == 0
     assert dragoman_(*words, "--compare", model).out.count("The dog sleeps.\n") == 2
     assert dragoman_(*words, "--compare", model, "-o", tmp_path / "both.html").code == 0
 
@@ -511,6 +511,13 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["inspect", "MODEL", "A dog.", "--format", "pdf"], 2, "--format pdf", "html, svg"),
         (["inspect", "MODEL", "A dog.", "--format", "png"], 2, "PNG on standard output", "-o"),
         (["inspect", "MODEL", "A dog.", "--view", "tree"], 2, "--view tree", "beam"),
+        (["inspect", "MODEL", "A dog.", "--view", "beam"], 2, "--view changes nothing in txt", "format"),
+        (["inspect", "MODEL", "A dog.", "--layer", "1", "-o", "OUT.html"], 2, "--layer", "leave it out"),
+        (["inspect", "MODEL", "A dog.", "--view", "beam", "--head", "1", "-o", "O.svg"], 2, "--head", "view"),
+        (["inspect", "MODEL", "A dog.", "--compare", "runs/othr"], 4, "no such model folder", "train"),
+        (["inspect", "MODEL", "A \0 dog."], 3, "NUL", "take it out"),
+        (["inspect", "MODEL", "A dog.", "--min-length", "-1"], 2, "minimum_length = -1", "at least 0"),
+        (["inspect", "MODEL", "A dog.", "--beam", "99"], 2, "a beam of 99", "at most 50"),
         (["inspect", "MODEL", "A dog.", "--layer", "9"], 2, "layer 9", "layers 1 to 1"),
         (["inspect", "MODEL", "A dog.", "--head", "0"], 2, "head 0", "heads 1 to 2"),
         (["inspect", "MODEL", "A dog.", "--attention", "self"], 2, "--attention self", "encoder"),

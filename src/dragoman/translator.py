@@ -9,7 +9,6 @@ translator.inspect("A man rides a bike.")
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
@@ -21,9 +20,10 @@ from torch import nn
 from dragoman import bundle as model_folder
 from dragoman.bundle import Bundle
 from dragoman.decoding.bulk import score_all, search_all
-from dragoman.decoding.rules import Rule, forced_prefix, minimum_length, no_repeated_ngrams
+from dragoman.decoding.rules import Rule, minimum_length, no_repeated_ngrams
 from dragoman.decoding.search import Beam, Hypothesis, Sample
 from dragoman.errors import ConfigError, DataError
+from dragoman.models.mode import evaluating
 
 if TYPE_CHECKING:
     from dragoman.inspection import Trace
@@ -145,16 +145,13 @@ class Translator:
     ) -> Iterator[Translation]:
         """`translate` for more lines than memory holds: `window` of them are read and sorted at a time."""
         how = self._how(beam, n_best, length_penalty, normalization, sample)
-        for name, value, least in (
-            ("minimum_length", minimum_length, 0),
-            ("no_repeat_ngram", no_repeat_ngram, 0),
-            ("max_extra_tokens", max_extra_tokens, 0),
-            ("max_source_tokens", max_source_tokens, 1),
-            ("batch_tokens", batch_tokens, 1),
-            ("window", window, 1),
-        ):
-            if value < least:
-                raise ConfigError(f"{name} = {value}", hint=f"it is at least {least}")
+        _not_below(
+            0,
+            minimum_length=minimum_length,
+            no_repeat_ngram=no_repeat_ngram,
+            max_extra_tokens=max_extra_tokens,
+        )
+        _not_below(1, max_source_tokens=max_source_tokens, batch_tokens=batch_tokens, window=window)
         work = _Work(
             how=how,
             rules=self._rules(minimum_length, no_repeat_ngram),
@@ -195,7 +192,7 @@ class Translator:
             )
         )
         asked = [i for i, pair in enumerate(encoded) if any(pair)]  # blank for blank needs no model
-        with _evaluating(self.bundle.model):
+        with evaluating(self.bundle.model):
             scored = score_all(
                 self.bundle.model,
                 [encoded[i][0] for i in asked],
@@ -224,22 +221,27 @@ class Translator:
     ) -> Trace:
         """Everything the model does with a line: attention, the beam's tree, positions; it shows itself.
 
-        Options are those of `translate`. With `target` it is about that translation, and not the model's
-        own. `name` is how the model is called. Raises DataError for a line without tokens, or with more
-        than 512.
+        Options are those of `translate` that make sense for one search. With `target` it is about that
+        translation, and not the model's own. `name` is how the model is called. Raises DataError for a
+        line without tokens or with more than 512, ConfigError for a beam above 50.
         """
         from dragoman.inspection import inspect
 
-        how = self._how(beam, 1, length_penalty, normalization, None)
-        rules = self._rules(minimum_length, no_repeat_ngram)
-        if (begins := self._prefixes([prefix])) is not None:
-            rules = (forced_prefix(begins, then=rules),)
-        if target is not None and rules:
+        _not_below(0, minimum_length=minimum_length, no_repeat_ngram=no_repeat_ngram)
+        if target is not None and (beam or prefix.strip() or minimum_length or no_repeat_ngram):
             raise ConfigError(
                 "a given translation, and options of a search", hint="leave out one or the other"
             )
-        beam_search = how if isinstance(how, Beam) else None
-        return inspect(self.bundle, line, target=target, beam=beam_search, rules=rules, name=name)
+        how = self._how(beam, 1, length_penalty, normalization, None)
+        return inspect(
+            self.bundle,
+            line,
+            target=target,
+            beam=how if isinstance(how, Beam) else None,
+            prefix=(self._prefixes([prefix]) or [[]])[0],
+            rules=self._rules(minimum_length, no_repeat_ngram),
+            name=name,
+        )
 
     def _windows(self, lines: Iterator[tuple[str, str]], work: _Work, window: int) -> Iterator[Translation]:
         while chunk := list(islice(lines, window)):
@@ -253,7 +255,7 @@ class Translator:
         # A line of nothing but, say, zero-width spaces has no tokens: it is blank too.
         asked = [(i, tokens) for i, tokens in zip(spoken, encoded, strict=True) if tokens]
         found = [_empty(line) for line, _ in lines]
-        with _evaluating(self.bundle.model):
+        with evaluating(self.bundle.model):
             hypotheses = search_all(
                 self.bundle.model,
                 [tokens[: work.max_source_tokens] for _, tokens in asked],
@@ -347,6 +349,12 @@ class _Work:
     batch_tokens: int
 
 
+def _not_below(least: int, **values: int) -> None:
+    for name, value in values.items():
+        if value < least:
+            raise ConfigError(f"{name} = {value}", hint=f"it is at least {least}")
+
+
 def _empty(source: str) -> Translation:
     return Translation(source, text="", score=0.0, tokens=(), token_logp=(), truncated=False)
 
@@ -367,16 +375,3 @@ def _paired(lines: Iterator[str], prefixes: Iterator[str]) -> Iterator[tuple[str
         yield line, prefix
     if next(prefixes, None) is not None:
         raise DataError(f"more prefixes than the {number} lines", hint="give one prefix a line")
-
-
-@contextmanager
-def _evaluating(model: object) -> Iterator[None]:
-    """No dropout meanwhile: a model may be tried in the middle of its training."""
-    training = isinstance(model, nn.Module) and model.training
-    if isinstance(model, nn.Module):
-        model.eval()
-    try:
-        yield
-    finally:
-        if isinstance(model, nn.Module) and training:
-            model.train()

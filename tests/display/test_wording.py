@@ -6,7 +6,6 @@ import pytest
 from rich.cells import cell_len
 
 from dragoman.display.wording import (
-    clean,
     clip,
     clock_time,
     facts,
@@ -16,14 +15,6 @@ from dragoman.display.wording import (
     sparkline,
     validation_parts,
 )
-
-
-def test_clean_leaves_nothing_a_terminal_would_obey() -> None:
-    assert clean("a\x1b[2Jb\x07\x9bc") == "a�[2Jb��c"
-    assert clean("one\ttwo\r\nthree\u2028four") == "one two  three�four"
-    assert clean("\u202eabc\u2066d\ud800") == "�abc�d�"
-    kept = "Zwei Hunde [bold], 雪 مرحبا 👩\u200d👩\u200d👧 é"
-    assert clean(kept) == kept
 
 
 def test_clip_counts_columns_not_characters() -> None:

@@ -16,22 +16,18 @@ from dragoman.models.transformer import TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.text.toy import DEMO_SENTENCES
 
-KINDS = {
-    name: config
-    for name, config in CONFIGS.items()
-    if config.tie == "all" and config.source_vocab == config.target_vocab
-}
+KINDS = CONFIGS
 
 
-@lru_cache(maxsize=1)
-def tokenizer() -> Tokenizer:
-    config = TokenizerConfig(vocab_size=340)
-    return Tokenizer.train([(line, line) for line in DEMO_SENTENCES], config)
+@lru_cache(maxsize=4)
+def tokenizer(*, shared: bool = True, vocab_size: int = 340) -> Tokenizer:
+    config = TokenizerConfig(vocab_size=vocab_size, shared=shared)
+    return Tokenizer.train([(line, line[::-1]) for line in DEMO_SENTENCES], config)
 
 
 def bundle(config: Any, *, seed: int = 1, beam: int = 3, dtype: torch.dtype = torch.float32) -> Bundle:
     """A model of the configuration with the tokenizer's vocabulary and ids."""
-    words = tokenizer()
+    words = tokenizer(shared=config.source_vocab == config.target_vocab)
     config = replace(
         config,
         source_vocab=words.source_size,

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+import torch
 from tests.inspection.models import bundle, transformer
 
 from dragoman.decoding.bulk import search_all
 from dragoman.decoding.search import Beam
 from dragoman.inspection import inspect
 from dragoman.inspection.record import Tree
+from dragoman.models.seq2seq import build
 
 SENTENCE = "The dog sees the old woman."
 
@@ -57,6 +62,27 @@ def test_the_tree_is_that_of_the_search(size: int, seed: int) -> None:
     best = [n for n, node in enumerate(nodes) if node.best]
     assert path(tree, best[-1])[:-1] == list(found[0][0])
     assert [nodes[n].step for n in best] == list(range(len(best)))
+
+
+def test_ties_in_a_large_vocabulary() -> None:
+    """Every candidate is as good as any other, and which are taken is the search's choice."""
+    pair = bundle(transformer(), beam=5)
+    model: Any = pair.model
+    wide = build(replace(model.config, source_vocab=3000, target_vocab=3000))
+    for weight in wide.parameters():
+        torch.nn.init.zeros_(weight)
+    spelt = SimpleNamespace(
+        config=pair.tokenizer.config,
+        encode_source=lambda lines: [[5, 6] for _ in lines],
+        source_pieces=lambda ids: ["a"] * len(ids),
+        target_pieces=lambda ids: [str(i) for i in ids],
+        source_spans=lambda line: [(0, 1)] * 2,
+        target_spans=lambda ids: [(0, 1)] * len(ids),
+        decode=lambda ids: "x" * len(ids),
+    )
+    trace = inspect(replace(pair, model=wide, tokenizer=cast(Any, spelt)), "a", max_extra_tokens=2)
+    assert trace.beam is not None
+    assert sum(node.step == 0 and node.fate == "kept" for node in trace.beam.nodes) == 5
 
 
 @pytest.mark.parametrize("seed", [1, 4])

@@ -155,11 +155,39 @@ def test_the_model_is_left_as_it_was() -> None:
     pair = bundle(transformer(dropout=0.5))
     model: Any = pair.model
     model.train()
+    model.encoder.eval()
+    modes = [module.training for module in model.modules()]
     first = inspect(pair, SENTENCE, max_extra_tokens=3)
 
-    assert model.training
+    assert [module.training for module in model.modules()] == modes
     assert not any(module._forward_hooks for module in model.modules())
     assert inspect(pair, SENTENCE, max_extra_tokens=3).to_json() == first.to_json()  # no dropout meanwhile
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_is_no_hindrance(kind: str) -> None:
+    trace = inspect(bundle(KINDS[kind], dtype=torch.bfloat16), SENTENCE, max_extra_tokens=2)
+    for one in trace.attention:
+        assert one.weights.dtype == np.float32
+        np.testing.assert_allclose(one.weights.sum(-1), 1, atol=0.02)
+    if trace.terms is not None:
+        assert np.isfinite(trace.terms.stacks[0].values).all()
+        assert not trace.terms.stacks[0].exact[0]
+
+
+def test_a_long_prefix_is_whole() -> None:
+    pair = bundle(transformer())
+    prefix = "Die alte Frau sieht den Hund. " * 12
+    own = Translator(pair).translate(["A."], prefix=prefix)[0]
+    assert Translator(pair).inspect("A.", prefix=prefix).target.text == own.text
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"minimum_length": -1}, {"no_repeat_ngram": -2}, {"beam": 51}, {"beam": 0}]
+)
+def test_options_are_checked(wrong: dict[str, int]) -> None:
+    with pytest.raises(ConfigError):
+        Translator(bundle(transformer())).inspect(SENTENCE, **wrong)  # type: ignore[arg-type]
 
 
 def test_rules_hold_as_in_translation() -> None:
@@ -192,6 +220,11 @@ def test_too_much_to_look_at() -> None:
 def test_a_given_translation_has_no_search() -> None:
     with pytest.raises(ConfigError, match="given translation"):
         Translator(bundle(transformer())).inspect(SENTENCE, target="Hund", no_repeat_ngram=2)
+    with pytest.raises(ConfigError, match="given translation"):
+        Translator(bundle(transformer())).inspect(SENTENCE, target="Hund", beam=2)
+    assert (
+        Translator(bundle(transformer())).inspect(SENTENCE, target="Hund", prefix=" ").target.text == "Hund"
+    )
 
 
 def test_lower_case_is_what_the_model_saw() -> None:

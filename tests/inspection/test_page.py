@@ -20,7 +20,10 @@ from dragoman.inspection import Trace, inspect
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.report import report
 
-playwright = pytest.importorskip("playwright.sync_api")
+if os.environ.get("CI"):
+    import playwright.sync_api as playwright
+else:
+    playwright = pytest.importorskip("playwright.sync_api")
 
 VIEWS = ("translation", "attention", "beam", "positions", "terms", "complexity")
 HOSTILE = "A </script><img src=x onerror=document.title=1> dog."
@@ -222,7 +225,8 @@ def test_two_side_by_side(show: Callable[..., Any], trace: Trace) -> None:
 def test_nothing_serious_for_those_who_cannot_see(
     show: Callable[..., Any], trace: Trace, scheme: str
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    from axe_playwright_python import sync_playwright as axe
+
     page = show(trace.to_html(), color_scheme=scheme, bypass_csp=True)
     for view in VIEWS:
         page.locator(f"#tab-{view}").click()

@@ -49,6 +49,12 @@ def test_png() -> None:
     assert pictures.png(pictures.positions_svg(laboratory(8, 4))).startswith(b"\x89PNG")
 
 
+def test_a_picture_too_large_for_png() -> None:
+    with pytest.raises(DragomanError, match="too large"):
+        pictures.png('<svg xmlns="http://www.w3.org/2000/svg" width="90000" height="9000"></svg>')
+    assert len(pictures.positions_svg(laboratory(1024, 1024))) < 20_000_000
+
+
 def test_png_without_what_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(DragomanError, match="resvg-py") as caught:

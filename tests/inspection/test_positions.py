@@ -91,7 +91,8 @@ def test_other_architectures(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"width": 1}, {"length": 0}, {"base": 1.0}, {"base": math.nan}, {"width": 5000}]
+    "wrong",
+    [{"width": 1}, {"length": 0}, {"base": 1.0}, {"base": math.nan}, {"width": 5000}, {"length": 5000}],
 )
 def test_no_table(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):

@@ -39,6 +39,8 @@ def test_what_is_saved_is_loaded(kind: str, tmp_path: Path) -> None:
         "{",
         '{"format": "dragoman-trace"}',
         '{"format": "dragoman-trace", "version": 2}',
+        '{"format": "dragoman-trace", "version": true}',
+        '{"format": "dragoman-trace", "version": 1, "steps": NaN}',
         '{"format": "dragoman-trace", "version": 1, "steps": 3}',
     ],
 )
@@ -49,11 +51,28 @@ def test_what_is_no_trace(content: str, tmp_path: Path) -> None:
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
-    table = json.loads(inspect(bundle(transformer()), SENTENCE, max_extra_tokens=1).to_json())
-    table["attention"][0]["weights"]["data"] = "AAAA"
+    whole = inspect(bundle(transformer()), SENTENCE, max_extra_tokens=1).to_json()
+    for key, value in (("data", "AAAA"), ("type", "float64"), ("shape", [2**70])):
+        table = json.loads(whole)
+        table["attention"][0]["weights"][key] = value
+        (tmp_path / "trace.json").write_text(json.dumps(table))
+        with pytest.raises(DataError, match="array"):
+            Trace.load(tmp_path / "trace.json")
+    table = json.loads(whole) | {"steps": []}
     (tmp_path / "trace.json").write_text(json.dumps(table))
-    with pytest.raises(DataError, match="array"):
+    with pytest.raises(DataError, match="steps"):
         Trace.load(tmp_path / "trace.json")
+
+
+def test_no_file(tmp_path: Path) -> None:
+    for path in (tmp_path / "no.json", tmp_path):
+        with pytest.raises(DataError, match="check the path|:"):
+            Trace.load(path)
+
+
+def test_traces_can_be_kept_in_sets() -> None:
+    trace = inspect(bundle(transformer()), SENTENCE, max_extra_tokens=1)
+    assert trace in {trace}
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), max_size=40))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ import typer
 
 from dragoman.cli.options import BeamSize, Debug, LengthPenalty, Model, Quiet
 from dragoman.errors import ConfigError
+from dragoman.text.lines import one_line, read_lines
 
 if TYPE_CHECKING:
     from dragoman.inspection import Trace
@@ -49,8 +51,9 @@ def inspect(
         ),
     ] = None,
     view: Annotated[
-        str, typer.Option("--view", metavar="|".join(VIEWS), help="What an SVG or PNG shows.")
-    ] = "attention",
+        str | None,
+        typer.Option("--view", metavar="|".join(VIEWS), help="What SVG and PNG show. [default: attention]"),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option("--attention", metavar="|".join(KINDS), help="Which attention. [default: cross]"),
@@ -86,7 +89,8 @@ def inspect(
         raise ConfigError(
             f"--compare as {form}", hint="two are compared as html or txt; else write one at a time"
         )
-    sentence = _read() if text == STDIN else text
+    _check_used(form, view, kind, layer, head)
+    sentence = _read() if text == STDIN else one_line(text, "the text")
     from dragoman.translator import Translator
 
     def look(folder: Path, sentence: str, target: str | None) -> Trace:
@@ -104,7 +108,9 @@ def inspect(
 
     traces = [look(model, sentence, target)]
     if compare is not None:
-        other = (Path(compare), sentence) if Path(compare).is_dir() else (model, compare)
+        # What looks like a path is one, so that a mistyped folder is not taken for a sentence.
+        folder = os.path.isdir(compare) or (os.sep in compare and not any(c.isspace() for c in compare))
+        other = (Path(compare), sentence) if folder else (model, one_line(compare, "--compare"))
         traces.append(look(*other, target if other[1] == sentence else None))
     _write(_content(traces, form, view, kind, layer, head), output, quiet=quiet)
 
@@ -133,7 +139,7 @@ def positions(
     from dragoman.inspection.pictures import png, positions_svg
     from dragoman.inspection.plain import positions_text
     from dragoman.inspection.positions import laboratory
-    from dragoman.inspection.record import to_table
+    from dragoman.inspection.record import VERSION, to_table
     from dragoman.inspection.report import report
 
     lab = laboratory(width, length, base=base, layout="sinusoidal-halves" if halves else "sinusoidal")
@@ -145,14 +151,15 @@ def positions(
         case "png":
             content = png(positions_svg(lab))
         case "json":
-            content = json.dumps(to_table(lab), ensure_ascii=False) + "\n"
+            table = {"format": "dragoman-positions", "version": VERSION, "base": base, **to_table(lab)}
+            content = json.dumps(table, ensure_ascii=False) + "\n"
         case _:
             content = positions_text(lab)
     _write(content, output, quiet=quiet)
 
 
 def _content(
-    traces: list[Trace], form: str, view: str, kind: str | None, layer: int | None, head: int | None
+    traces: list[Trace], form: str, view: str | None, kind: str | None, layer: int | None, head: int | None
 ) -> str | bytes:
     from dragoman.inspection import pictures
     from dragoman.inspection.plain import text
@@ -196,19 +203,27 @@ def _check(option: str, value: str | None, choices: tuple[str, ...]) -> None:
         raise ConfigError(f"{option} {value}", hint=f"choose one of: {', '.join(choices)}")
 
 
+def _check_used(form: str, view: str | None, kind: str | None, layer: int | None, head: int | None) -> None:
+    """Raises ConfigError for what would change nothing."""
+    given = {"--view": view, "--attention": kind, "--layer": layer, "--head": head}
+    if form in ("svg", "png"):
+        used = {"heads": ["--attention"], "beam": [], "positions": []}.get(view or "attention", list(given))
+        where = f"--view {view}"
+    else:
+        used = ["--attention", "--layer", "--head"] if form == "txt" else []
+        where = form
+    for name, value in given.items():
+        if value is not None and name not in ["--view" if form in ("svg", "png") else "", *used]:
+            raise ConfigError(
+                f"{name} changes nothing in {where}", hint="leave it out, or choose another format or view"
+            )
+
+
 def _read() -> str:
     """The first line of standard input."""
     if sys.stdin.isatty():
         print("type a sentence and press Enter", file=sys.stderr)
-    line = sys.stdin.buffer.readline()
-    try:
-        return line.decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        from dragoman.errors import DataError
-
-        raise DataError(
-            f"standard input: not UTF-8 ({error.reason})", hint="convert it with iconv"
-        ) from error
+    return next(read_lines(STDIN), "")
 
 
 def _write(content: str | bytes, output: Path | None, *, quiet: bool) -> None:

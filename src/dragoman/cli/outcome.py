@@ -115,7 +115,7 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _say(word: str, text: str, colour: str) -> None:
-    from dragoman.display.wording import clean
+    from dragoman.text.clean import clean
 
     stream = sys.stderr
     try:

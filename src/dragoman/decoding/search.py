@@ -137,6 +137,8 @@ class Choice:
     live: Live
     logits_NV: Tensor  # as the model gave them
     logp_NV: Tensor  # of every token but the end, as the rules left them
+    logp_NK: Tensor  # of the best of these in each row,
+    token_NK: Tensor  # and which they are
     end_N: Tensor  # log-probability of the end
     finish_N: Tensor  # bool: the rows that end here
     token_BQ: Tensor  # the tokens that go on,
@@ -232,7 +234,21 @@ def _beam(
         row_BQ = candidate_BQ // k
         if watch is not None:
             end_N, finish_N = end_BR.flatten(), finish_BR.flatten()
-            watch(Choice(live, logits_NV, logp_NV, end_N, finish_N, token_BQ, row_BQ, next_BQ, going_B))
+            watch(
+                Choice(
+                    live,
+                    logits_NV,
+                    logp_NV,
+                    logp_NK,
+                    token_NK,
+                    end_N,
+                    finish_N,
+                    token_BQ,
+                    row_BQ,
+                    next_BQ,
+                    going_B,
+                )
+            )
         if not len(going_B):
             return
         limit_B, count_B = limit_B[going_B], count_B[going_B]

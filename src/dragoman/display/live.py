@@ -20,7 +20,6 @@ from dragoman.display.observer import Display, harmless
 from dragoman.display.plain import Plain
 from dragoman.display.wording import (
     WIDTH,
-    clean,
     clip,
     clock_time,
     facts,
@@ -31,6 +30,7 @@ from dragoman.display.wording import (
     sparkline,
     validation_parts,
 )
+from dragoman.text.clean import clean
 
 
 class Live(Display):

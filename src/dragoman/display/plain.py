@@ -11,7 +11,6 @@ from typing import IO, Any
 from dragoman.display.observer import Display, harmless
 from dragoman.display.wording import (
     WIDTH,
-    clean,
     clip,
     clock_time,
     facts,
@@ -21,6 +20,7 @@ from dragoman.display.wording import (
     share_done,
     validation_parts,
 )
+from dragoman.text.clean import clean
 
 
 class Plain(Display):

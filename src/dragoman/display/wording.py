@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,16 +10,6 @@ from rich.cells import cell_len, set_cell_size
 
 WIDTH = 100  # columns; nothing plain is wider, and nothing live either, since long lines are hard to read
 _BLOCKS = "▁▂▃▄▅▆▇█"
-# Marks that turn the direction of the text after them, on the rest of the line too.
-_TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
-
-
-def clean(text: str) -> str:
-    """`text` on one line, with nothing in it that a terminal would obey."""
-    spaced = text.translate({9: " ", 10: " ", 13: " "})
-    return "".join(
-        "�" if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _TURNING else c for c in spaced
-    )
 
 
 def clip(text: str, width: int) -> str:

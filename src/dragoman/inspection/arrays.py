@@ -33,6 +33,8 @@ def encode(array: Array, *, compact: bool) -> dict[str, Any]:
 def decode(table: dict[str, Any]) -> Array:
     """The array that `encode` wrote. Raises DataError where it is none."""
     try:
+        if table["type"] not in ("int16", "float32"):
+            raise ValueError(f"type {table['type']!r}")
         shape = [int(n) for n in table["shape"]]
         size = int(np.prod(shape)) * (2 if table["type"] == "int16" else 4)
         inflate = zlib.decompressobj()
@@ -40,5 +42,5 @@ def decode(table: dict[str, Any]) -> Array:
         raw = np.frombuffer(data, "<i2" if table["type"] == "int16" else "<f4").reshape(shape)
         scale = float(table["scale"]) if table["type"] == "int16" else 1.0
         return (raw * np.float64(scale)).astype(np.float32)
-    except (KeyError, TypeError, ValueError, zlib.error) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, zlib.error) as error:
         raise DataError(f"not an array of a trace ({error})", hint="inspect the sentence again") from error

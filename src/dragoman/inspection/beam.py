@@ -38,12 +38,10 @@ class Recorder:
             total = float(choice.live.total_N[row])
             if total == -math.inf:
                 continue  # no translation: the beam is wider than there are any
-            size = min(self.how.size, choice.logp_NV.shape[1])
-            logp_K, token_K = choice.logp_NV[row].topk(size)
-            considered = [
-                pair for pair in zip(token_K.tolist(), logp_K.tolist(), strict=True) if pair[1] > -math.inf
-            ]
-            for token, logp in considered:
+            best = zip(choice.token_NK[row].tolist(), choice.logp_NK[row].tolist(), strict=True)
+            for token, logp in best:
+                if logp == -math.inf:
+                    continue  # rules leave fewer than the beam is wide
                 fate: Fate = "kept" if (row, token) in going_on else "pruned"
                 self._add(prefix, token, logp, total, fate)
             end = float(choice.end_N[row])
@@ -51,7 +49,9 @@ class Recorder:
                 self._add(prefix, self.end_id, end, total, "finished" if choice.finish_N[row] else "pruned")
             allowed_V = choice.logp_NV[row].clone()
             allowed_V[self.end_id] = end
-            for logp, token in zip(*(x.tolist() for x in free_NV[row].topk(size)), strict=True):
+            for logp, token in zip(
+                *(x.tolist() for x in free_NV[row].topk(choice.token_NK.shape[1])), strict=True
+            ):
                 if float(allowed_V[token]) == -math.inf:
                     self._add(prefix, token, logp, total, "banned")
 

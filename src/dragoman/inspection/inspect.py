@@ -22,10 +22,10 @@ from dragoman import __version__
 from dragoman.bundle import Bundle
 from dragoman.config import to_table
 from dragoman.decoding.bulk import pad
-from dragoman.decoding.rules import Rule
+from dragoman.decoding.rules import Rule, forced_prefix
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import Beam, Hypothesis, search
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 from dragoman.inspection import terms
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.beam import Recorder
@@ -44,12 +44,14 @@ from dragoman.inspection.record import (
 from dragoman.inspection.trace import Trace
 from dragoman.models.attention import CrossAttention, SelfAttention
 from dragoman.models.convolutional import Weights
+from dragoman.models.mode import evaluating
 from dragoman.models.recurrent import Scores
 from dragoman.text.ids import END, SPECIALS, START
-from dragoman.text.spans import spans, words
+from dragoman.text.spans import Span, words
 from dragoman.text.tokenizer import Tokenizer
 
 ALTERNATIVES = 20  # of each step
+_WIDEST = 50  # beam
 _LONGEST = 512  # tokens a side: attention of all layers is kept
 
 
@@ -59,27 +61,36 @@ def inspect(
     *,
     target: str | None = None,
     beam: Beam | None = None,
+    prefix: Sequence[int] = (),
     rules: Sequence[Rule] = (),
     max_extra_tokens: int = 50,
     name: str = "",
 ) -> Trace:
     """What the model does with `text`: its translation, or `target`, which is then no search's.
 
-    `name` is how the model is called, by default by its languages. Raises DataError for text without
-    tokens or with more than 512.
+    `prefix` and `rules` hold for a search. `name` is how the model is called, by default by its
+    languages. Raises DataError for text without tokens or with more than 512, ConfigError for a beam
+    above 50: a tree has as many nodes a step as the beam's square.
     """
     tokenizer, how = bundle.tokenizer, beam or bundle.generation
+    if how.size > _WIDEST:
+        raise ConfigError(
+            f"a beam of {how.size} to look into", hint=f"at most {_WIDEST}: every candidate is shown"
+        )
     text = text.strip().lower() if tokenizer.config.lowercase else text.strip()
     source = _encoded(tokenizer.encode_source([text])[0], "the text")
     module = cast(nn.Module, bundle.model)
     model: Any = module
     device = next(module.parameters()).device
     pair = pad([source], model.config.pad_id, model.config.end_id, device)
-    with torch.no_grad(), _evaluating(module):
+    with torch.no_grad(), evaluating(module):
         tree = None
         if target is None:
             recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
-            found = _search(model, *pair, how, rules, len(source) + max_extra_tokens, recorder)
+            limit = max(len(source) + max_extra_tokens, len(prefix))
+            if prefix:
+                rules = [forced_prefix([prefix], then=rules)]
+            found = _search(model, *pair, how, rules, limit, recorder)
             tree = recorder.tree(found[0])
         else:
             given = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
@@ -96,8 +107,10 @@ def inspect(
         split = terms.split(module, run)
 
     attention = tuple(_attention(seen))
-    source_side = _side(text, bundle.source_language, source, tokenizer.source_pieces)
-    target_side = _side(tokenizer.decode(said), bundle.target_language, said, tokenizer.target_pieces)
+    pieces = tokenizer.source_pieces(source)
+    source_side = _side(text, bundle.source_language, source, pieces, tokenizer.source_spans(text))
+    pieces, places = tokenizer.target_pieces(said), tokenizer.target_spans(said)
+    target_side = _side(tokenizer.decode(said), bundle.target_language, said, pieces, places)
     alignment, note = _alignment(attention, source_side, target_side)
     return Trace(
         dragoman=__version__,
@@ -173,9 +186,9 @@ def _shown(piece: str) -> str:
     return piece.replace("\u2581", " ").strip() or piece
 
 
-def _side(text: str, language: str, ids: Sequence[int], spell: Callable[[Sequence[int]], list[str]]) -> Text:
-    pieces = spell(ids)
-    places = spans(pieces, text)
+def _side(
+    text: str, language: str, ids: Sequence[int], pieces: Sequence[str], places: Sequence[Span]
+) -> Text:
     numbers = words(places, text)
     tokens = [
         Token(id=i, piece=piece, text=text[start:end], start=start, end=end, word=number)
@@ -292,13 +305,3 @@ def _membership(side: Text) -> Array:
         if token.word is not None:
             matrix[token.word, column] = 1
     return matrix
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,9 +13,12 @@ from dragoman.errors import DragomanError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.positions import cosine_similarity
 from dragoman.inspection.record import Kind, Node, Positions, Record
-from dragoman.inspection.views import choose, printable
+from dragoman.inspection.views import choose, wide
+from dragoman.text.clean import clean
 
 _CELL, _LETTER, _GAP = 22, 7.5, 28
+_MOST = 256  # rows and columns of a table that are drawn
+_PIXELS = 40e6  # of a PNG
 _INK, _SOFT, _LINE = "#1b1b1f", "#5c5c66", "#d9d9e0"
 _BLUE, _ORANGE = (8, 69, 128), (176, 71, 0)
 _FATES = {"kept": "#0072b2", "finished": "#009e73", "pruned": "#8a8a94", "banned": "#a33b00"}
@@ -28,8 +32,8 @@ def attention_svg(
     chosen = choose(trace, kind, layer, head)
     if chosen is None:
         return _svg(360, 60, [_text(16, 36, "This model has no attention.")])
-    left = 24 + _LETTER * max(map(len, chosen.queries))
-    top = 56 + _LETTER * 0.8 * max(map(len, chosen.keys))
+    left = 24 + _LETTER * max(map(wide, chosen.queries))
+    top = 56 + _LETTER * 0.8 * max(map(wide, chosen.keys))
     parts = [_text(16, 28, chosen.title, weight=600)]
     for j, name in enumerate(chosen.keys):
         x = left + (j + 0.65) * _CELL
@@ -47,24 +51,24 @@ def attention_svg(
 
 def heads_svg(trace: Record, kind: Kind | None = None) -> str:
     """Every layer (down) and head (across) of one kind of attention, small."""
+    chosen = choose(trace, kind)
     found = trace.attention_of(kind or "cross")
-    if found is None:
-        return _svg(360, 60, [_text(16, 36, f"This model has no {kind or 'cross'} attention.")])
+    if chosen is None or found is None:
+        return _svg(360, 60, [_text(16, 36, "This model has no attention.")])
     layers, heads, rows, columns = found.weights.shape
     cell = max(2.0, min(8.0, 130 / max(rows, columns)))
-    wide, high = columns * cell + 16, rows * cell + 16
-    chosen = choose(trace, found.kind)
-    title = (chosen.title if chosen else "").split(":")[0]
+    across, high = columns * cell + 16, rows * cell + 16
+    title = chosen.title.split(":")[0]
     parts = [_text(16, 28, title, weight=600)]
     for head in range(heads):
-        parts.append(_text(64 + head * wide, 56, f"head {head + 1}", colour=_SOFT))
+        parts.append(_text(64 + head * across, 56, f"head {head + 1}", colour=_SOFT))
     for layer in range(layers):
         parts.append(_text(16, 78 + layer * high, f"layer {layer + 1}", colour=_SOFT))
         for head in range(heads):
             parts += _cells(
-                found.weights[layer, head], 64 + head * wide, 66 + layer * high, cell, masked=found.causal
+                found.weights[layer, head], 64 + head * across, 66 + layer * high, cell, masked=found.causal
             )
-    return _svg(max(64 + heads * wide, 32 + _LETTER * len(title)), 66 + layers * high, parts)
+    return _svg(max(64 + heads * across, 32 + _LETTER * len(title)), 66 + layers * high, parts)
 
 
 def beam_svg(trace: Record, *, pruned: bool = False) -> str:
@@ -94,18 +98,19 @@ def beam_svg(trace: Record, *, pruned: bool = False) -> str:
         if node.parent is not None and node.parent in row:
             px, py = place(node.parent)
             px += 14 + _LETTER * len(_label(nodes[node.parent]))
-            across, down = x - 8 - px, y - py
-            curve = f"c{across / 2:.1f} 0 {across / 2:.1f} {down:.1f} {across:.1f} {down:.1f}"
-            colour, wide = (_FATES["kept"], 2.2) if node.best else (_LINE, 1.2)
+            over, down = x - 8 - px, y - py
+            curve = f"c{over / 2:.1f} 0 {over / 2:.1f} {down:.1f} {over:.1f} {down:.1f}"
+            colour, thick = (_FATES["kept"], 2.2) if node.best else (_LINE, 1.2)
             edges.append(
-                f'<path d="M{px:.1f} {py:.1f}{curve}" fill="none" stroke="{colour}" stroke-width="{wide}"/>'
+                f'<path d="M{px:.1f} {py:.1f}{curve}" fill="none" stroke="{colour}" stroke-width="{thick}"/>'
             )
         marks.append(_mark(node, x, y))
         detail = (
             f"log-probability {node.logp:.3f}, total {node.total:.3f}, score {node.score:.3f}, {node.fate}"
         )
         marks.append(_text(x + 10, y + 4, _label(node), weight=700 if node.best else 400, title=detail))
-    parts = [_text(16, 28, f"Beam search, {trace.beam.size} wide: {trace.target.text}", weight=600)]
+    title = f"Beam search, {trace.beam.size} wide: {trace.target.text}"
+    parts = [_text(16, 28, title, weight=600)]
     width = max(left.values(), default=0) + max(widest.values(), default=0) + 24
     legend, x = 60 + max(filled.values(), default=1) * _GAP + 8, 24.0
     for fate in _FATES:
@@ -113,7 +118,7 @@ def beam_svg(trace: Record, *, pruned: bool = False) -> str:
             example = next(nodes[n] for n in shown if nodes[n].fate == fate)
             parts += [_mark(example, x, legend), _text(x + 10, legend + 4, fate, colour=_SOFT)]
             x += 90
-    width = max(width, 48 + _LETTER * len(parts[0]) * 0.5)
+    width = max(width, 48 + _LETTER * wide(title))
     return _svg(width, legend + 24, parts + edges + marks)
 
 
@@ -122,10 +127,10 @@ def positions_svg(positions: Positions) -> str:
     parts = [_text(16, 28, positions.note, weight=600)]
     y, width = 56.0, 32 + _LETTER * len(positions.note)
     for table in positions.tables:
-        values = table.values
+        values = table.values[:_MOST, :_MOST]
         cell = max(2.0, min(14.0, 560 / max(values.shape[1], 1)))
         high = max(2.0, min(14.0, 420 / len(values)))
-        last = table.first + len(values) - 1
+        last, heading = table.first + len(values) - 1, "cosine similarity between rows"
         parts.append(
             _text(
                 16,
@@ -136,9 +141,9 @@ def positions_svg(positions: Positions) -> str:
         parts += _cells(values, 16, y + 12, cell, high=high, signed=True)
         across = 16 + values.shape[1] * cell + 32
         if table.columns == "dimension" and len(values) > 1:
-            parts.append(_text(across, y, "cosine similarity between rows"))
+            parts.append(_text(across, y, heading))
             parts += _cells(cosine_similarity(values), across, y + 12, high, signed=True)
-            across += len(values) * high + 32
+            across += max(len(values) * high, _LETTER * len(heading)) + 32
         width = max(width, across, across + 16)
         y += len(values) * high + 52
     return _svg(width, y, parts)
@@ -152,6 +157,13 @@ def png(svg: str, *, zoom: float = 2.0) -> bytes:
         raise DragomanError(
             "no resvg-py to draw PNG with", hint="pip install 'dragoman[png]', or write SVG"
         ) from error
+    size = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', svg)
+    pixels = int(size[1]) * int(size[2]) if size else 1
+    zoom = min(zoom, math.sqrt(_PIXELS / pixels))
+    if zoom < 0.5:
+        raise DragomanError(
+            "the picture is too large for PNG", hint="write SVG, or choose a shorter sentence"
+        )
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=zoom, background="#ffffff"))
 
 
@@ -182,8 +194,8 @@ def _cells(
             while run < columns and colours[run] == colours[j]:
                 run += 1
             if colours[j] != "#ffffff":
-                x, y, wide = left + j * size, top + i * high, (run - j) * size
-                place = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.2f}" height="{high:.2f}"'
+                x, y, across = left + j * size, top + i * high, (run - j) * size
+                place = f'x="{x:.1f}" y="{y:.1f}" width="{across:.2f}" height="{high:.2f}"'
                 parts.append(f'<rect {place} fill="{colours[j]}" shape-rendering="crispEdges"/>')
             j = run
     return parts
@@ -225,7 +237,7 @@ def _text(
     weight: int = 400,
     title: str = "",
 ) -> str:
-    inside = (f"<title>{html.escape(title)}</title>" if title else "") + html.escape(printable(text))
+    inside = (f"<title>{html.escape(title)}</title>" if title else "") + html.escape(clean(text))
     look = f'text-anchor="{anchor}" fill="{colour}" font-weight="{weight}"'
     return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{inside}</text>'
 

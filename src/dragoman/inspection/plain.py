@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.record import Kind, Positions, Record
-from dragoman.inspection.views import Chosen, choose, printable
+from dragoman.inspection.views import Chosen, choose, wide
+from dragoman.text.clean import clean
 
 _SHADES = " ·░▒▓█"
 _BAR = 20
+_ROWS, _COLUMNS = 64, 100  # of a table
 
 
 def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> str:
     """The translation, how sure the model was of each token, other translations, and one attention."""
-    lines = [printable(trace.source.text), printable(trace.target.text), ""]
-    width = max(_wide(_name(step.text, step.piece)) for step in trace.steps)
+    lines = [clean(trace.source.text), clean(trace.target.text), ""]
+    width = max(wide(_name(step.text, step.piece)) for step in trace.steps)
     for step in trace.steps:
         others = [one for one in step.alternatives if one.token != step.token][:3]
         rest = "   ".join(f"{_name(one.text, one.piece)} {one.probability:.2f}" for one in others)
@@ -26,7 +27,7 @@ def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head
         )
     if len(trace.translations) > 1:
         lines += ["", "translations found, and their scores"]
-        lines += [f"  {one.score:8.3f}  {printable(one.text)}" for one in trace.translations]
+        lines += [f"  {one.score:8.3f}  {clean(one.text)}" for one in trace.translations]
     if (chosen := choose(trace, kind, layer, head)) is not None:
         lines += ["", *_attention(chosen)]
     return "\n".join(lines) + "\n"
@@ -43,15 +44,18 @@ def positions_text(positions: Positions) -> str:
         low, high = float(table.values.min()), float(table.values.max())
         lines.append(f"{_SHADES[0]!r} is {low:.3g}, {_SHADES[-1]!r} is {high:.3g}")
         span = (high - low) or 1.0
-        for number, row in enumerate(table.values[:64], table.first):
-            lines.append(f"{number:5} {_shaded((row[:100] - low) / span)}")
+        rows, columns = table.values.shape
+        if rows > _ROWS or columns > _COLUMNS:
+            lines.append(f"the first {min(rows, _ROWS)} of {rows} by {min(columns, _COLUMNS)} of {columns}")
+        for number, row in enumerate(table.values[:_ROWS], table.first):
+            lines.append(f"{number:5} {_shaded((row[:_COLUMNS] - low) / span)}")
     return "\n".join(lines) + "\n"
 
 
 def _attention(chosen: Chosen) -> Iterator[str]:
     yield chosen.title
     yield "  columns: " + " ".join(f"{i} {name}" for i, name in enumerate(chosen.keys, start=1))
-    width = max(map(_wide, chosen.queries))
+    width = max(map(wide, chosen.queries))
     yield "  " + " " * width + " " + "".join(f"{i:>3}" for i in range(1, len(chosen.keys) + 1))
     for name, row in zip(chosen.queries, chosen.weights, strict=True):
         cells = "".join(f" {shade * 2}" for shade in _shaded(row))
@@ -63,15 +67,8 @@ def _shaded(row: Array | Sequence[float]) -> str:
 
 
 def _name(text: str, piece: str) -> str:
-    return printable(text or piece)
-
-
-def _wide(text: str) -> int:
-    """Columns on a terminal: Chinese characters take two, marks above others none."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    return clean(text or piece)
 
 
 def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _wide(text))
+    return text + " " * (width - wide(text))

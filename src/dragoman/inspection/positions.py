@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -49,7 +50,9 @@ def positions_of(model: object, length: int) -> Positions:
     if isinstance(model, Convolutional):
         kind = model.config.positions
         for side, module in (("source", model.source_positions), ("target", model.target_positions)):
-            tables += _on_input(module, length, f", {side}")
+            # Words and positions are divided by sqrt(E) once they are added.
+            for table in _on_input(module, length, f", {side}"):
+                tables.append(replace(table, values=table.values / math.sqrt(model.config.d_model)))
     elif isinstance(model, Transformer):
         kind = model.config.positions
         tables += _on_input(model.positions, length, "")
@@ -65,10 +68,10 @@ def laboratory(
 
     Raises ConfigError for numbers that make no table.
     """
-    if not 2 <= width <= 4096:
-        raise ConfigError(f"width = {width}", hint="from 2 to 4,096 dimensions")
-    if not 1 <= length <= 4096:
-        raise ConfigError(f"length = {length}", hint="from 1 to 4,096 positions")
+    if not 2 <= width <= 1024:
+        raise ConfigError(f"width = {width}", hint="from 2 to 1,024 dimensions")
+    if not 1 <= length <= 1024:
+        raise ConfigError(f"length = {length}", hint="from 1 to 1,024 positions")
     if not (math.isfinite(base) and base > 1):
         raise ConfigError(f"base = {base}", hint="a number above 1; the paper's is 10000")
     values = _array(sinusoidal(length, width, layout, base=base))
@@ -77,8 +80,8 @@ def laboratory(
 
 def cosine_similarity(table: Array) -> Array:
     """similarity_NN between the rows; 0 for a row of zeros."""
-    rows = torch.from_numpy(table).double()
-    return _array(torch.nn.functional.cosine_similarity(rows[:, None], rows[None], dim=-1))
+    rows = torch.nn.functional.normalize(torch.from_numpy(table).double(), dim=-1)
+    return _array(rows @ rows.T)
 
 
 def rotation(shift: int, width: int, *, base: float = 10000.0) -> Array:
@@ -112,7 +115,6 @@ def _on_input(module: object, length: int, where: str) -> list[Table]:
 
 
 def _in_attention(module: AttentionPositions, length: int, where: str) -> list[Table]:
-    distances = torch.arange(1 - length, length)
     match module:
         case RotaryPositions():
             values = _array(module.angles.rows(0, length))
@@ -124,7 +126,9 @@ def _in_attention(module: AttentionPositions, length: int, where: str) -> list[T
                 for name, table in (("added to keys", module.of_keys), ("added to values", module.of_values))
             ]
         case T5Bias() | AlibiBias():
-            bias_HD = module.bias(torch.zeros(1), distances[None])[:, 0]
+            like = next(iter((*module.parameters(), *module.buffers())))
+            distances = torch.arange(1 - length, length, device=like.device)
+            bias_HD = module.bias(like.new_zeros(1), distances[None])[:, 0]
             return [_of_distances(f"added to the logits{where}", 1 - length, "head", bias_HD.T)]
         case _:
             return []

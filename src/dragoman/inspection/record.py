@@ -66,7 +66,7 @@ class Found:
     truncated: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # arrays are not compared
 class Attention:
     """The weights of one kind of attention, from one teacher-forced pass."""
 
@@ -124,7 +124,7 @@ class Tree:
     nodes: tuple[Node, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
     """What a model adds, or multiplies by, for a position or a distance."""
 
@@ -136,7 +136,7 @@ class Table:
     values: Array
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Positions:
     """How the model knows the order of its input."""
 
@@ -145,7 +145,7 @@ class Positions:
     tables: tuple[Table, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Stack:
     """The logits of self-attention in the first layers of a stack, and the terms whose sum they are."""
 
@@ -157,7 +157,7 @@ class Stack:
     logits: Array  # LHQK
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Terms:
     """Attention logits in terms of content and position."""
 
@@ -177,7 +177,7 @@ class Model:
     config: dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Record:
     """What a model did with one sentence."""
 
@@ -214,25 +214,33 @@ class Record:
     def load(cls, path: str | Path) -> Self:
         """The record in a file that `save` wrote. Raises DataError where it is none."""
         try:
-            table = json.loads(Path(path).read_text(encoding="utf-8"))
+            table = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_number)
             if not isinstance(table, dict) or table.pop("format", None) != FORMAT:
                 raise DataError(
                     f"{path}: not a trace", hint="dragoman inspect MODEL TEXT --format json makes one"
                 )
             version = table.pop("version", None)
-            if version != VERSION:
+            if type(version) is not int or version != VERSION:
                 raise DataError(
                     f"{path}: version {version!r} of traces, this dragoman reads {VERSION}",
                     hint="inspect the sentence again with this version",
                 )
             record: Self = _value(cls, table)
+            if not len(record.inputs) == len(record.steps) == len(record.target.tokens) > 0:
+                raise ValueError("not as many steps as tokens")
             return record
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror}", hint="check the path") from error
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise DataError(f"{path}: not a trace ({error})", hint="is the file whole?") from error
 
     def attention_of(self, kind: Kind) -> Attention | None:
         """The attention of that kind, if the model has it."""
         return next((one for one in self.attention if one.kind == kind), None)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of a trace")
 
 
 def to_table(value: Any, *, compact: bool = False) -> Any:

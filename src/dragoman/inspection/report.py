@@ -44,7 +44,8 @@ def report(
         lab = {**to_table(positions, compact=True), "width": width, "length": length, "base": base}
     data = {"traces": [trace.to_table(compact=True) for trace in traces], "positions": lab}
     style, script = _page()
-    policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+    policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+    policy += "base-uri 'none'; form-action 'none'"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -70,11 +70,11 @@ def split(model: nn.Module, run: Callable[[], Any]) -> Terms | None:
         if model.config.positions in ("index", "fraction"):  # the number takes a dimension from the word
             content = torch.cat((embedded_BTE[..., :-1], torch.zeros_like(embedded_BTE[..., -1:])), -1)
         parts = _Parts(content, placed_BTE - content, torch.zeros_like(content))
-        found.append(_stack(kind, list(layers), parts, seen, model.config.window is not None))
+        found.append(_stack(kind, list(layers), parts, seen, model.config.positions))
     return Terms(names=NAMES, stacks=tuple(found))
 
 
-def _stack(kind: Any, layers: list[nn.Module], parts: _Parts, seen: _Seen, windowed: bool) -> Stack:
+def _stack(kind: Any, layers: list[nn.Module], parts: _Parts, seen: _Seen, positions: str) -> Stack:
     values, logits, exact, notes = [], [], [], []
     stored = 0
     for number, module in enumerate(layers):
@@ -92,8 +92,8 @@ def _stack(kind: Any, layers: list[nn.Module], parts: _Parts, seen: _Seen, windo
         stored += terms_6HTS.numel()
         values.append(terms_6HTS)
         logits.append(logits_HTS)
-        exact.append(not number and not pre)
-        notes.append(_note(number, pre))
+        exact.append(not number and not pre and x_BTE.dtype in (torch.float32, torch.float64))
+        notes.append(f"{_note(number, pre)} {_WITHIN.get(positions, '')}".strip())
         if not pre:
             for residual in _residuals(layer):
                 parts = parts.through(residual.norm, _last(seen, residual.norm))
@@ -102,8 +102,8 @@ def _stack(kind: Any, layers: list[nn.Module], parts: _Parts, seen: _Seen, windo
         causal=kind == "decoder",
         exact=tuple(exact),
         notes=tuple(notes),
-        values=torch.stack(values).numpy(),
-        logits=torch.stack(logits).numpy(),
+        values=torch.stack(values).float().cpu().numpy(),
+        logits=torch.stack(logits).float().cpu().numpy(),
     )
 
 
@@ -111,7 +111,7 @@ def _terms(
     attention: SelfAttention, parts: _Parts, x_BTE: Tensor, sight: Sight | Window
 ) -> tuple[Tensor, Tensor]:
     """(terms_6HTS, logits_HTS) of one sentence, 0 where a key is hidden."""
-    whole = Sight(torch.zeros(1, dtype=x_BTE.dtype), x_BTE.shape[1])  # the mask comes last
+    whole = Sight(x_BTE.new_zeros(1), x_BTE.shape[1])  # the mask comes last
     turn = attention.positions.turn
     zero = attention.queries_keys_values(torch.zeros_like(x_BTE))  # what the projections' biases give
 
@@ -130,6 +130,16 @@ def _terms(
     terms = torch.stack([*four, known - sum(four), logits - known])[:, 0]
     hidden = sight.whole((sight.bias == 0).float()).broadcast_to(logits.shape)[0] == 0
     return terms.masked_fill(hidden, 0.0), logits[0].masked_fill(hidden, 0.0)
+
+
+# Where positions are that are no part of the input.
+_WITHIN = {
+    "rotary": "Rotary positions turn queries and keys, so they are within content·content.",
+    "relative": "What relative positions add, which depends on content too, is the bias.",
+    "t5": "What positions add is the bias.",
+    "alibi": "What positions add is the bias.",
+    "none": "The model is told nothing of positions.",
+}
 
 
 def _note(number: int, pre: bool) -> str:

@@ -10,7 +10,7 @@ from dragoman.inspection.record import Record
 from dragoman.inspection.report import report
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Trace(Record):
     """What a model did with one sentence; `dragoman.inspection.inspect` makes one.
 

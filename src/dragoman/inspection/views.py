@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from dataclasses import dataclass
 
 from dragoman.errors import ConfigError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.record import Kind, Record, Token
+from dragoman.text.clean import clean
 
 _TITLES: dict[Kind, str] = {
     "encoder": "Self-attention of the encoder",
@@ -60,9 +61,11 @@ def choose(
     )
 
 
-def printable(text: str) -> str:
-    """The text without control characters, which a terminal obeys and XML forbids."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
+def wide(text: str) -> int:
+    """Columns on a terminal: Chinese characters take two, marks above others none."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
 
 
 def _side(trace: Record, name: str) -> tuple[Token, ...]:
@@ -70,4 +73,4 @@ def _side(trace: Record, name: str) -> tuple[Token, ...]:
 
 
 def _names(tokens: tuple[Token, ...]) -> tuple[str, ...]:
-    return tuple(printable(token.text or token.piece) for token in tokens)
+    return tuple(clean(token.text or token.piece) for token in tokens)

@@ -3,52 +3,57 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
-
-from dragoman.text.ids import SPECIALS, UNKNOWN
 
 Span = tuple[int, int]
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_SPACE = "\u2581"
 # Scripts without spaces: a word there is what the tokenizer says. Thai, Lao, Burmese, Khmer, kana, Han.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 
 
-def spans(pieces: Sequence[str], text: str) -> list[Span]:
-    """(start, end) of each piece in `text`, in characters, without the spaces around it.
+def spans_of_surfaces(surfaces: Sequence[str], text: str) -> list[Span]:
+    """(start, end) in `text` of each token of it, in characters, without the spaces around it.
 
-    The bytes of a character stand for it together: all but the last are empty. What is not in the text,
-    as a special token or a byte that belongs to no character, is empty too; an unknown token reaches to
-    the next that is known.
+    `surfaces` are what the tokens spell: joined they are the text, perhaps with a space before it. The
+    bytes of a character, as <0xE4>, stand for it together: all but the last are empty.
     """
-    found: list[Span] = []
-    at, pending = 0, b""
-    for number, piece in enumerate(pieces):
-        start = at
-        if match := _BYTE.fullmatch(piece):
+    lengths: list[int] = []
+    pending = b""
+    for surface in surfaces:
+        if match := _BYTE.fullmatch(surface):
             pending += bytes([int(match[1], 16)])
-            at += _completed(pending, text, at)
-            if at > start:
-                pending = b""
+            lengths.append(_characters(pending))
+            pending = b"" if lengths[-1] else pending
         else:
-            pending = b""
-            while text.startswith("\ufffd", at) and _surface(piece, text, at) is None:
-                start = at = at + 1  # bytes that were no character
-            if piece == SPECIALS[UNKNOWN]:
-                at = _next_known(pieces[number + 1 :], text, at)
-            elif (surface := _surface(piece, text, at)) is not None:
-                at += len(surface)
-        found.append(_bare(text, start, at))
+            lengths.append(len(surface))
+    at = min(len(text) - sum(lengths), 0)  # a first space is not in the text
+    found = []
+    for length in lengths:
+        found.append(_bare(text, max(at, 0), max(at + length, 0)))
+        at += length
+    return found
+
+
+def spans_of_prefixes(prefixes: Sequence[str], text: str) -> list[Span]:
+    """The same where token i is what `prefixes[i]`, the text of the tokens up to it, has more than the one
+    before. Bytes that are no character yet are none."""
+    found = []
+    at = 0
+    for prefix in prefixes:
+        end = max(at, _common(prefix, text))
+        found.append(_bare(text, at, end))
+        at = end
     return found
 
 
 def words(token_spans: Sequence[Span], text: str) -> list[int | None]:
     """For each token the number of its word, from 0 on; None for a token that stands nowhere.
 
-    Tokens are of one word where nothing stands between them and letters or digits meet. In scripts
+    Tokens are of one word where nothing stands between them and letters, marks or digits meet. In scripts
     without spaces each token is a word.
     """
     numbers: list[int | None] = []
@@ -72,40 +77,27 @@ def _joined(text: str, reached: int, start: int) -> bool:
     before, after = text[start - 1], text[start]
     if _UNSPACED.match(before) or _UNSPACED.match(after):
         return False
-    return _letter(before) and _letter(after)
+    return _in_word(before) and _in_word(after)
 
 
-def _letter(character: str) -> bool:
-    return not character.isspace() and not re.match(r"[^\w\u0300-\u036f\u200c\u200d]", character)
+def _in_word(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LMN" or character in "\u200c\u200d"
 
 
-def _surface(piece: str, text: str, at: int) -> str | None:
-    """What of the text the piece spells at `at`; a first piece begins with a space that is not there."""
-    surface = piece.replace(_SPACE, " ")
-    for spelt in (surface, surface.removeprefix(" ")) if at == 0 else (surface,):
-        if text.startswith(spelt, at):
-            return spelt
-    return None
-
-
-def _next_known(rest: Sequence[str], text: str, at: int) -> int:
-    """Where the next piece that can be found begins, or where the text ends."""
-    for piece in rest:
-        if piece == SPECIALS[UNKNOWN] or _BYTE.fullmatch(piece):
-            continue
-        place = text.find(piece.replace(_SPACE, " "), at + 1)
-        if place >= 0:
-            return place
-    return len(text)
-
-
-def _completed(pending: bytes, text: str, at: int) -> int:
-    """How many characters the bytes spell at `at`: 0 while they are not whole."""
+def _characters(data: bytes) -> int:
+    """How many characters the bytes spell: 0 while they are not whole."""
     try:
-        character = pending.decode()
+        return len(data.decode())
     except UnicodeDecodeError:
         return 0
-    return len(character) if text.startswith(character, at) else 0
+
+
+def _common(prefix: str, text: str) -> int:
+    """How many characters both begin with."""
+    for at, (one, other) in enumerate(zip(prefix, text, strict=False)):
+        if one != other:
+            return at
+    return min(len(prefix), len(text))
 
 
 def _bare(text: str, start: int, end: int) -> Span:

@@ -125,6 +125,10 @@ class Subwords:
         """What each id stands for; ▁ is a space, <0xE4> a byte."""
         return list(self._processor.id_to_piece(list(ids)))
 
+    def surfaces(self, line: str) -> list[str]:
+        """What each token of the line spells; joined they are the line, with a space before it."""
+        return [piece.replace("▁", " ") for piece in self._processor.encode(line, out_type=str)]
+
     def to_bytes(self) -> bytes:
         """The model, as SentencePiece writes it."""
         return self._model

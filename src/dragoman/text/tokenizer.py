@@ -24,6 +24,7 @@ from dragoman.errors import ConfigError, ModelError
 from dragoman.files import write_whole
 from dragoman.text import subwords, words
 from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
+from dragoman.text.spans import spans_of_prefixes, spans_of_surfaces
 
 FORMAT_VERSION = 1
 
@@ -73,6 +74,7 @@ class Vocabulary(Protocol):
     def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]: ...
     def decode(self, ids: Sequence[int]) -> str: ...
     def pieces(self, ids: Sequence[int]) -> list[str]: ...
+    def surfaces(self, line: str) -> list[str]: ...
     def to_bytes(self) -> bytes: ...
 
 
@@ -141,6 +143,17 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The target text of the ids; pad, start and end are passed over."""
         return self._target.decode(ids)
+
+    def source_spans(self, line: str) -> list[tuple[int, int]]:
+        """(start, end) of each token of `encode_source([line])` in the line, in characters; bytes of a
+        character are empty but for the last."""
+        line = self._cased([line])[0]
+        return spans_of_surfaces(self._source.surfaces(line), line)
+
+    def target_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """(start, end) of each id in `decode(ids)`."""
+        prefixes = [self.decode(ids[: end + 1]) for end in range(len(ids))]
+        return spans_of_prefixes(prefixes, self.decode(ids))
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """What each source id stands for; ▁ is a space, <0xE4> a byte."""

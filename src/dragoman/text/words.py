@@ -64,6 +64,10 @@ class Words:
         """What each id stands for; ▁ is a space."""
         return [self._words[i].replace(" ", "▁") for i in ids]
 
+    def surfaces(self, line: str) -> list[str]:
+        """What each token of the line spells; joined they are the line, with a space before it."""
+        return split(line)
+
     def to_bytes(self) -> bytes:
         """The list, as JSON."""
         return json.dumps(self._words[len(SPECIALS) :], ensure_ascii=False, indent=0).encode()
