@@ -7,6 +7,7 @@ continuous integration, where they fail.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -138,6 +139,8 @@ def test_numbers_are_the_traces(show: Callable[..., Any], trace: Trace) -> None:
     rows = numbers(page, "terms", "terms")
     most = float(np.abs(stack.logits[0]).max()) + float(np.abs(stack.values[0]).max())
     close([row[1:7] for row in rows], np.stack(expected, -1), 1e-3 + most / 1e4)
+    cell = page.locator("#view-terms .sum tbody td:first-of-type").all_inner_texts()
+    close([cell[:6]], [stack.values[0, :, 0, 0, 0]], 1e-3 + most / 1e4)
     sums = [[row[7], row[8]] for row in rows]
     close(sums, np.stack([stack.logits[0, 0].ravel()] * 2, -1), 1e-3 + most / 1e4)
 
@@ -197,8 +200,14 @@ def test_the_laboratory_without_a_model(show: Callable[..., Any], base: float) -
     position = int(page.locator("#view-positions input[aria-label=Position]").input_value())
     table = lab.tables[0].values[position]
     close(rings, np.stack((table[1::2], table[0::2]), -1), 1e-4)
-    differences = page.locator("#view-positions").inner_text()
-    assert "greatest over all 8 rings" in differences
+    shift = page.locator("#view-positions").inner_text()
+    rotated, there = re.search(
+        r"R\(k\) · PE\(pos\)\s*(\(.*?\)).*?= (\(\S+, \S+\))", shift, re.DOTALL
+    ).groups()  # type: ignore[union-attr]
+    assert rotated == there
+    difference = re.search(r"greatest over all 8 rings: (\S+)", shift)
+    assert difference is not None
+    assert float(difference[1]) < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from dragoman.inspection import inspect
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.report import report
 
-HOSTILE = "A </script><img src=x onerror=alert(1)> & <!-- dog\u2028."
+HOSTILE = "A </script ><!--<script><img src=x onerror=alert(1)> & <!-- dog\u2028."
 
 
 class Parts(HTMLParser):
@@ -59,6 +59,7 @@ def test_what_a_user_typed_is_text() -> None:
             "script",
         ]
     )
+    assert not set("<>&\u2028") & set(parts.text["script#data"])
     data = json.loads(parts.text["script#data"])
     assert data["traces"][0]["source"]["text"] == HOSTILE
     assert not any("src" in one or "href" in one for one in parts.attributes)
