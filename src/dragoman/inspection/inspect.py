@@ -93,18 +93,14 @@ def inspect(
             found = _search(model, *pair, how, rules, limit, recorder)
             tree = recorder.tree(found[0])
         else:
-            given = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
-            found = score(model, *pair, [given], how)
+            tokens = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
+            found = score(model, *pair, [tokens], how)
         said = found[0].tokens
         read = torch.tensor([[model.config.start_id, *said]], device=device)
 
-        def run() -> Tensor:
-            logits_BTV: Tensor = model.decode(read, model.encode(*pair))
-            return logits_BTV[0].float()
-
-        with _weights(module) as seen:
-            logits_TV = run()
-        split = terms.split(module, run)
+        with _weights(module) as seen, terms.watching(module) as given:
+            logits_TV = model.decode(read, model.encode(*pair))[0].float()
+        split = terms.split(module, given)
 
     attention = tuple(_attention(seen))
     pieces = tokenizer.source_pieces(source)

@@ -8,12 +8,13 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from rich.cells import cell_len
 
 from dragoman.errors import DragomanError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.positions import cosine_similarity
 from dragoman.inspection.record import Kind, Node, Positions, Record
-from dragoman.inspection.views import choose, wide
+from dragoman.inspection.views import choose
 from dragoman.text.clean import clean
 
 _CELL, _LETTER, _GAP = 22, 7.5, 28
@@ -32,8 +33,8 @@ def attention_svg(
     chosen = choose(trace, kind, layer, head)
     if chosen is None:
         return _svg(360, 60, [_text(16, 36, "This model has no attention.")])
-    left = 24 + _LETTER * max(map(wide, chosen.queries))
-    top = 56 + _LETTER * 0.8 * max(map(wide, chosen.keys))
+    left = 24 + _LETTER * max(map(cell_len, chosen.queries))
+    top = 56 + _LETTER * 0.8 * max(map(cell_len, chosen.keys))
     parts = [_text(16, 28, chosen.title, weight=600)]
     for j, name in enumerate(chosen.keys):
         x = left + (j + 0.65) * _CELL
@@ -118,7 +119,7 @@ def beam_svg(trace: Record, *, pruned: bool = False) -> str:
             example = next(nodes[n] for n in shown if nodes[n].fate == fate)
             parts += [_mark(example, x, legend), _text(x + 10, legend + 4, fate, colour=_SOFT)]
             x += 90
-    width = max(width, 48 + _LETTER * wide(title))
+    width = max(width, 48 + _LETTER * cell_len(title))
     return _svg(width, legend + 24, parts + edges + marks)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len, set_cell_size
+
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.record import Kind, Positions, Record
-from dragoman.inspection.views import Chosen, choose, wide
+from dragoman.inspection.views import Chosen, choose
 from dragoman.text.clean import clean
 
 _SHADES = " ·░▒▓█"
@@ -17,14 +19,13 @@ _ROWS, _COLUMNS = 64, 100  # of a table
 def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> str:
     """The translation, how sure the model was of each token, other translations, and one attention."""
     lines = [clean(trace.source.text), clean(trace.target.text), ""]
-    width = max(wide(_name(step.text, step.piece)) for step in trace.steps)
+    width = max(cell_len(_name(step.text, step.piece)) for step in trace.steps)
     for step in trace.steps:
         others = [one for one in step.alternatives if one.token != step.token][:3]
         rest = "   ".join(f"{_name(one.text, one.piece)} {one.probability:.2f}" for one in others)
-        bar = _padded("█" * round(step.probability * _BAR), _BAR)
-        lines.append(
-            f"  {_padded(_name(step.text, step.piece), width)}  {step.probability:.3f} {bar} {rest}".rstrip()
-        )
+        bar = set_cell_size("█" * round(step.probability * _BAR), _BAR)
+        name = set_cell_size(_name(step.text, step.piece), width)
+        lines.append(f"  {name}  {step.probability:.3f} {bar} {rest}".rstrip())
     if len(trace.translations) > 1:
         lines += ["", "translations found, and their scores"]
         lines += [f"  {one.score:8.3f}  {clean(one.text)}" for one in trace.translations]
@@ -55,11 +56,11 @@ def positions_text(positions: Positions) -> str:
 def _attention(chosen: Chosen) -> Iterator[str]:
     yield chosen.title
     yield "  columns: " + " ".join(f"{i} {name}" for i, name in enumerate(chosen.keys, start=1))
-    width = max(map(wide, chosen.queries))
+    width = max(map(cell_len, chosen.queries))
     yield "  " + " " * width + " " + "".join(f"{i:>3}" for i in range(1, len(chosen.keys) + 1))
     for name, row in zip(chosen.queries, chosen.weights, strict=True):
         cells = "".join(f" {shade * 2}" for shade in _shaded(row))
-        yield f"  {_padded(name, width)} {cells}".rstrip()
+        yield f"  {set_cell_size(name, width)} {cells}".rstrip()
 
 
 def _shaded(row: Array | Sequence[float]) -> str:
@@ -68,7 +69,3 @@ def _shaded(row: Array | Sequence[float]) -> str:
 
 def _name(text: str, piece: str) -> str:
     return clean(text or piece)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - wide(text))

@@ -12,7 +12,7 @@ B batch, T queries, S keys, H heads, D head width, E model width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -53,15 +53,11 @@ class _Parts:
         return _Parts(content, position, constant + norm.bias)
 
 
-def split(model: nn.Module, run: Callable[[], Any]) -> Terms | None:
-    """The terms of encoder and decoder; `run` has the model read one sentence and its translation.
-
-    None for a model that is no Transformer.
-    """
+def split(model: nn.Module, seen: _Seen) -> Terms | None:
+    """The terms of encoder and decoder, from what was `watching` while the model read one sentence and its
+    translation. None for a model that is no Transformer."""
     if not isinstance(model, Transformer):
         return None
-    with _inputs(model) as seen:
-        run()
     found = []
     for kind, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
         first = seen[model.positions][0 if kind == "encoder" else -1]
@@ -171,8 +167,9 @@ def _last(seen: _Seen, module: nn.Module) -> Tensor:
 
 
 @contextmanager
-def _inputs(model: Transformer) -> Iterator[_Seen]:
-    """What positions, attentions and layer normalisations are given, and give."""
+def watching(model: nn.Module) -> Iterator[_Seen]:
+    """What positions, attentions and layer normalisations are given, and give; nothing of what is no
+    Transformer."""
     seen: _Seen = {}
 
     def keep(module: nn.Module, given: tuple[Any, ...], gave: Any) -> None:
@@ -181,7 +178,8 @@ def _inputs(model: Transformer) -> Iterator[_Seen]:
     watched = [
         module
         for module in model.modules()
-        if module is model.positions or isinstance(module, SelfAttention | nn.LayerNorm)
+        if isinstance(model, Transformer)
+        and (module is model.positions or isinstance(module, SelfAttention | nn.LayerNorm))
     ]
     handles = [module.register_forward_hook(keep) for module in watched]
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 
 from dragoman.errors import ConfigError
@@ -58,13 +57,6 @@ def choose(
         keys=_names(_side(trace, found.keys)),
         weights=weights.mean(0) if head is None else weights[head - 1],
         causal=found.causal,
-    )
-
-
-def wide(text: str) -> int:
-    """Columns on a terminal: Chinese characters take two, marks above others none."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )
 
 
