@@ -17,6 +17,7 @@ from dragoman.models.attention import (
     Sight,
     Window,
     attend,
+    attend_fused,
     attention_weights,
     causal_bias,
     padding_bias,
@@ -82,6 +83,29 @@ def test_causal_bias_shows_each_position_itself_and_what_came_before() -> None:
     for t in range(4):
         for s in range(4):
             assert bias[t, s] == (0 if s <= t else -math.inf)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("hidden", ["nothing", "padding", "future"])
+def test_the_fused_kernel_does_what_attend_does(hidden: str, dtype: torch.dtype) -> None:
+    """The value and all gradients, on the CPU here: a GPU's is called in the same way."""
+    q, k, v = (randn(2, 3, 5, 4, seed=seed).to(dtype).requires_grad_() for seed in (1, 2, 3))
+    bias = {
+        "nothing": None,
+        "padding": padding_bias(torch.tensor([[True] * 5, [True] * 2 + [False] * 3]), F64),
+        "future": causal_bias(5, F64, torch.device("cpu")),
+    }[hidden]
+    upstream = randn(2, 3, 5, 4, seed=4).to(dtype)
+    fused = attend_fused(q, k, v, bias)
+    plain = attend(q, k, v, None if bias is None else bias.to(dtype))
+
+    torch.testing.assert_close(fused, plain)
+    for one, other in zip(
+        torch.autograd.grad(fused, (q, k, v), upstream),
+        torch.autograd.grad(plain, (q, k, v), upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize("size", [3.0, 1e3, 1e6])

@@ -39,7 +39,20 @@ def attend(
     learns = torch.is_grad_enabled() and not (bias is not None and bias.requires_grad)
     if learns and not drop and native.serves(q_BHTD, k_BHSD, v_BHSD):
         return native.attention(q_BHTD, k_BHSD, v_BHSD, bias)
+    if q_BHTD.device.type != "cpu":
+        return attend_fused(q_BHTD, k_BHSD, v_BHSD, bias, drop)
     return dropout(attention_weights(q_BHTD, k_BHSD, bias), drop) @ v_BHSD
+
+
+def attend_fused(
+    q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None = None, drop: float = 0.0
+) -> Tensor:
+    """`attend` in one kernel, which never holds the weights: for GPUs (FlashAttention, Dao et al. 2022).
+
+    On a CPU its backward pass is slower than plain products where sentences are short.
+    """
+    bias = None if bias is None else bias.to(q_BHTD.dtype)
+    return nn.functional.scaled_dot_product_attention(q_BHTD, k_BHSD, v_BHSD, bias, drop)
 
 
 def padding_bias(visible_BS: Tensor, dtype: torch.dtype) -> Tensor:

@@ -75,7 +75,7 @@ class LinearCrossEntropy(torch.autograd.Function):
     another dropout mask, and that many times their `divergence` is added.
     """
 
-    BLOCK = 2**22  # logits held at once
+    BLOCK, LARGE = 2**22, 2**26  # logits held at once: what a cache holds, and what keeps a GPU busy
 
     @staticmethod
     def forward(
@@ -100,7 +100,8 @@ class LinearCrossEntropy(torch.autograd.Function):
         positions, width = len(states_NE) // copies, states_NE.shape[1]
         states_CNE, grad_states_CNE = (x.view(copies, -1, width) for x in (states_NE, grad_states_NE))
         lse_CN = lse_N.view(copies, -1)
-        size = max(16, LinearCrossEntropy.BLOCK // vocab // copies)
+        block = LinearCrossEntropy.BLOCK if states_NE.is_cpu else LinearCrossEntropy.LARGE
+        size = max(16, block // vocab // copies)
         for start in range(0, positions, size):
             rows = slice(start, start + size)
             states_RE = states_CNE[:, rows].flatten(0, 1)  # of all copies; one product, not one for each
