@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dragoman.bench import contenders, report, training, workload
 from dragoman.bench.contenders import Conditions, Contender, Rate
+from dragoman.cli.bench import train
 from dragoman.errors import ConfigError, TrainingError
 from dragoman.text import toy
 
@@ -90,6 +92,34 @@ def test_ours_takes_a_turn(conditions: Conditions, processes: int) -> None:
     assert turn.version.startswith("dragoman ")
 
 
+def test_what_is_measured_on_a_gpu_sees_it(conditions: Conditions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a CPU no contender may use the GPU; on the GPU each is told to."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    ran: list[tuple[list[str], dict[str, str]]] = []
+
+    def run(command: list[str], *, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append((command, env))
+        return subprocess.CompletedProcess(command, 0, '{"seconds": [1.0], "fp32": 1, "bf16": 1}', "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    for one in (conditions, replace(conditions, device="cuda")):
+        contender("a").turn(one)
+        training._ceiling(one)
+
+    assert [env["CUDA_VISIBLE_DEVICES"] for _, env in ran] == ["", "", "7", "7"]
+    assert [next(w for w in command if "--device" in w) for command, _ in ran] == [
+        "--device=cpu", "--device=cpu", "--device=cuda", "--device=cuda"
+    ]  # fmt: skip
+
+
+def test_no_gpu_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="finds no GPU"):
+        train(contenders=["dragoman"], device="cuda")
+
+
 def test_what_goes_wrong_in_a_turn_is_said(conditions: Conditions) -> None:
     missing = Contender(name="it", about="", precision="fp32", file="no-such-file.py")
 
@@ -110,6 +140,10 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     contenders.python_of("huggingface").touch()
     assert [one.name for one in contenders.choose(["hf", "dragoman"])] == ["hf", "dragoman"]
     assert "hf-tuned" in {one.name for one in contenders.choose(None)}
+    assert [one.name for one in contenders.choose(["hf", "dragoman"], "cuda")] == ["hf", "dragoman"]
+    with pytest.raises(ConfigError, match="joeynmt is measured on a CPU only"):
+        contenders.choose(["joeynmt"], "cuda")
+    assert "joeynmt" not in {one.name for one in contenders.choose(None, "cuda")}
 
 
 def test_every_environment_is_pinned() -> None:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from dragoman.bench.workload import Workload, operations
 from dragoman.errors import ConfigError, TrainingError
@@ -34,6 +35,7 @@ class Conditions:
     threads: int
     steps: int
     warm: int
+    device: Literal["cpu", "cuda"] = "cpu"
 
     @property
     def shape(self) -> TransformerConfig:
@@ -66,11 +68,12 @@ class Contender:
     flags: tuple[str, ...] = ()
     processes: int = 1
     stock: bool = False  # as a user finds it, nothing tuned
+    cuda: bool = False  # whether its file can measure a GPU
 
     def turn(self, conditions: Conditions) -> Rate:
         """Trains for the agreed number of steps. Raises TrainingError where it fails."""
         command = self._command(conditions)
-        variables = _variables(conditions.threads // self.processes)
+        variables = variables_of(conditions, self.processes)
         done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=1800)
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if done.returncode or not lines:
@@ -99,28 +102,29 @@ class Contender:
         return [
             *start, str(PEERS / self.file), str(conditions.workload.folder), "--shape", json.dumps(sizes),
             f"--threads={conditions.threads // self.processes}", f"--steps={conditions.steps}",
-            f"--warm={conditions.warm}", f"--precision={self.precision}",
+            f"--warm={conditions.warm}", f"--precision={self.precision}", f"--device={conditions.device}",
             *self.flags,
         ]  # fmt: skip
 
 
 CONTENDERS = [
-    Contender(name=OURS, about="one process", precision="bf16", file="ours.py"),
+    Contender(name=OURS, about="one process", precision="bf16", file="ours.py", cuda=True),
     Contender(name=f"{OURS}-2", about="two processes of half the threads", precision="bf16", file="ours.py",
               processes=2),
-    Contender(name=f"{OURS}-fp32", about="one process", precision="fp32", file="ours.py"),
+    Contender(name=f"{OURS}-fp32", about="one process", precision="fp32", file="ours.py", cuda=True),
     Contender(name=f"{OURS}-fp32-2", about="two processes of half the threads", precision="fp32",
               file="ours.py", processes=2),
     Contender(name="hf", about="MarianMT, as it comes", precision="fp32", file="huggingface.py",
-              environment="huggingface", stock=True),
+              environment="huggingface", stock=True, cuda=True),
     Contender(name="hf-onednn", about="MarianMT, oneDNN, eager attention, fused Adam", precision="fp32",
               file="huggingface.py", environment="huggingface", flags=("--onednn",)),
-    Contender(name="hf-tuned", about="MarianMT, bf16 autocast, eager attention, fused Adam", precision="bf16",
-              file="huggingface.py", environment="huggingface", flags=("--tuned",)),
+    Contender(name="hf-tuned", about="MarianMT, bf16 autocast, the faster attention, fused Adam",
+              precision="bf16", file="huggingface.py", environment="huggingface", flags=("--tuned",),
+              cuda=True),
     Contender(name="hf-compiled", about="the same, compiled", precision="bf16", file="huggingface.py",
-              environment="huggingface", flags=("--tuned", "--compile")),
+              environment="huggingface", flags=("--tuned", "--compile"), cuda=True),
     Contender(name="pytorch", about="torch.nn.Transformer", precision="fp32", file="pytorch.py",
-              environment="huggingface", stock=True),
+              environment="huggingface", stock=True, cuda=True),
     Contender(name="joeynmt", about="its own command", precision="fp32", file="joeynmt.py",
               environment="joeynmt", stock=True),
     Contender(name="opennmt", about="OpenNMT-py, its own command", precision="fp32", file="opennmt.py",
@@ -134,14 +138,21 @@ CONTENDERS = [
 ]  # fmt: skip
 
 
-def choose(names: Sequence[str] | None) -> list[Contender]:
-    """The contenders of these names; by default ours, and the peers that are installed."""
+def choose(names: Sequence[str] | None, device: Literal["cpu", "cuda"] = "cpu") -> list[Contender]:
+    """The contenders of these names; by default ours, and the peers that are installed.
+
+    Raises ConfigError for one that there is not, that is not installed, or that does not measure the device.
+    """
     known = {contender.name: contender for contender in CONTENDERS}
+    able = [one for one in CONTENDERS if one.cuda or device == "cpu"]
     if names is None:
-        return [one for one in CONTENDERS if not one.environment or python_of(one.environment).exists()]
+        return [one for one in able if not one.environment or python_of(one.environment).exists()]
     for name in names:
         if name not in known:
             raise ConfigError(f"no contender is called {name}", hint=f"choose among: {', '.join(known)}")
+        if known[name] not in able:
+            there = ", ".join(one.name for one in able)
+            raise ConfigError(f"{name} is measured on a CPU only", hint=f"on a GPU: {there}")
         environment = known[name].environment
         if environment and not python_of(environment).exists():
             raise ConfigError(
@@ -179,15 +190,19 @@ def install(environment: str) -> None:
         ) from error
 
 
-def _variables(threads: int) -> dict[str, str]:
+def variables_of(conditions: Conditions, processes: int = 1) -> dict[str, str]:
     """The same for all: so many threads, and a C library that keeps freed memory, as ours asks it to."""
-    return os.environ | {
-        "OMP_NUM_THREADS": str(threads),
-        "MALLOC_MMAP_THRESHOLD_": str(2**33),
-        "MALLOC_TRIM_THRESHOLD_": str(2**34),
-        "MALLOC_TOP_PAD_": str(2**28),
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONWARNINGS": "ignore",
-        "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",  # older toolkits read their own pickles
-        "CUDA_VISIBLE_DEVICES": "",
-    }
+    hidden = {"CUDA_VISIBLE_DEVICES": ""} if conditions.device == "cpu" else {}
+    return (
+        os.environ
+        | hidden
+        | {
+            "OMP_NUM_THREADS": str(conditions.threads // processes),
+            "MALLOC_MMAP_THRESHOLD_": str(2**33),
+            "MALLOC_TRIM_THRESHOLD_": str(2**34),
+            "MALLOC_TOP_PAD_": str(2**28),
+            "HF_HUB_OFFLINE": "1",
+            "PYTHONWARNINGS": "ignore",
+            "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",  # older toolkits read their own pickles
+        }
+    )

@@ -42,7 +42,7 @@ def to_text(comparison: Comparison, *, width: int = 110) -> str:
     ceilings = ", ".join(f"{name} {rate / 1e9:,.0f}" for name, rate in comparison.ceiling.items())
     lines = [
         f"{conditions.preset}: {about.title}, {about.pairs:,} pairs, {about.vocab:,} subwords, batches of"
-        f" {about.batch_tokens:,} tokens, {conditions.threads} threads, {comparison.processor}",
+        f" {about.batch_tokens:,} tokens, {_where(comparison)}",
         *(line.rstrip() for line in screen.getvalue().splitlines()),
         f"median of {rounds} turns of {conditions.steps} steps; ceiling, large products: {ceilings} GFLOP/s",
     ]
@@ -52,6 +52,12 @@ def to_text(comparison: Comparison, *, width: int = 110) -> str:
         )
     lines += [f"left out: {r.failure}" for r in comparison.results if r.failure]
     return "\n".join(lines)
+
+
+def _where(comparison: Comparison) -> str:
+    if comparison.conditions.device == "cuda":
+        return comparison.processor
+    return f"{comparison.conditions.threads} threads, {comparison.processor}"
 
 
 def _ratio(result: Result, to: float | None) -> str:

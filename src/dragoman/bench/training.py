@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -14,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dragoman import machine
-from dragoman.bench.contenders import PEERS, Conditions, Contender, Rate
+from dragoman.bench.contenders import PEERS, Conditions, Contender, Rate, variables_of
 from dragoman.errors import TrainingError
 
 BUSY = 0.1  # cores' worth of others' work above which a turn is marked
@@ -60,6 +59,7 @@ class Comparison:
             "workload": asdict(self.conditions.workload.about),
             "preset": self.conditions.preset,
             "threads": self.conditions.threads,
+            "device": self.conditions.device,
             "steps": self.conditions.steps,
             "processor": self.processor,
             "ceiling": self.ceiling,
@@ -104,7 +104,9 @@ def compare(
             say(f"round {number + 1}: {result.contender.name} {turn.tokens_per_second:,.0f} tokens/s")
         ceilings.append(_ceiling(conditions))
     ceiling = {name: statistics.median(one[name] for one in ceilings) for name in ceilings[0]}
-    return Comparison(conditions=conditions, results=results, ceiling=ceiling, processor=machine.processor())
+    return Comparison(
+        conditions=conditions, results=results, ceiling=ceiling, processor=_processor(conditions)
+    )
 
 
 def _ceiling(conditions: Conditions) -> dict[str, float]:
@@ -115,10 +117,20 @@ def _ceiling(conditions: Conditions) -> dict[str, float]:
         "--shape",
         "{}",
         f"--threads={conditions.threads}",
+        f"--device={conditions.device}",
     ]
-    variables = os.environ | {"OMP_NUM_THREADS": str(conditions.threads)}
+    variables = variables_of(conditions)
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, timeout=600)
     return dict(json.loads(done.stdout))
+
+
+def _processor(conditions: Conditions) -> str:
+    """What the products are computed by."""
+    if conditions.device == "cpu":
+        return machine.processor()
+    import torch
+
+    return torch.cuda.get_device_name()
 
 
 def _others() -> tuple[float, float, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -43,6 +43,9 @@ def train(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Threads for each. [default: the cores]")
     ] = None,
+    device: Annotated[
+        Literal["cpu", "cuda"], typer.Option("--device", help="A GPU: the peers that are libraries only.")
+    ] = "cpu",
     recipe: Recipe = None,
     data: Data = None,
     busy: Annotated[bool, typer.Option("--busy", help="Measure although the machine is busy.")] = False,
@@ -58,6 +61,7 @@ def train(
       dragoman bench train
       dragoman bench train dragoman hf hf-tuned --preset base --rounds 5
       dragoman bench train --recipe recipes/multi30k-en-de.toml --data ~/corpora
+      dragoman bench train --device cuda --preset big --batch-tokens 25000
     """
     from dragoman import machine
     from dragoman.bench import contenders as known
@@ -67,7 +71,12 @@ def train(
     from dragoman.text import toy
     from dragoman.text.corpus import open_corpus
 
-    chosen = known.choose(contenders or None)
+    chosen = known.choose(contenders or None, device)
+    if device == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise ConfigError("PyTorch finds no GPU here", hint="dragoman doctor says what there is")
     resolve(preset=preset)  # an unknown one is said now
     others = machine.busy_cores(1.0)
     if not busy and others is not None and others > _QUIET:
@@ -83,7 +92,12 @@ def train(
         title, pairs = read.title, [(pair.source, pair.target) for pair in corpus]
     made = workload.make(pairs, title=title, batch_tokens=batch_tokens, batches=warm + steps)
     conditions = known.Conditions(
-        workload=made, preset=preset, threads=threads or machine.cores(), steps=steps, warm=warm
+        workload=made,
+        preset=preset,
+        threads=threads or machine.cores(),
+        steps=steps,
+        warm=warm,
+        device=device,
     )
     say = (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
     comparison = compare(chosen, conditions, rounds=rounds, say=say)

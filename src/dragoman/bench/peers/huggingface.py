@@ -23,15 +23,16 @@ config = transformers.MarianConfig(
 if options.tuned or options.onednn:
     # Sends products to oneDNN, which on some processors keeps to float32 all the same: `error` tells.
     torch.backends.mkldnn.matmul.fp32_precision = "bf16"
-    config._attn_implementation = "eager"  # on a CPU plain products are faster than the fused attention
+    if options.device == "cpu":
+        config._attn_implementation = "eager"  # plain products are faster there than the fused attention
 a, b = torch.randn(256, 256), torch.randn(256, 256)
 error = float(((a @ b).double() - a.double() @ b.double()).abs().max())
-model = transformers.MarianMTModel(config).train()
+model = transformers.MarianMTModel(config).train().to(options.device)
 called = torch.compile(model, dynamic=True) if options.compile else model
 optimizer = torch.optim.Adam(
     model.parameters(), lr=1e-4, betas=(0.9, 0.98), fused=options.tuned or options.onednn or None
 )
-autocast = torch.autocast("cpu", torch.bfloat16) if options.tuned else contextlib.nullcontext()
+autocast = torch.autocast(options.device, torch.bfloat16) if options.tuned else contextlib.nullcontext()
 
 
 def step(batch):
@@ -47,7 +48,7 @@ def step(batch):
 
 
 given = [
-    (torch.from_numpy(source), torch.from_numpy(target), torch.from_numpy(shifted(target, PAD)))
+    [torch.from_numpy(array).to(options.device) for array in (source, target, shifted(target, PAD))]
     for source, target in batches(options)
 ]
 parameters = sum(p.numel() for p in model.parameters())

@@ -34,7 +34,7 @@ class Model(nn.Module):
 
     def forward(self, source, read):
         hidden = source == PAD
-        ahead = torch.ones(read.shape[1], read.shape[1], dtype=torch.bool).triu(1)
+        ahead = torch.ones(read.shape[1], read.shape[1], dtype=torch.bool, device=read.device).triu(1)
         states = self.transformer(
             self.embed(source), self.embed(read), tgt_mask=ahead, src_key_padding_mask=hidden,
             memory_key_padding_mask=hidden, tgt_is_causal=True,
@@ -42,7 +42,7 @@ class Model(nn.Module):
         return linear(states, self.embedding.weight)
 
 
-model = Model().train()
+model = Model().train().to(options.device)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98))
 
 
@@ -56,7 +56,7 @@ def step(batch):
 
 
 given = [
-    (torch.from_numpy(source), torch.from_numpy(target), torch.from_numpy(shifted(target, START)))
+    [torch.from_numpy(array).to(options.device) for array in (source, target, shifted(target, START))]
     for source, target in batches(options)
 ]
 parameters = sum(p.numel() for p in model.parameters())

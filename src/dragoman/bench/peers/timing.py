@@ -27,6 +27,7 @@ def arguments(*flags: str) -> tuple[argparse.Namespace, Any]:
     parser.add_argument("--warm", type=int, default=3, help="steps before the clock runs")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--device", default="cpu")
     for flag in flags:
         parser.add_argument(f"--{flag}", action="store_true")
     options = parser.parse_args()
@@ -44,6 +45,14 @@ def shifted(target: np.ndarray, first: int) -> np.ndarray:
     return np.concatenate((np.full((len(target), 1), first), np.where(target == 2, PAD, target)[:, :-1]), 1)
 
 
+def finish(device: str) -> None:
+    """Returns when the device has done what it was given."""
+    if device != "cpu":
+        import torch
+
+        torch.cuda.synchronize(device)
+
+
 def measure(
     options: argparse.Namespace, step: Callable[[Any], object], given: list[Any], **about: object
 ) -> None:
@@ -52,5 +61,6 @@ def measure(
     for one in given:
         began = time.perf_counter()
         step(one)
+        finish(options.device)
         seconds.append(time.perf_counter() - began)
     print(json.dumps({"seconds": seconds[options.warm :], **about}), flush=True)
