@@ -274,6 +274,24 @@ def test_the_configuration_survives_as_a_table() -> None:
     assert replace(CONFIGS["bpe"], sampling=0.1) != CONFIGS["bpe"]
 
 
+@pytest.mark.parametrize("kind", ["bpe", "words"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_source_alone_in_lower_case(kind: Any, shared: bool, tmp_path: Path) -> None:
+    """How the source is written makes no difference; the target keeps its capitals."""
+    pairs = [(source.upper(), target) for source, target in PAIRS]
+    config = TokenizerConfig(kind=kind, vocab_size=330, shared=shared, lowercase="source", sampling=0.0)
+    Tokenizer.train(pairs, config).save(tmp_path)
+    tokenizer = Tokenizer.load(tmp_path)
+
+    assert tokenizer.encode_source([line.lower() for line in SOURCES]) == tokenizer.encode_source(SOURCES)
+    assert tokenizer.sample(SOURCES, side="source", seed=1) == tokenizer.encode_source(SOURCES)
+    assert [tokenizer.decode(ids) for ids in tokenizer.encode_target(TARGETS)] == list(TARGETS)
+    if not shared:
+        assert not any(
+            piece != piece.lower() for piece in tokenizer.source_pieces(range(260, tokenizer.source_size))
+        )
+
+
 @pytest.mark.parametrize("kind", ["bpe", "characters", "words"])
 @pytest.mark.parametrize("shared", [True, False])
 def test_in_lower_case_a_capital_makes_no_difference(kind: Any, shared: bool, tmp_path: Path) -> None:

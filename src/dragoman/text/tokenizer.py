@@ -40,7 +40,7 @@ class TokenizerConfig:
     kind: Literal["bpe", "unigram", "characters", "words"] = "bpe"
     vocab_size: int = 8000  # ids, with the special ones and the bytes; fewer where the text supports no more
     shared: bool = True  # one vocabulary for both sides
-    lowercase: bool = False  # read and write in lower case, as research on small corpora often does
+    lowercase: bool | Literal["source"] = False  # both sides in lower case, or only what is read
     byte_fallback: bool = True  # a character never seen becomes its UTF-8 bytes, and nothing is unknown
     character_coverage: float = 1.0  # share of the text whose characters are ids of their own
     sampling: float = 0.0  # of the training text: BPE-dropout, or the power of unigram sampling (0: none)
@@ -99,7 +99,9 @@ class Tokenizer:
         """
         drawn = _draw(pairs, _ENOUGH, seed)
         if config.lowercase:
-            drawn = [(source.lower(), target.lower()) for source, target in drawn]
+            drawn = [(source.lower(), target) for source, target in drawn]
+        if config.lowercase is True:
+            drawn = [(source, target.lower()) for source, target in drawn]
         if config.shared:
             both = _learn(chain.from_iterable(drawn), config)
             return cls(config, both, both)
@@ -121,11 +123,11 @@ class Tokenizer:
 
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids of each line. Many lines at once are faster."""
-        return self._source.encode(self._cased(lines))
+        return self._source.encode(self._cased(lines, "source"))
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids of each line. Many lines at once are faster."""
-        return self._target.encode(self._cased(lines))
+        return self._target.encode(self._cased(lines, "target"))
 
     def sample(
         self, lines: Sequence[str], *, side: Literal["source", "target"], seed: int
@@ -135,7 +137,7 @@ class Tokenizer:
         The cuts of a line depend on the lines before it, so keep to the same batches. With no sampling
         it is plain encoding.
         """
-        vocabulary, lines = self._source if side == "source" else self._target, self._cased(lines)
+        vocabulary, lines = self._source if side == "source" else self._target, self._cased(lines, side)
         if not self.config.sampling:
             return vocabulary.encode(lines)
         return vocabulary.sample(lines, amount=self.config.sampling, seed=seed)
@@ -147,7 +149,7 @@ class Tokenizer:
     def source_spans(self, line: str) -> list[tuple[int, int]]:
         """(start, end) of each token of `encode_source([line])` in the line, in characters; bytes of a
         character are empty but for the last."""
-        line = self._cased([line])[0]
+        line = self._cased([line], "source")[0]
         return spans_of_surfaces(self._source.surfaces(line), line)
 
     def target_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
@@ -163,8 +165,8 @@ class Tokenizer:
         """What each target id stands for."""
         return self._target.pieces(ids)
 
-    def _cased(self, lines: Sequence[str]) -> Sequence[str]:
-        return [line.lower() for line in lines] if self.config.lowercase else lines
+    def _cased(self, lines: Sequence[str], side: Literal["source", "target"]) -> Sequence[str]:
+        return [line.lower() for line in lines] if self.config.lowercase in (True, side) else lines
 
     def save(self, folder: Path) -> None:
         """Writes the files into `folder`, tokenizer.json last: where it is, the others are."""
