@@ -457,7 +457,7 @@ LEARNERS: dict[str, Architecture] = {
     "convolutional": convolutional(**VOCABULARY, d_model=64),
     "lstm": recurrent(**VOCABULARY, d_model=128, layers=1),
 }
-UPDATES, PEAK, WARMUP, ROWS = 650, 6e-3, 50, 32
+UPDATES, PEAK, WARMUP, ROWS = 800, 4e-3, 50, 32
 TASKS: dict[str, Callable[[list[int]], list[int]]] = {
     "copy": lambda tokens: tokens,
     "reverse": lambda tokens: tokens[::-1],
