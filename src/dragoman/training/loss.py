@@ -75,7 +75,7 @@ class LinearCrossEntropy(torch.autograd.Function):
     another dropout mask, and that many times their `divergence` is added.
     """
 
-    BLOCK, LARGE = 2**22, 2**26  # logits held at once: what a cache holds, and what keeps a GPU busy
+    BLOCK, LARGE = 2**24, 2**26  # logits held at once: on a CPU, and where it takes more to keep it busy
 
     @staticmethod
     def forward(
