@@ -81,6 +81,11 @@ def layer_norm(x: Tensor, weight_E: Tensor, shift_E: Tensor, epsilon: float) -> 
     return _LayerNorm.apply(x, weight_E, shift_E, epsilon)  # type: ignore[no-any-return, no-untyped-call]
 
 
+def biased_relu(x: Tensor, bias_F: Tensor) -> Tensor:
+    """max(0, x + bias) over the last dimension, written over `x`."""
+    return _BiasedRelu.apply(x, bias_F)  # type: ignore[no-any-return, no-untyped-call]
+
+
 def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
     """`x` with elements dropped with probability `p`, the rest scaled by 1 / (1 - p); plus `base` if given.
 
@@ -176,6 +181,30 @@ class _LayerNorm(torch.autograd.Function):
 def _whole_vectors(vector: Tensor) -> Tensor:
     """In float32, with zeros up to a multiple of the loops' 16 lanes."""
     return torch.nn.functional.pad(vector.float(), (0, -len(vector) % 16))
+
+
+class _BiasedRelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
+        if not x.is_contiguous():
+            raise ValueError("a tensor to be written over is contiguous")
+        rows, width = x.numel() // len(bias), len(bias)
+        _call("relu_forward", x.dtype, x, _whole_vectors(bias), ctypes.c_int64(rows), ctypes.c_int64(width))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        ctx.dtype = bias.dtype
+        return x
+
+    @staticmethod
+    @once_differentiable  # a second derivative is refused, not wrong
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        (out,) = ctx.saved_tensors
+        width = out.shape[-1]
+        rows = out.numel() // width
+        dx, sums = torch.empty_like(out), torch.zeros(-(-rows // _BLOCK), -(-width // 16) * 16)
+        sizes = ctypes.c_int64(rows), ctypes.c_int64(width)
+        _call("relu_backward", out.dtype, out, upstream[0].contiguous(), dx, sums, *sizes)
+        return dx, sums.sum(0)[:width].to(ctx.dtype)
 
 
 class _Dropout(torch.autograd.Function):

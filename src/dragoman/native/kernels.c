@@ -1,5 +1,5 @@
 // The loops of a training step that tensor operators leave far from the machine's floor: attention over
-// short sentences, the softmax of the loss, layer normalisation, dropout.
+// short sentences, the softmax of the loss, layer normalisation, a bias with a ReLU, dropout.
 //
 // Plain C with GCC's vector extensions, so that any compiler of that family makes good code of it for its
 // own processor. Arithmetic is float32 whatever the tensors hold. Threads are OpenMP's, the ones PyTorch
@@ -436,6 +436,40 @@ void F(norm_backward)(const REAL *x, const float *weight, const float *mean, con
             F(write)(g, dx + r * width, 0, 1, width, 1);
         }
     }
+}
+
+// x = max(0, x + bias) in place, for each row of `width` numbers.
+void F(relu_forward)(REAL *x, const float *bias, i64 rows, i64 width) {
+    i64 whole = width / LANES * LANES;
+#pragma omp parallel for schedule(static)
+    for (i64 r = 0; r < rows; r++) {
+        REAL *row = x + r * width;
+        for (i64 i = 0; i < whole; i += LANES)
+            F(store)(row + i, greater((vec){0}, F(load)(row + i) + *(const loose *)(bias + i)));
+        if (whole < width) {
+            vec y = F(load_some)(row + whole, width - whole, 0) + *(const loose *)(bias + whole);
+            F(store_some)(row + whole, greater((vec){0}, y), width - whole);
+        }
+    }
+}
+
+// Gradients of the above. That of the bias, `wide` floats, is left in `sums` for each block of rows, as above.
+void F(relu_backward)(const REAL *out, const REAL *grad, REAL *dx, float *sums, i64 rows, i64 width) {
+    i64 wide = up(width), whole = width / LANES * LANES;
+#pragma omp parallel for schedule(static)
+    for (i64 start = 0; start < rows; start += BLOCK)
+        for (i64 r = start; r < MIN(rows, start + BLOCK); r++) {
+            float *of_bias = sums + start / BLOCK * wide;
+            for (i64 i = 0; i < wide; i += LANES) {
+                i64 at = r * width + i, left = width - i;
+                vec y = i < whole ? F(load)(out + at) : F(load_some)(out + at, left, 0);
+                vec g = i < whole ? F(load)(grad + at) : F(load_some)(grad + at, left, 0);
+                g = where(y <= 0.0f, (vec){0}, g);
+                *(loose *)(of_bias + i) += g;
+                if (i < whole) F(store)(dx + at, g);
+                else F(store_some)(dx + at, g, left);
+            }
+        }
 }
 
 // out = base + x kept with probability 1 - dropped / 2^32 and scaled to keep its mean; base may be null.
