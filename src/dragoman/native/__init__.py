@@ -132,21 +132,19 @@ class _Attention(torch.autograd.Function):
         out = torch.empty(b, t, h, q.shape[3], dtype=q.dtype).transpose(1, 2)
         lse = torch.empty(b, h, t)
         _call("attention_forward", q.dtype, _shape(q, k, v, bias, out), q, k, v, bias, out, lse)
-        ctx.save_for_backward(q, k, v, bias, out, lse)
+        ctx.save_for_backward(q, k, v, bias, lse)
         return out
 
     @staticmethod
     @once_differentiable  # a second derivative is refused, not wrong
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, bias, out, lse = ctx.saved_tensors
-        grad = (
-            torch.empty_like(out).copy_(upstream[0]) if upstream[0].stride() != out.stride() else upstream[0]
-        )
+        q, k, v, bias, lse = ctx.saved_tensors
+        grad = upstream[0] if upstream[0].stride(-1) == 1 else upstream[0].contiguous()
         gradients = [
             torch.empty_like(x.transpose(1, 2), memory_format=torch.contiguous_format) for x in (q, k, v)
         ]
-        shape = _shape(q, k, v, bias, out)
-        _call("attention_backward", q.dtype, shape, q, k, v, bias, out, lse, grad, *gradients)
+        shape = _shape(q, k, v, bias, grad)
+        _call("attention_backward", q.dtype, shape, q, k, v, bias, lse, grad, *gradients)
         dq, dk, dv = (x.transpose(1, 2) for x in gradients)
         return dq, dk, dv, None
 

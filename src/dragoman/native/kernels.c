@@ -125,28 +125,39 @@ static float *scratch(size_t floats) {
 
 // Below, matrices are float32 with whole vectors as rows, aligned, and as many rows as whole vectors hold.
 
-// c[ROWS][n] (+)= a[ROWS][k] b[k][n] for one or two vectors of columns.
-#define TILE(VECS)                                                                                        \
-    static void tile_##VECS(const float *a, i64 lda, const float *b, i64 ldb, float *c, i64 ldc, i64 depth, \
-                            int add) {                                                                    \
+// c[ROWS][n] (+)= a[ROWS][k] b[k][n] for one or two vectors of columns. A is where the number of a's row r and
+// column k lies: its rows, or its columns, may be what stands together in memory.
+#define TILE(NAME, VECS, A)                                                                               \
+    static void NAME(const float *a, i64 lda, const float *b, i64 ldb, float *c, i64 ldc, i64 depth,      \
+                     int add) {                                                                           \
         vec sum[ROWS][VECS];                                                                              \
         EACH_ROW for (int v = 0; v < VECS; v++)                                                           \
             sum[r][v] = add ? *(const vec *)(c + r * ldc + v * LANES) : (vec){0};                         \
         for (i64 k = 0; k < depth; k++)                                                                   \
             EACH_ROW for (int v = 0; v < VECS; v++)                                                       \
-                sum[r][v] += a[r * lda + k] * *(const vec *)(b + k * ldb + v * LANES);                    \
+                sum[r][v] += a[A] * *(const vec *)(b + k * ldb + v * LANES);                              \
         EACH_ROW for (int v = 0; v < VECS; v++) *(vec *)(c + r * ldc + v * LANES) = sum[r][v];            \
     }
-TILE(2)
-TILE(1)
+TILE(tile_1, 1, r * lda + k)
+TILE(tile_2, 2, r * lda + k)
+TILE(turned_1, 1, k * lda + r)
+TILE(turned_2, 2, k * lda + r)
 
-// c (+)= a b
+// c (+)= a b. Whole tiles of rows are written.
 static void product(const float *a, i64 lda, const float *b, i64 ldb, float *c, i64 ldc, i64 rows, i64 columns,
                     i64 depth, int add) {
     for (i64 n = 0; n < columns; n += 2 * LANES)
         for (i64 r = 0; r < rows; r += ROWS)
             (n + LANES < columns ? tile_2 : tile_1)(a + r * lda, lda, b + n, ldb, c + r * ldc + n, ldc, depth,
                                                     add);
+}
+
+// c = a^T b
+static void turned_product(const float *a, i64 lda, const float *b, i64 ldb, float *c, i64 ldc, i64 rows,
+                           i64 columns, i64 depth) {
+    for (i64 n = 0; n < columns; n += 2 * LANES)
+        for (i64 r = 0; r < rows; r += ROWS)
+            (n + LANES < columns ? turned_2 : turned_1)(a + r, lda, b + n, ldb, c + r * ldc + n, ldc, depth, 0);
 }
 
 // b = a transposed, LANES x LANES numbers at a time.
@@ -182,12 +193,25 @@ static i64 seen_keys(const float *bias, i64 row_stride, i64 rows, i64 keys) {
     return end;
 }
 
-// x[0..columns) += bias, hidden from `seen` on.
-INLINE void add_bias(float *x, const float *bias, i64 seen, i64 columns) {
-    if (bias)
-        for (i64 s = 0; s < seen; s++) x[s] += bias[s];
-    for (i64 s = seen; s < columns; s++) x[s] = -INFINITY;
+// The logits of a block of queries stand in columns, so that a softmax works on vectors: z[s][t] += bias[t][s].
+static void add_bias(float *z, const float *bias, i64 stride, i64 rows, i64 seen) {
+    if (!bias) return;
+    for (i64 s = 0; s < seen; s++)
+        if (stride)
+            for (i64 t = 0; t < rows; t++) z[s * BLOCK + t] += bias[t * stride + s];
+        else
+            for (i64 t = 0; t < rows; t += LANES) *(vec *)(z + s * BLOCK + t) += bias[s];
 }
+
+// The first numbers there, at most a vector, the rest zero.
+INLINE vec some_f32(const float *at, i64 count) {
+    vec x = {0};
+    memcpy(&x, at, MIN(count, LANES) * sizeof(float));
+    return x;
+}
+
+// What a tile of rows reads beyond the keys that are seen.
+static void clear(float *z, i64 seen) { memset(z + seen * BLOCK, 0, (up(seen) - seen) * BLOCK * sizeof(float)); }
 
 // The tensors of an attention, by their strides: batch, head, row.
 typedef struct { i64 b, h, t; } strides;
@@ -254,80 +278,75 @@ void F(attention_forward)(const attention *a, const REAL *q, const REAL *k, cons
 #pragma omp parallel for collapse(2) schedule(static)
     for (i64 b = 0; b < a->B; b++)
         for (i64 h = 0; h < a->H; h++) {
-            float *kt = scratch(2 * keys * wide + BLOCK * (2 * wide + keys));
-            float *x = kt + keys * wide, *qs = x + keys * wide, *o = qs + BLOCK * wide, *p = o + BLOCK * wide;
-            F(read)(k + b * a->k.b + h * a->k.h, a->k.t, x, a->S, a->D, 1);
-            transpose(x, wide, kt, keys, keys, wide);
-            F(read)(v + b * a->v.b + h * a->v.h, a->v.t, x, a->S, a->D, 1);
+            float *ks = scratch(2 * keys * wide + BLOCK * (3 * wide + keys)), *vs = ks + keys * wide;
+            float *qs = vs + keys * wide, *qt = qs + BLOCK * wide, *o = qt + BLOCK * wide, *p = o + BLOCK * wide;
+            F(read)(k + b * a->k.b + h * a->k.h, a->k.t, ks, a->S, a->D, 1);
+            F(read)(v + b * a->v.b + h * a->v.h, a->v.t, vs, a->S, a->D, 1);
             for (i64 t = 0; t < a->T; t += BLOCK) {
-                i64 rows = MIN(BLOCK, a->T - t);
+                i64 rows = MIN(BLOCK, a->T - t), at = (b * a->H + h) * a->T + t;
                 const float *bs = bias ? bias + b * a->bias.b + h * a->bias.h + t * a->bias.t : 0;
-                i64 seen = seen_keys(bs, a->bias.t, rows, a->S), columns = up(seen);
+                i64 seen = seen_keys(bs, a->bias.t, rows, a->S);
                 F(read)(q + b * a->q.b + h * a->q.h + t * a->q.t, a->q.t, qs, rows, a->D, scale);
-                product(qs, wide, kt, keys, p, keys, up(rows), columns, a->D, 0);
-                for (i64 r = 0; r < rows; r++) {
-                    float *z = p + r * keys;
-                    add_bias(z, bs ? bs + r * a->bias.t : 0, seen, columns);
-                    vec most = all(-INFINITY), sum = {0};
-                    for (i64 s = 0; s < columns; s += LANES) most = greater(most, *(vec *)(z + s));
-                    float top = greatest_of(most);
-                    for (i64 s = 0; s < columns; s += LANES)
-                        sum += *(vec *)(z + s) = exponential(*(vec *)(z + s) - top);
-                    float total = sum_of(sum), share = 1 / total;
-                    for (i64 s = 0; s < columns; s += LANES) *(vec *)(z + s) *= share;
-                    lse[(b * a->H + h) * a->T + t + r] = top + logf(total);
+                transpose(qs, wide, qt, BLOCK, up(rows), wide);
+                product(ks, wide, qt, BLOCK, p, BLOCK, seen, up(rows), a->D, 0);
+                add_bias(p, bs, a->bias.t, rows, seen);
+                for (i64 r = 0; r < rows; r += LANES) {
+                    vec top = all(-INFINITY), sum = {0};
+                    for (i64 s = 0; s < seen; s++) top = greater(top, *(vec *)(p + s * BLOCK + r));
+                    for (i64 s = 0; s < seen; s++)
+                        sum += *(vec *)(p + s * BLOCK + r) = exponential(*(vec *)(p + s * BLOCK + r) - top);
+                    for (i64 s = 0; s < seen; s++) *(vec *)(p + s * BLOCK + r) /= sum;
+                    for (i64 i = 0; i < MIN(LANES, rows - r); i++) lse[at + r + i] = top[i] + logf(sum[i]);
                 }
-                product(p, keys, x, wide, o, wide, up(rows), wide, seen, 0);
+                turned_product(p, BLOCK, vs, wide, o, wide, rows, wide, seen);
                 F(write)(o, out + b * a->out.b + h * a->out.h + t * a->out.t, a->out.t, rows, a->D, 1);
             }
         }
 }
 
-// Gradients of the above. `out` and `grad`, the gradient of it, lie alike; dq, dk and dv are contiguous
+// Gradients of the above; `grad` is that of `out` and lies as a->out says. dq, dk and dv are contiguous
 // (B, T or S, H, D). The weights are computed again rather than kept.
 void F(attention_backward)(const attention *a, const REAL *q, const REAL *k, const REAL *v, const float *bias,
-                           const REAL *out, const float *lse, const REAL *grad, REAL *dq, REAL *dk, REAL *dv) {
+                           const float *lse, const REAL *grad, REAL *dq, REAL *dk, REAL *dv) {
     i64 wide = up(a->D), keys = up(a->S), depth = a->H * a->D;
     float scale = 1 / sqrtf(a->D);
 #pragma omp parallel for collapse(2) schedule(static)
     for (i64 b = 0; b < a->B; b++)
         for (i64 h = 0; h < a->H; h++) {
-            float *ks = scratch(5 * keys * wide + BLOCK * (4 * wide + 4 * keys));
-            float *kt = ks + keys * wide, *vt = kt + keys * wide, *dks = vt + keys * wide;
-            float *dvs = dks + keys * wide, *qs = dvs + keys * wide, *g = qs + BLOCK * wide;
-            float *o = g + BLOCK * wide, *dqs = o + BLOCK * wide, *p = dqs + BLOCK * wide;
-            float *ds = p + BLOCK * keys, *pt = ds + BLOCK * keys, *dst = pt + BLOCK * keys;
-            F(read)(v + b * a->v.b + h * a->v.h, a->v.t, ks, a->S, a->D, 1);
-            transpose(ks, wide, vt, keys, keys, wide);
+            float *ks = scratch(4 * keys * wide + BLOCK * (5 * wide + 2 * keys)), *vs = ks + keys * wide;
+            float *dks = vs + keys * wide, *dvs = dks + keys * wide, *qs = dvs + keys * wide;
+            float *qt = qs + BLOCK * wide, *g = qt + BLOCK * wide, *gt = g + BLOCK * wide;
+            float *dqs = gt + BLOCK * wide, *p = dqs + BLOCK * wide, *ds = p + BLOCK * keys;
             F(read)(k + b * a->k.b + h * a->k.h, a->k.t, ks, a->S, a->D, 1);
-            transpose(ks, wide, kt, keys, keys, wide);
+            F(read)(v + b * a->v.b + h * a->v.h, a->v.t, vs, a->S, a->D, 1);
             memset(dks, 0, 2 * keys * wide * sizeof(float));
             for (i64 t = 0; t < a->T; t += BLOCK) {
-                i64 rows = MIN(BLOCK, a->T - t), at = b * a->out.b + h * a->out.h + t * a->out.t;
+                i64 rows = MIN(BLOCK, a->T - t), at = (b * a->H + h) * a->T + t;
                 const float *bs = bias ? bias + b * a->bias.b + h * a->bias.h + t * a->bias.t : 0;
-                i64 seen = seen_keys(bs, a->bias.t, rows, a->S), columns = up(seen);
+                i64 seen = seen_keys(bs, a->bias.t, rows, a->S);
                 F(read)(q + b * a->q.b + h * a->q.h + t * a->q.t, a->q.t, qs, rows, a->D, scale);
-                F(read)(grad + at, a->out.t, g, rows, a->D, 1);
-                F(read)(out + at, a->out.t, o, rows, a->D, 1);
-                product(qs, wide, kt, keys, p, keys, up(rows), columns, a->D, 0);
-                product(g, wide, vt, keys, ds, keys, up(rows), columns, a->D, 0);
-                for (i64 r = 0; r < rows; r++) {
-                    float *z = p + r * keys, *y = ds + r * keys, sum = lse[(b * a->H + h) * a->T + t + r];
-                    vec dot = {0};
-                    for (i64 d = 0; d < wide; d += LANES)
-                        dot += *(vec *)(g + r * wide + d) * *(vec *)(o + r * wide + d);
-                    float mean = sum_of(dot);
-                    add_bias(z, bs ? bs + r * a->bias.t : 0, seen, columns);
-                    for (i64 s = 0; s < columns; s += LANES) {
-                        vec weight = *(vec *)(z + s) = exponential(*(vec *)(z + s) - sum);
-                        *(vec *)(y + s) = weight * (*(vec *)(y + s) - mean);
+                F(read)(grad + b * a->out.b + h * a->out.h + t * a->out.t, a->out.t, g, rows, a->D, 1);
+                transpose(qs, wide, qt, BLOCK, up(rows), wide);
+                transpose(g, wide, gt, BLOCK, up(rows), wide);
+                product(ks, wide, qt, BLOCK, p, BLOCK, seen, up(rows), a->D, 0);
+                product(vs, wide, gt, BLOCK, ds, BLOCK, seen, up(rows), a->D, 0);
+                add_bias(p, bs, a->bias.t, rows, seen);
+                for (i64 r = 0; r < rows; r += LANES) {
+                    vec sums = some_f32(lse + at + r, rows - r), mean = {0};
+                    for (i64 s = 0; s < seen; s++) {
+                        vec weight = exponential(*(vec *)(p + s * BLOCK + r) - sums);
+                        mean += weight * *(vec *)(ds + s * BLOCK + r);
+                        *(vec *)(p + s * BLOCK + r) = weight;
                     }
+                    for (i64 s = 0; s < seen; s++)
+                        *(vec *)(ds + s * BLOCK + r) =
+                            *(vec *)(p + s * BLOCK + r) * (*(vec *)(ds + s * BLOCK + r) - mean);
                 }
-                product(ds, keys, ks, wide, dqs, wide, up(rows), wide, seen, 0);
-                transpose(p, keys, pt, BLOCK, up(rows), columns);
-                transpose(ds, keys, dst, BLOCK, up(rows), columns);
-                product(pt, BLOCK, g, wide, dvs, wide, columns, wide, rows, 1);
-                product(dst, BLOCK, qs, wide, dks, wide, columns, wide, rows, 1);
+                clear(p, seen);
+                clear(ds, seen);
+                turned_product(ds, BLOCK, ks, wide, dqs, wide, rows, wide, seen);
+                product(ds, BLOCK, qs, wide, dks, wide, seen, wide, rows, 1);
+                product(p, BLOCK, g, wide, dvs, wide, seen, wide, rows, 1);
                 F(write)(dqs, dq + ((b * a->T + t) * a->H + h) * a->D, depth, rows, a->D, scale);
             }
             F(write)(dks, dk + (b * a->S * a->H + h) * a->D, depth, a->S, a->D, 1);
