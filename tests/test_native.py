@@ -14,7 +14,6 @@ from torch import Tensor
 from dragoman import native
 from dragoman.models.attention import attend, causal_bias, padding_bias
 from dragoman.models.dropout import dropout
-from dragoman.models.norm import LayerNorm
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import FeedForward, TransformerConfig
 from dragoman.training.batches import collate
@@ -114,31 +113,6 @@ def test_what_is_no_number_stays_visible() -> None:
 
     assert attend(q, k, v).isnan().any()
     assert attend(q.bfloat16(), k.bfloat16(), v.bfloat16()).isnan().any()
-
-
-# ---- layer normalisation -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (2, 3, 16), (130, 33), (7, 129, 64)])
-def test_layer_norm(shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    norm = LayerNorm(shape[-1])
-    with torch.no_grad():
-        norm.weight.copy_(randn(shape[-1], seed=1))
-        norm.bias.copy_(randn(shape[-1], seed=2))
-    x = (3 * randn(*shape, seed=3) + 1).to(dtype).requires_grad_()
-    upstream = randn(*shape, seed=4).to(dtype)
-
-    got = norm.to(dtype)(x)
-    gradients = torch.autograd.grad(got, (x, norm.weight, norm.bias), upstream)
-    assert "_LayerNormBackward" in _ancestors(got)
-    fine, weight, bias = (y.detach().double().requires_grad_() for y in (x, norm.weight, norm.bias))
-    wanted = torch.nn.functional.layer_norm(fine, shape[-1:], weight, bias, norm.eps)
-    right = torch.autograd.grad(wanted, (fine, weight, bias), upstream.double())
-
-    close(got, wanted, dtype)
-    for gradient, one in zip(gradients, right, strict=True):
-        close(gradient, one, dtype)
 
 
 # ---- a bias with a ReLU --------------------------------------------------------------------------

@@ -30,7 +30,6 @@ from dragoman.models.config import ModelConfig
 from dragoman.models.dropout import Dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.memory import Memory, Shared, visible
-from dragoman.models.norm import LayerNorm
 from dragoman.models.positions import AttentionPositions, Positions, in_attention, on_input
 
 Norm = Literal["post", "pre"]
@@ -115,7 +114,7 @@ class Residual(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
-        self.norm = LayerNorm(config.d_model)
+        self.norm = nn.LayerNorm(config.d_model)
         self.dropout = Dropout(config.dropout)
 
     def enter(self, x: Tensor) -> Tensor:
@@ -217,7 +216,7 @@ class Transformer(nn.Module):
             DecoderLayer(config, positions)
             for positions in _layers(config, config.decoder_layers, causal=True)
         )
-        final = LayerNorm if config.norm == "pre" else nn.Identity
+        final = nn.LayerNorm if config.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = final(width), final(width)
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:

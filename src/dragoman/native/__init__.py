@@ -35,7 +35,7 @@ _FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp
 _WIDE = "-mprefer-vector-width=512"
 _TYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 
-_BLOCK = 64  # rows of a layer norm that are summed together, as in kernels.c
+_BLOCK = 64  # rows whose gradients are summed together, as in kernels.c
 
 _on = False
 
@@ -74,11 +74,6 @@ def attention(q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | Non
     Memory grows with T and S, not with their product: the backward pass computes the weights again.
     """
     return _Attention.apply(q_BHTD, k_BHSD, v_BHSD, bias)  # type: ignore[no-any-return, no-untyped-call]
-
-
-def layer_norm(x: Tensor, weight_E: Tensor, shift_E: Tensor, epsilon: float) -> Tensor:
-    """LayerNorm over the last dimension: Ba et al. 2016. Statistics are in float32 whatever `x` is."""
-    return _LayerNorm.apply(x, weight_E, shift_E, epsilon)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def biased_relu(x: Tensor, bias_F: Tensor) -> Tensor:
@@ -149,38 +144,6 @@ class _Attention(torch.autograd.Function):
         return dq, dk, dv, None
 
 
-class _LayerNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, shift: Tensor, epsilon: float) -> Tensor:
-        x, width = x.contiguous(), x.shape[-1]
-        rows = x.numel() // width
-        weights = [_whole_vectors(vector) for vector in (weight, shift)]
-        out, mean_N, inverse_N = torch.empty_like(x), torch.empty(rows), torch.empty(rows)
-        sizes = ctypes.c_int64(rows), ctypes.c_int64(width), ctypes.c_float(epsilon)
-        _call("norm_forward", x.dtype, x, *weights, out, mean_N, inverse_N, *sizes)
-        ctx.save_for_backward(x, weights[0], mean_N, inverse_N)
-        ctx.dtypes = weight.dtype, shift.dtype
-        return out
-
-    @staticmethod
-    @once_differentiable  # a second derivative is refused, not wrong
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, mean_N, inverse_N = ctx.saved_tensors
-        rows, width = len(mean_N), x.shape[-1]
-        dx, sums = torch.empty_like(x), torch.zeros(-(-rows // _BLOCK), 2, len(weight))
-        sizes = ctypes.c_int64(rows), ctypes.c_int64(width)
-        _call(
-            "norm_backward", x.dtype, x, weight, mean_N, inverse_N, upstream[0].contiguous(), dx, sums, *sizes
-        )
-        of_weight, of_shift = sums.sum(0)[:, :width]
-        return dx, of_weight.to(ctx.dtypes[0]), of_shift.to(ctx.dtypes[1]), None
-
-
-def _whole_vectors(vector: Tensor) -> Tensor:
-    """In float32, with zeros up to a multiple of the loops' 16 lanes."""
-    return torch.nn.functional.pad(vector.float(), (0, -len(vector) % 16))
-
-
 class _BiasedRelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
@@ -203,6 +166,11 @@ class _BiasedRelu(torch.autograd.Function):
         sizes = ctypes.c_int64(rows), ctypes.c_int64(width)
         _call("relu_backward", out.dtype, out, upstream[0].contiguous(), dx, sums, *sizes)
         return dx, sums.sum(0)[:width].to(ctx.dtype)
+
+
+def _whole_vectors(vector: Tensor) -> Tensor:
+    """In float32, with zeros up to a multiple of the loops' 16 lanes."""
+    return torch.nn.functional.pad(vector.float(), (0, -len(vector) % 16))
 
 
 class _Dropout(torch.autograd.Function):

@@ -1,5 +1,5 @@
 // The loops of a training step that tensor operators leave far from the machine's floor: attention over
-// short sentences, the softmax of the loss, layer normalisation, a bias with a ReLU, dropout.
+// short sentences, the softmax of the loss, a bias with a ReLU, dropout.
 //
 // Plain C with GCC's vector extensions, so that any compiler of that family makes good code of it for its
 // own processor. Arithmetic is float32 whatever the tensors hold. Threads are OpenMP's, the ones PyTorch
@@ -402,61 +402,6 @@ void F(softmax_block)(REAL *logits, i64 copies, i64 rows, i64 vocab, float consi
     }
 }
 
-// out = (x - mean) / deviation * weight + shift of each row of `width` numbers, and both figures of each row.
-void F(norm_forward)(const REAL *x, const float *weight, const float *shift, REAL *out, float *mean, float *inverse,
-                     i64 rows, i64 width, float epsilon) {
-    i64 wide = up(width);
-#pragma omp parallel for schedule(static)
-    for (i64 start = 0; start < rows; start += BLOCK) {
-        float *y = scratch(wide);
-        for (i64 r = start; r < MIN(rows, start + BLOCK); r++) {
-            vec sum = {0}, squares = {0};
-            F(read_row)(x + r * width, y, width, 1);
-            for (i64 i = 0; i < wide; i += LANES) sum += *(vec *)(y + i);
-            float middle = sum_of(sum) / width;
-            for (i64 i = 0; i < wide; i += LANES) {
-                vec apart = *(vec *)(y + i) -= middle;
-                squares += apart * apart;
-            }
-            float beyond = (wide - width) * middle * middle; // the zeros that fill the last vector
-            float scale = 1 / sqrtf((sum_of(squares) - beyond) / width + epsilon);
-            for (i64 i = 0; i < wide; i += LANES)
-                *(vec *)(y + i) = *(vec *)(y + i) * scale * *(const loose *)(weight + i) + *(const loose *)(shift + i);
-            F(write)(y, out + r * width, 0, 1, width, 1);
-            mean[r] = middle, inverse[r] = scale;
-        }
-    }
-}
-
-// Gradients of the above. Those of weight and shift, 2 x wide floats, are left in `sums` for each block of rows,
-// to be added up in order: the sum is the same for any number of threads.
-void F(norm_backward)(const REAL *x, const float *weight, const float *mean, const float *inverse, const REAL *grad,
-                      REAL *dx, float *sums, i64 rows, i64 width) {
-    i64 wide = up(width);
-#pragma omp parallel for schedule(static)
-    for (i64 start = 0; start < rows; start += BLOCK) {
-        float *y = scratch(2 * wide), *g = y + wide, *of_weight = sums + start / BLOCK * 2 * wide;
-        float *of_shift = of_weight + wide;
-        for (i64 r = start; r < MIN(rows, start + BLOCK); r++) {
-            vec sum = {0}, dot = {0};
-            F(read_row)(x + r * width, y, width, 1);
-            F(read_row)(grad + r * width, g, width, 1);
-            for (i64 i = 0; i < wide; i += LANES) {
-                vec hat = *(vec *)(y + i) = (*(vec *)(y + i) - mean[r]) * inverse[r], up = *(vec *)(g + i);
-                *(loose *)(of_weight + i) += up * hat;
-                *(loose *)(of_shift + i) += up;
-                up = *(vec *)(g + i) = up * *(const loose *)(weight + i);
-                sum += up;
-                dot += up * hat;
-            }
-            float average = sum_of(sum) / width, slope = sum_of(dot) / width;
-            for (i64 i = 0; i < wide; i += LANES)
-                *(vec *)(g + i) = inverse[r] * (*(vec *)(g + i) - average - *(vec *)(y + i) * slope);
-            F(write)(g, dx + r * width, 0, 1, width, 1);
-        }
-    }
-}
-
 // x = max(0, x + bias) in place, for each row of `width` numbers.
 void F(relu_forward)(REAL *x, const float *bias, i64 rows, i64 width) {
     i64 whole = width / LANES * LANES;
@@ -472,7 +417,8 @@ void F(relu_forward)(REAL *x, const float *bias, i64 rows, i64 width) {
     }
 }
 
-// Gradients of the above. That of the bias, `wide` floats, is left in `sums` for each block of rows, as above.
+// Gradients of the above. That of the bias, `wide` floats, is left in `sums` for each block of rows, to be added
+// up in order: the sum is the same for any number of threads.
 void F(relu_backward)(const REAL *out, const REAL *grad, REAL *dx, float *sums, i64 rows, i64 width) {
     i64 wide = up(width), whole = width / LANES * LANES;
 #pragma omp parallel for schedule(static)
