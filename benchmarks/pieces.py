@@ -178,7 +178,6 @@ VARIANTS = {
     "all loops in C": Variant(loops=False),
     "attention in C": Variant(inside=without_loops("models.attention")),
     "softmax of the loss in C": Variant(inside=without_loops("training.loss")),
-    "bias and ReLU in C": Variant(inside=without_loops("models.transformer")),
     "dropout in C": Variant(inside=without_loops("models.dropout")),
     "cheap dropout masks (PyTorch's instead)": Variant(inside=plain_dropout),
     "the loss a block at a time": Variant(inside=plain_loss),

@@ -15,7 +15,7 @@ from dragoman import native
 from dragoman.models.attention import attend, causal_bias, padding_bias
 from dragoman.models.dropout import dropout
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import FeedForward, TransformerConfig
+from dragoman.models.transformer import TransformerConfig
 from dragoman.training.batches import collate
 from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, softmax_block
 
@@ -113,47 +113,6 @@ def test_what_is_no_number_stays_visible() -> None:
 
     assert attend(q, k, v).isnan().any()
     assert attend(q.bfloat16(), k.bfloat16(), v.bfloat16()).isnan().any()
-
-
-# ---- a bias with a ReLU --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (2, 3, 16), (130, 33), (7, 129, 64)])
-def test_a_bias_with_a_relu(shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    """The value, and the gradients of both; the argument is written over, so a copy is given."""
-    x, bias = (y.to(dtype).requires_grad_() for y in (randn(*shape, seed=1), randn(shape[-1], seed=2)))
-    upstream = randn(*shape, seed=3).to(dtype)
-
-    got = native.biased_relu(x * 1, bias)
-    gradients = torch.autograd.grad(got, (x, bias), upstream)
-    fine, shift = (y.detach().double().requires_grad_() for y in (x, bias))
-    # What is rounded to zero has no gradient, so the sums are compared where rounding cannot decide.
-    wanted = (fine + shift).relu()
-    right = torch.autograd.grad(wanted, (fine, shift), upstream.double())
-
-    close(got, wanted, dtype)
-    clear = (fine + shift).abs() > TOLERANCE[dtype]
-    assert torch.equal(gradients[0].double()[clear], right[0][clear])
-    close(gradients[1], right[1], dtype)
-
-
-def test_the_feed_forward_network_uses_it() -> None:
-    config = TransformerConfig(d_model=8, d_ff=24, heads=2)
-    network, x = FeedForward(config), randn(2, 3, 8, seed=1)
-    with torch.no_grad():
-        network.inner.bias.copy_(randn(24, seed=2))
-        plain = network(x)
-    learning = network(x)
-
-    assert "_BiasedReluBackward" in _ancestors(learning)
-    torch.testing.assert_close(learning, plain)
-
-
-def test_a_relu_lets_what_is_no_number_through() -> None:
-    x = torch.tensor([[torch.nan, -1.0, 1.0]])
-
-    assert native.biased_relu(x, torch.zeros(3)).isnan().tolist() == [[True, False, False]]
 
 
 # ---- dropout -------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_the_work_of_a_product_is_counted_from_its_shapes() -> None:
         ("aten::copy_", "copies"),
         ("LinearCrossEntropy", "softmax and loss"),
         ("MmBackward0", "autograd"),
-        ("_BiasedReluBackward", "ReLU"),
+        ("aten::threshold_backward", "ReLU"),
     ],
 )
 def test_every_operation_has_a_part(operation: str, part: str) -> None:

@@ -15,7 +15,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman import native
 from dragoman.errors import ConfigError
 from dragoman.models.attention import (
     CrossAttention,
@@ -87,22 +86,16 @@ class FeedForward(nn.Module):
         nn.init.zeros_(self.outer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        hidden = self.inner(x)
         match self.activation:
             case "relu":
-                hidden = linear_relu(x, self.inner)
+                hidden = hidden.relu()
             case "gelu":
-                hidden = nn.functional.gelu(self.inner(x))
+                hidden = nn.functional.gelu(hidden)
             case "swiglu":
-                gate, value = self.inner(x).chunk(2, -1)
+                gate, value = hidden.chunk(2, -1)
                 hidden = nn.functional.silu(gate) * value
         return self.outer(self.dropout(hidden))  # type: ignore[no-any-return]
-
-
-def linear_relu(x: Tensor, linear: nn.Linear) -> Tensor:
-    """max(0, x W + b). Bias and ReLU are one pass over memory where that can be had."""
-    if torch.is_grad_enabled() and native.serves(x, linear.weight):
-        return native.biased_relu(nn.functional.linear(x, linear.weight), linear.bias)
-    return linear(x).relu()  # type: ignore[no-any-return]
 
 
 class Residual(nn.Module):

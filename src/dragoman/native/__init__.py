@@ -35,8 +35,6 @@ _FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp
 _WIDE = "-mprefer-vector-width=512"
 _TYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 
-_BLOCK = 64  # rows whose gradients are summed together, as in kernels.c
-
 _on = False
 
 
@@ -74,11 +72,6 @@ def attention(q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | Non
     Memory grows with T and S, not with their product: the backward pass computes the weights again.
     """
     return _Attention.apply(q_BHTD, k_BHSD, v_BHSD, bias)  # type: ignore[no-any-return, no-untyped-call]
-
-
-def biased_relu(x: Tensor, bias_F: Tensor) -> Tensor:
-    """max(0, x + bias) over the last dimension, written over `x`."""
-    return _BiasedRelu.apply(x, bias_F)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
@@ -142,35 +135,6 @@ class _Attention(torch.autograd.Function):
         _call("attention_backward", q.dtype, shape, q, k, v, bias, lse, grad, *gradients)
         dq, dk, dv = (x.transpose(1, 2) for x in gradients)
         return dq, dk, dv, None
-
-
-class _BiasedRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
-        if not x.is_contiguous():
-            raise ValueError("a tensor to be written over is contiguous")
-        rows, width = x.numel() // len(bias), len(bias)
-        _call("relu_forward", x.dtype, x, _whole_vectors(bias), ctypes.c_int64(rows), ctypes.c_int64(width))
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        ctx.dtype = bias.dtype
-        return x
-
-    @staticmethod
-    @once_differentiable  # a second derivative is refused, not wrong
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        (out,) = ctx.saved_tensors
-        width = out.shape[-1]
-        rows = out.numel() // width
-        dx, sums = torch.empty_like(out), torch.zeros(-(-rows // _BLOCK), -(-width // 16) * 16)
-        sizes = ctypes.c_int64(rows), ctypes.c_int64(width)
-        _call("relu_backward", out.dtype, out, upstream[0].contiguous(), dx, sums, *sizes)
-        return dx, sums.sum(0)[:width].to(ctx.dtype)
-
-
-def _whole_vectors(vector: Tensor) -> Tensor:
-    """In float32, with zeros up to a multiple of the loops' 16 lanes."""
-    return torch.nn.functional.pad(vector.float(), (0, -len(vector) % 16))
 
 
 class _Dropout(torch.autograd.Function):

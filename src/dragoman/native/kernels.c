@@ -1,5 +1,5 @@
 // The loops of a training step that tensor operators leave far from the machine's floor: attention over
-// short sentences, the softmax of the loss, a bias with a ReLU, dropout.
+// short sentences, the softmax of the loss, dropout.
 //
 // Plain C with GCC's vector extensions, so that any compiler of that family makes good code of it for its
 // own processor. Arithmetic is float32 whatever the tensors hold. Threads are OpenMP's, the ones PyTorch
@@ -400,41 +400,6 @@ void F(softmax_block)(REAL *logits, i64 copies, i64 rows, i64 vocab, float consi
         for (i64 c = 0; c < copies; c++)
             F(write)(z + c * wide, c ? second : first, 0, 1, vocab, 1);
     }
-}
-
-// x = max(0, x + bias) in place, for each row of `width` numbers.
-void F(relu_forward)(REAL *x, const float *bias, i64 rows, i64 width) {
-    i64 whole = width / LANES * LANES;
-#pragma omp parallel for schedule(static)
-    for (i64 r = 0; r < rows; r++) {
-        REAL *row = x + r * width;
-        for (i64 i = 0; i < whole; i += LANES)
-            F(store)(row + i, greater((vec){0}, F(load)(row + i) + *(const loose *)(bias + i)));
-        if (whole < width) {
-            vec y = F(load_some)(row + whole, width - whole, 0) + *(const loose *)(bias + whole);
-            F(store_some)(row + whole, greater((vec){0}, y), width - whole);
-        }
-    }
-}
-
-// Gradients of the above. That of the bias, `wide` floats, is left in `sums` for each block of rows, to be added
-// up in order: the sum is the same for any number of threads.
-void F(relu_backward)(const REAL *out, const REAL *grad, REAL *dx, float *sums, i64 rows, i64 width) {
-    i64 wide = up(width), whole = width / LANES * LANES;
-#pragma omp parallel for schedule(static)
-    for (i64 start = 0; start < rows; start += BLOCK)
-        for (i64 r = start; r < MIN(rows, start + BLOCK); r++) {
-            float *of_bias = sums + start / BLOCK * wide;
-            for (i64 i = 0; i < wide; i += LANES) {
-                i64 at = r * width + i, left = width - i;
-                vec y = i < whole ? F(load)(out + at) : F(load_some)(out + at, left, 0);
-                vec g = i < whole ? F(load)(grad + at) : F(load_some)(grad + at, left, 0);
-                g = where(y <= 0.0f, (vec){0}, g);
-                *(loose *)(of_bias + i) += g;
-                if (i < whole) F(store)(dx + at, g);
-                else F(store_some)(dx + at, g, left);
-            }
-        }
 }
 
 // out = base + x kept with probability 1 - dropped / 2^32 and scaled to keep its mean; base may be null.

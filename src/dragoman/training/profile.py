@@ -30,13 +30,13 @@ _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("dropout", ("_Dropout", "dropout", "random_", "bernoulli")),
     ("softmax and loss", ("LinearCrossEntropy", "softmax", "logsumexp", "gather", "index_add", "bincount")),
     ("layer norm", ("layer_norm",)),
-    ("ReLU", ("_BiasedRelu", "clamp_min", "threshold")),
+    ("ReLU", ("clamp_min", "threshold")),
     ("embeddings", ("embedding", "index_select")),
     ("optimizer", ("adam", "Optimizer", "Muon")),
     ("clipping", ("norm", "foreach")),
     ("copies", ("copy", "cat", "clone", "contiguous", "_to_copy", "fill", "zero", "index", "nonzero")),
 )
-_LOOPS = ("_Attention", "_BiasedRelu", "_Dropout", "LinearCrossEntropy")  # operations of our own
+_LOOPS = ("_Attention", "_Dropout", "LinearCrossEntropy")  # operations of our own
 # Operations that only look at what is there, or that consist of others.
 _VIEWS = {
     "view",
