@@ -163,7 +163,7 @@ def _coerce(value: Any, hint: Any, name: str) -> Any:
         for choice in get_args(hint):
             if type(value) is type(choice) and value == choice:  # True == 1 and 1.0 == 1, yet are not 1
                 return choice
-        choices = ", ".join(str(choice) for choice in get_args(hint))
+        choices = ", ".join(_show(c) if isinstance(c, bool) else str(c) for c in get_args(hint))
         raise ConfigError(f"{name} = {_show(value)}", hint=f"choose one of: {choices}")
     if origin in (typing.Union, types.UnionType):
         options = [option for option in get_args(hint) if option is not type(None)]

@@ -274,6 +274,14 @@ def test_the_configuration_survives_as_a_table() -> None:
     assert replace(CONFIGS["bpe"], sampling=0.1) != CONFIGS["bpe"]
 
 
+@pytest.mark.parametrize("lowercase", ["sauce", 1, "true"])
+def test_a_case_that_is_none(lowercase: Any) -> None:
+    assert build(TokenizerConfig, {"lowercase": "source"}).lowercase == "source"
+    with pytest.raises(ConfigError, match="lowercase") as caught:
+        build(TokenizerConfig, {"lowercase": lowercase})
+    assert caught.value.hint == "choose one of: false, true, source"
+
+
 @pytest.mark.parametrize("kind", ["bpe", "words"])
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_source_alone_in_lower_case(kind: Any, shared: bool, tmp_path: Path) -> None:

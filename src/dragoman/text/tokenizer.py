@@ -40,7 +40,7 @@ class TokenizerConfig:
     kind: Literal["bpe", "unigram", "characters", "words"] = "bpe"
     vocab_size: int = 8000  # ids, with the special ones and the bytes; fewer where the text supports no more
     shared: bool = True  # one vocabulary for both sides
-    lowercase: bool | Literal["source"] = False  # both sides in lower case, or only what is read
+    lowercase: Literal[False, True, "source"] = False  # both sides in lower case, or only what is read
     byte_fallback: bool = True  # a character never seen becomes its UTF-8 bytes, and nothing is unknown
     character_coverage: float = 1.0  # share of the text whose characters are ids of their own
     sampling: float = 0.0  # of the training text: BPE-dropout, or the power of unigram sampling (0: none)
