@@ -28,10 +28,10 @@ from train_step import VOCAB, make_batches, timed
 
 from dragoman import native
 from dragoman.models.seq2seq import build
-from dragoman.recipe import resolve
+from dragoman.runs.recipe import resolve
 from dragoman.training import distributed, loss, optimizer
 from dragoman.training.batches import Batch
-from dragoman.training.memory import keep_freed_memory
+from dragoman.training.malloc import keep_freed_memory
 from dragoman.training.options import TrainingConfig
 from dragoman.training.precision import send_to_onednn
 from dragoman.training.update import Learner

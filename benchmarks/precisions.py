@@ -14,9 +14,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from dragoman import run
+from dragoman.runs import run
 from dragoman.text import toy
-from dragoman.training.memory import keep_freed_memory
+from dragoman.training.malloc import keep_freed_memory
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ import torch
 from train_step import make_batches, step_times
 
 from dragoman import native
-from dragoman.recipe import resolve
-from dragoman.training.memory import keep_freed_memory
+from dragoman.runs.recipe import resolve
+from dragoman.training.malloc import keep_freed_memory
 
 
 def main() -> None:

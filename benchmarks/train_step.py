@@ -25,10 +25,10 @@ from dragoman import native
 from dragoman.models.dropout import dropout
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import TransformerConfig
-from dragoman.recipe import resolve
+from dragoman.runs.recipe import resolve
 from dragoman.training.batches import Batch, collate, plan
 from dragoman.training.loss import LinearCrossEntropy, Objective, smoothed_cross_entropy
-from dragoman.training.memory import keep_freed_memory
+from dragoman.training.malloc import keep_freed_memory
 from dragoman.training.precision import working_copies
 
 VOCAB = 8000

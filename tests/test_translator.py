@@ -13,9 +13,9 @@ from tests.decoding.reference import History
 
 import dragoman
 from dragoman import Translation, Translator
-from dragoman.bundle import Bundle, save
+from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.decoding.search import Beam, Sample
-from dragoman.errors import ConfigError, DataError, ModelError
+from dragoman.folder.bundle import Bundle, save
 from dragoman.models.transformer import Transformer, TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 

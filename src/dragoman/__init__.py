@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from dragoman.version import __version__
 
 __all__ = ["Translation", "Translator", "__version__", "train"]
 
 if TYPE_CHECKING:
-    from dragoman.run import train
+    from dragoman.runs.run import train
     from dragoman.translator import Translation, Translator
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for when it is asked for (PEP 562): torch takes seconds to import."""
+    """Import what is asked for when it is asked for (PEP 562): torch takes seconds to import."""
     if name in ("Translation", "Translator"):
         from dragoman import translator
 
         return getattr(translator, name)
     if name == "train":
-        from dragoman import run
+        from dragoman.runs import run
 
         return run.train
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

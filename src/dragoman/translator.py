@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import nn
 
-from dragoman import bundle as model_folder
-from dragoman.bundle import Bundle
-from dragoman.decoding.bulk import score_all, search_all
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.pytorch import score_all, search_all
 from dragoman.decoding.rules import Rule, minimum_length, no_repeated_ngrams
 from dragoman.decoding.search import Beam, Hypothesis, Sample
-from dragoman.errors import ConfigError, DataError
+from dragoman.folder import bundle as model_folder
+from dragoman.folder.bundle import Bundle
 from dragoman.models.mode import evaluating
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.base.errors import ConfigError, TrainingError
 from dragoman.bench import contenders, report, training, workload
 from dragoman.bench.contenders import Conditions, Contender, Rate
 from dragoman.cli.bench import train
-from dragoman.errors import ConfigError, TrainingError
 from dragoman.text import toy
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman.base.errors import DataError
 from dragoman.bench import workload
-from dragoman.errors import DataError
 from dragoman.models.transformer import TransformerConfig
 from dragoman.text import toy
 from dragoman.text.subwords import Subwords

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from dragoman.base.errors import ConfigError
 from dragoman.decoding.rules import Rule, banned, forced_prefix, minimum_length, no_repeated_ngrams
-from dragoman.errors import ConfigError
 
 
 def allowed(rule: Rule, prefix: list[list[int]], sentences: list[int], vocab: int = 8) -> list[list[int]]:

@@ -7,10 +7,10 @@ import pytest
 import torch
 from tests.decoding.reference import History, memory_of, next_of, sources
 
+from dragoman.base.errors import ModelError
 from dragoman.decoding.rules import no_repeated_ngrams
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import Beam, Sample, search
-from dragoman.errors import ModelError
 from dragoman.models.transformer import Transformer, TransformerConfig
 
 LENGTHS = (1, 4, 2, 9, 4, 3, 6)

@@ -20,9 +20,9 @@ from tests.decoding.reference import (
 )
 from torch import Tensor
 
+from dragoman.base.errors import ConfigError, DragomanError, ModelError
 from dragoman.decoding.rules import banned, forced_prefix, minimum_length, no_repeated_ngrams
 from dragoman.decoding.search import Beam, Hypothesis, Sample, search
-from dragoman.errors import ConfigError, DragomanError, ModelError
 from dragoman.models.memory import Memory
 from dragoman.models.transformer import Transformer, TransformerConfig
 

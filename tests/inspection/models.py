@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from tests.models.test_contract import CONFIGS
 
-from dragoman.bundle import Bundle
 from dragoman.decoding.search import Beam
+from dragoman.folder.bundle import Bundle
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.text.toy import DEMO_SENTENCES
+from dragoman.text.toy.corpus import DEMO_SENTENCES
 
 KINDS = CONFIGS
 

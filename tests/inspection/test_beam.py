@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.inspection.models import bundle, transformer
 
-from dragoman.decoding.bulk import search_all
+from dragoman.decoding.pytorch import search_all
 from dragoman.decoding.search import Beam
 from dragoman.inspection import inspect
 from dragoman.inspection.record import Tree

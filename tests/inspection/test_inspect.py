@@ -10,8 +10,8 @@ from tests.inspection.models import KINDS, bundle, transformer
 from torch import nn
 
 from dragoman import Translator
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.rules import no_repeated_ngrams
-from dragoman.errors import ConfigError, DataError
 from dragoman.inspection import Trace, inspect
 from dragoman.models.attention import CrossAttention, SelfAttention
 from dragoman.models.positions import sinusoidal

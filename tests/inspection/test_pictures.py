@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from tests.inspection.models import KINDS, bundle, transformer
 
-from dragoman.errors import ConfigError, DragomanError
+from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.inspection import inspect, pictures
 from dragoman.inspection.plain import positions_text, text
 from dragoman.inspection.positions import laboratory

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.inspection.models import KINDS, bundle, transformer
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 from dragoman.inspection.positions import cosine_similarity, laboratory, positions_of, rotation
 
 

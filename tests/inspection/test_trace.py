@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.inspection.models import KINDS, bundle, transformer
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.inspection import Trace, arrays, inspect
 
 SENTENCE = "The dog sees 12 <b>cats</b> 你好."

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.decoding.search import Beam, search
+from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
 from dragoman.models.convolutional import ConvolutionalConfig
 from dragoman.models.recurrent import RecurrentConfig
 from dragoman.models.seq2seq import Architecture, build
 from dragoman.models.transformer import TransformerConfig
 from dragoman.training.batches import Batch, collate
 from dragoman.training.loss import Objective
-from dragoman.weights import put_weights, read_weights, weights_of, write_weights
 
 
 def transformer(**changes: Any) -> TransformerConfig:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 from dragoman.models.recurrent import (
     GRU,
     LSTM,

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
+from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
 from dragoman.models.positions import sinusoidal
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import FeedForward, Transformer, TransformerConfig
-from dragoman.weights import put_weights, read_weights, weights_of, write_weights
 
 F64 = torch.float64
 Norm = Literal["post", "pre"]

@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 
 from dragoman import Translator, train
-from dragoman.errors import Interrupted
+from dragoman.base.errors import Interrupted
 
 TINY = ("model.d_model=16", "training.max_updates=24", "training.validate_every=8", "training.average=2",
         "training.batch_tokens=256", "training.precision=fp32", "training.log_every=4")  # fmt: skip

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.saved.make import HALF_DONE, MODELS, run
 
 from dragoman import Translator, train
-from tests.saved.make import HALF_DONE, MODELS, run
 
 SAVED = Path(__file__).parent / "0.1"
 
@@ -24,7 +24,10 @@ def expected(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     ("search", "options"),
-    [("greedy", {"beam": 1}), ("beam", {"beam": 3, "n_best": 2, "no_repeat_ngram": 2, "max_extra_tokens": 8})],
+    [
+        ("greedy", {"beam": 1}),
+        ("beam", {"beam": 3, "n_best": 2, "no_repeat_ngram": 2, "max_extra_tokens": 8}),
+    ],
 )
 def test_a_model_translates_as_it_did(name: str, search: str, options: dict[str, Any]) -> None:
     translator = Translator.load(SAVED / name, device="cpu")

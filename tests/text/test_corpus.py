@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.text.corpus import Corpus, Filter, FilterConfig, Line, open_corpus, open_pairs, read_lines
 
 LINES = [Line(1, "a dog", "ein Hund"), Line(2, "你好啊。", "مرحبا 👩‍🚀")]

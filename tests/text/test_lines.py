@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.text.lines import one_line, open_text, read_lines
 
 SEPARATORS = "a\x0bb\x0cc\x1cd\x1ee\x85f\u2028g\u2029h"  # str.splitlines would make eight lines of it

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.text.sentences import DELICATE, SOURCES, TARGETS
 
-from dragoman.errors import ConfigError, DataError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.text.subwords import Subwords, train
 
 Kind = Literal["bpe", "unigram", "characters"]

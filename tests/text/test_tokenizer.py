@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.text.sentences import DELICATE, PAIRS, SOURCES, TARGETS
 
-from dragoman.config import build, to_table
-from dragoman.errors import ConfigError, DataError, ModelError
+from dragoman.base.config import build, to_table
+from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.text import tokenizer as module
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 

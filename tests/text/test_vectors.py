@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.text.vectors import read_vectors
 
 TABLE = {"bread": [1.0, -2.5, 0.25], "Käse": [0.0, 3.0, -1.0], "面包": [0.5, 0.5, 1e-3]}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.text.sentences import DELICATE, SOURCES, TARGETS
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.text.words import Words, split, train
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from tests.training.runs import config, model, moments, tokenizer, trainer, weights
 
-from dragoman.errors import Interrupted
+from dragoman.base.errors import Interrupted
+from dragoman.folder.weights import write_weights
 from dragoman.training import distributed
-from dragoman.training.corpus_file import TokenisedCorpus
 from dragoman.training.distributed import World
-from dragoman.weights import write_weights
+from dragoman.training.tokenised import TokenisedCorpus
 
 OPTIONS: dict[str, Any] = {"max_updates": 8, "validate_every": 4, "clip": 0.5}
 

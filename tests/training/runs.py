@@ -12,15 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.folder.weights import weights_of
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import Transformer, TransformerConfig
 from dragoman.text.corpus import FilterConfig, open_pairs
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training.corpus_file import TokenisedCorpus, tokenise
 from dragoman.training.distributed import World
 from dragoman.training.options import TrainingConfig
+from dragoman.training.tokenised import TokenisedCorpus, tokenise
 from dragoman.training.trainer import Trainer
-from dragoman.weights import weights_of
 
 WORDS = "bread milk salt wine oil corn rice eggs figs nuts".split()
 ALONE = World(0, 1, torch.device("cpu"))

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 import torch
-from tests.test_weights import disk_full_after
+from tests.folder.test_weights import disk_full_after
 from torch import nn
 
-from dragoman.errors import ModelError, TrainingError
+from dragoman.base.errors import ModelError, TrainingError
+from dragoman.folder.weights import read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import Transformer, TransformerConfig
 from dragoman.training import checkpoint
 from dragoman.training.checkpoint import Progress
-from dragoman.weights import read_weights, weights_of, write_weights
 
 
 def model(seed: int = 0, **changes: Any) -> Transformer:

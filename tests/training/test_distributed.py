@@ -25,11 +25,11 @@ from tests.training.runs import (
     weights,
 )
 
+from dragoman.folder.weights import read_weights
 from dragoman.training import distributed
-from dragoman.training.corpus_file import TokenisedCorpus
 from dragoman.training.distributed import World
+from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Trainer
-from dragoman.weights import read_weights
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.config import build, to_table
-from dragoman.errors import ConfigError
+from dragoman.base.config import build, to_table
+from dragoman.base.errors import ConfigError
 from dragoman.training import schedule
 from dragoman.training.options import TrainingConfig
 

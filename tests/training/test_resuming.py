@@ -25,12 +25,12 @@ from tests.training.runs import (
     weights,
 )
 
-from dragoman.errors import DataError, Interrupted
+from dragoman.base.errors import DataError, Interrupted
 from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training import checkpoint
 from dragoman.training import trainer as loop
 from dragoman.training.batches import plan
-from dragoman.training.corpus_file import TokenisedCorpus
+from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Trainer
 
 HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")

@@ -28,12 +28,12 @@ from tests.training.runs import (
 from torch import Tensor
 from torch.nn import functional
 
-from dragoman.errors import ConfigError, Interrupted, TrainingError
+from dragoman.base.errors import ConfigError, Interrupted, TrainingError
+from dragoman.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
 from dragoman.training.batches import collate, plan
-from dragoman.training.corpus_file import TokenisedCorpus
+from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Trainer
-from dragoman.weights import read_weights, weights_of
 
 HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")
 

@@ -20,11 +20,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dragoman import charts, machine, native
+from dragoman import native
+from dragoman.base import charts, machine
+from dragoman.base.tables import aligned
 from dragoman.models.attention import KeyValueCache, SelfAttention, Sight, Window
 from dragoman.models.convolutional import Convolution, ConvolutionalConfig
 from dragoman.models.recurrent import LSTM, read
-from dragoman.scores import aligned
 
 FITTED = 3  # lengths, the longest, that the exponents are fitted to
 

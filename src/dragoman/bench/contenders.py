@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from dragoman.base.errors import ConfigError, TrainingError
+from dragoman.base.machine import cache_folder
 from dragoman.bench.workload import Workload, operations
-from dragoman.errors import ConfigError, TrainingError
-from dragoman.machine import cache_folder
 from dragoman.models.transformer import TransformerConfig
-from dragoman.recipe import resolve
+from dragoman.runs.recipe import resolve
 
 PEERS = Path(__file__).parent / "peers"
 OURS = "dragoman"

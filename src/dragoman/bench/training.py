@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from dragoman import machine
+from dragoman.base import machine
+from dragoman.base.errors import TrainingError
 from dragoman.bench.contenders import PEERS, Conditions, Contender, Rate, variables_of
-from dragoman.errors import TrainingError
 
 BUSY = 0.1  # cores' worth of others' work above which a turn is marked
 

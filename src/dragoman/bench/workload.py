@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.errors import DataError
-from dragoman.machine import cache_folder
+from dragoman.base.errors import DataError
+from dragoman.base.machine import cache_folder
 from dragoman.models.transformer import TransformerConfig
 from dragoman.text import subwords
 from dragoman.training.batches import collate, plan

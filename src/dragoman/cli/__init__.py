@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from dragoman import __version__
 from dragoman.cli.bench import bench
 from dragoman.cli.demo import demo
 from dragoman.cli.doctor import doctor
@@ -22,6 +21,7 @@ from dragoman.cli.outcome import run
 from dragoman.cli.score import score
 from dragoman.cli.train import TrainCommand, train
 from dragoman.cli.translate import translate
+from dragoman.version import __version__
 
 app = typer.Typer(
     name="dragoman",

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Data, Debug, Json, Quiet, Recipe
-from dragoman.errors import ConfigError
 
 bench = typer.Typer(
     help="Measure speed on this machine, beside the peers.",
@@ -63,11 +63,11 @@ def train(
       dragoman bench train --recipe recipes/multi30k-en-de.toml --data ~/corpora
       dragoman bench train --device cuda --preset big --batch-tokens 25000
     """
-    from dragoman import machine
+    from dragoman.base import machine
     from dragoman.bench import contenders as known
     from dragoman.bench import report, workload
     from dragoman.bench.training import compare
-    from dragoman.recipe import find_data, resolve
+    from dragoman.runs.recipe import find_data, resolve
     from dragoman.text import toy
     from dragoman.text.corpus import open_corpus
 
@@ -139,8 +139,8 @@ def complexity(
     """
     import torch
 
+    from dragoman.base.files import write_whole
     from dragoman.bench.complexity import FITTED, Setting, measure, to_html, to_table, to_text
-    from dragoman.files import write_whole
 
     try:
         chosen = tuple(sorted({int(length) for length in lengths.split(",")}))

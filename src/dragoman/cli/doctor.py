@@ -18,7 +18,7 @@ def doctor(as_json: Json = False, debug: Debug = False) -> None:
       dragoman doctor
       dragoman doctor --json
     """
-    from dragoman.doctor import examine, to_table, to_text
+    from dragoman.bench.doctor import examine, to_table, to_text
 
     findings = examine()
     if as_json:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.base.errors import ConfigError, QualityError
 from dragoman.cli import score as scoring
 from dragoman.cli.options import (
     BatchTokens,
@@ -27,7 +28,6 @@ from dragoman.cli.options import (
     TestName,
 )
 from dragoman.cli.outcome import waiting, warn
-from dragoman.errors import ConfigError, QualityError
 
 if TYPE_CHECKING:
     from dragoman.translator import Translator
@@ -78,7 +78,7 @@ def evaluate(
     """
     from dragoman.text.corpus import open_corpus
     from dragoman.text.lines import read_lines
-    from dragoman.training.memory import keep_freed_memory
+    from dragoman.training.malloc import keep_freed_memory
 
     names = _names(text or [], recipe, data)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
@@ -95,7 +95,7 @@ def evaluate(
     options: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty, "batch_tokens": batch_tokens}
     made = _translate(translator, sources, "translating", quiet, options)
     if output is not None:
-        from dragoman.files import write_whole
+        from dragoman.base.files import write_whole
 
         write_whole(output, "".join(f"{line}\n" for line in made.lines))
     systems = {str(model): made.lines}
@@ -145,7 +145,7 @@ def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]
         return text
     if recipe is None:
         raise ConfigError("no text to evaluate on", hint="name a source and a target file, or --recipe FILE")
-    from dragoman.recipe import find_data, resolve
+    from dragoman.runs.recipe import find_data, resolve
 
     about = resolve(recipe=recipe).data
     if not about.test:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.base.errors import ConfigError
 from dragoman.cli.options import BeamSize, Debug, LengthPenalty, Model, Quiet
-from dragoman.errors import ConfigError
 from dragoman.text.lines import one_line, read_lines
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def _write(content: str | bytes, output: Path | None, *, quiet: bool) -> None:
     if output is None:
         print(content if isinstance(content, str) else "", end="")
         return
-    from dragoman.files import write_whole
+    from dragoman.base.files import write_whole
 
     write_whole(output, content)
     if not quiet:

@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
+from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Data, Debug, Json, Quiet, Verbose
 from dragoman.cli.train import sort_words, training
-from dragoman.errors import ConfigError
 
 
 def ladder(
@@ -67,7 +67,7 @@ def ladder(
         raise ConfigError(
             "a ladder under torchrun", hint="start it without; each rung uses the cores as threads"
         )
-    from dragoman.ladder import budget, climb, entries, to_text
+    from dragoman.runs.ladder import budget, climb, entries, to_text
 
     rungs = entries([Path(file) for file in files], (*overrides, *budget(minutes, updates)), vary, data)
     watch = partial(training, verbosity=-1 if quiet else verbose)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.signals import number_of, raising
-from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup

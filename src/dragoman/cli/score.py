@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Bootstrap, Debug, Json, Lowercase, TestName
-from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dragoman.scores import Comparison, MetricName, Scores, Test
+    from dragoman.evaluation.scores import Comparison, MetricName, Scores, Test
 
 
 def score(
@@ -84,7 +84,7 @@ def results_of(
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
     """Scores of the one system, or a comparison of the first with the others, cased and in lower case."""
-    from dragoman.evaluation import METRICS, compare, score_corpus
+    from dragoman.evaluation.measures import METRICS, compare, score_corpus
 
     results: dict[str, Scores | Comparison] = {}
     for lowercase in cases:
@@ -118,7 +118,7 @@ def results_of(
 
 def bleu_of(results: dict[str, Scores | Comparison], name: str) -> float:
     """The cased BLEU of the system called `name`."""
-    from dragoman.scores import Comparison
+    from dragoman.evaluation.scores import Comparison
 
     cased = results["cased"]
     return (cased.scores[name] if isinstance(cased, Comparison) else cased).bleu.value

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
 from dragoman.cli.signals import Stopper, number_of
-from dragoman.errors import ConfigError, Elsewhere, Interrupted
 
 if TYPE_CHECKING:
     from dragoman.training.options import Observer
@@ -123,7 +123,7 @@ def train(
             hint="name a source and a target; text for validation goes after --valid",
         )
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
-        from dragoman import run
+        from dragoman.runs import run
 
         run.train(
             files or None,
@@ -169,7 +169,7 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
     ends the run before it saves.
     """
     from dragoman.display import Silent, observer_for
-    from dragoman.training.memory import keep_freed_memory
+    from dragoman.training.malloc import keep_freed_memory
 
     keep_freed_memory()
     with (

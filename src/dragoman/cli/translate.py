@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from dragoman.base.errors import ConfigError
 from dragoman.cli.options import BatchTokens, BeamSize, Debug, LengthPenalty, Model, Quiet
 from dragoman.cli.outcome import waiting, warn
-from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
     from dragoman.translator import Translation
@@ -171,7 +171,7 @@ def _keep_apart(output: Path, names: Iterable[str]) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    from dragoman.files import replacing
+    from dragoman.base.files import replacing
 
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         yield file

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 
 Rule = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from dragoman.base.errors import ModelError
 from dragoman.decoding.search import Beam, Hypothesis
-from dragoman.errors import ModelError
 from dragoman.models.seq2seq import Seq2Seq
 
 # Log-probabilities of this many positions at a time: all of them at once would double the memory.

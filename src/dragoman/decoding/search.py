@@ -20,10 +20,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.best import best
 from dragoman.decoding.rules import Rule
 from dragoman.decoding.sampling import draw, uniforms
-from dragoman.errors import ConfigError, ModelError
 from dragoman.models.memory import Memory
 from dragoman.models.seq2seq import ModelConfig, Seq2Seq, State
 

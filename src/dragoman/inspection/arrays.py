@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 
 Array = NDArray[np.float32]
 

@@ -18,14 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dragoman import __version__
-from dragoman.bundle import Bundle
-from dragoman.config import to_table
-from dragoman.decoding.bulk import pad
+from dragoman.base.config import to_table
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.pytorch import pad
 from dragoman.decoding.rules import Rule, forced_prefix
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import Beam, Hypothesis, search
-from dragoman.errors import ConfigError, DataError
+from dragoman.folder.bundle import Bundle
 from dragoman.inspection import terms
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.beam import Recorder
@@ -49,6 +48,7 @@ from dragoman.models.recurrent import Scores
 from dragoman.text.ids import END, SPECIALS, START
 from dragoman.text.spans import Span, words
 from dragoman.text.tokenizer import Tokenizer
+from dragoman.version import __version__
 
 ALTERNATIVES = 20  # of each step
 _WIDEST = 50  # beam

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from rich.cells import cell_len
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.positions import cosine_similarity
 from dragoman.inspection.record import Kind, Node, Positions, Record

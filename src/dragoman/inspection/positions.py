@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.record import Positions, Table
 from dragoman.models.convolutional import Convolutional

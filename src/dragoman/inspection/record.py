@@ -14,8 +14,8 @@ from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hin
 
 import numpy as np
 
-from dragoman.errors import DataError
-from dragoman.files import write_whole
+from dragoman.base.errors import DataError
+from dragoman.base.files import write_whole
 from dragoman.inspection import arrays
 from dragoman.inspection.arrays import Array
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.record import Kind, Record, Token
 from dragoman.text.clean import clean

@@ -17,13 +17,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 from dragoman.models.attention import padding_bias
-from dragoman.models.config import ModelConfig
 from dragoman.models.dropout import Dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.memory import Memory, Shared, visible
 from dragoman.models.positions import OnInput, on_input
+from dragoman.models.shapes import ModelConfig
 
 _HALF = math.sqrt(0.5)  # keeps the variance of a sum of two, section 3.4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from dragoman.models.config import ModelConfig
+from dragoman.models.shapes import ModelConfig
 
 
 def embeddings(config: ModelConfig) -> tuple[nn.Embedding, nn.Embedding, nn.Linear]:

@@ -17,12 +17,12 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 from dragoman.models.attention import padding_bias
-from dragoman.models.config import ModelConfig
 from dragoman.models.dropout import Dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.memory import Memory, Shared, visible
+from dragoman.models.shapes import ModelConfig
 
 Cell = Literal["lstm", "gru"]
 Score = Literal["none", "dot", "general", "additive"]

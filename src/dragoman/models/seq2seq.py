@@ -12,10 +12,10 @@ from typing import Any, Protocol, Self, overload
 
 from torch import Tensor, nn
 
-from dragoman.models.config import ModelConfig
 from dragoman.models.convolutional import Convolutional, ConvolutionalConfig
 from dragoman.models.memory import Memory
 from dragoman.models.recurrent import Recurrent, RecurrentConfig
+from dragoman.models.shapes import ModelConfig
 from dragoman.models.transformer import Transformer, TransformerConfig
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 from dragoman.models.attention import (
     CrossAttention,
     KeyValueCache,
@@ -25,11 +25,11 @@ from dragoman.models.attention import (
     causal_bias,
     padding_bias,
 )
-from dragoman.models.config import ModelConfig
 from dragoman.models.dropout import Dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.memory import Memory, Shared, visible
 from dragoman.models.positions import AttentionPositions, Positions, in_attention, on_input
+from dragoman.models.shapes import ModelConfig
 
 Norm = Literal["post", "pre"]
 Activation = Literal["relu", "gelu", "swiglu"]

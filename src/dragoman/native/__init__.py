@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.machine import cache_folder
+from dragoman.base.machine import cache_folder
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from dragoman.errors import ConfigError, DataError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.text.formats import jsonl, plain, tsv
 from dragoman.text.languages import Languages, of_pair, of_side
 from dragoman.text.lines import STDIN, Line, one_line, open_text, read_lines

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 
 STDIN = "-"
 _LONGEST = 1 << 24  # bytes in a line; more is no text, and would fill the memory before we noticed

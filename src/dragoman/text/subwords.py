@@ -18,7 +18,7 @@ from typing import Literal
 
 import sentencepiece
 
-from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.text.ids import END, PAD, START, UNKNOWN
 
 log = logging.getLogger(__name__)

@@ -19,9 +19,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from dragoman.config import build, to_table
-from dragoman.errors import ConfigError, ModelError
-from dragoman.files import write_whole
+from dragoman.base.config import build, to_table
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.files import write_whole
 from dragoman.text import subwords, words
 from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
 from dragoman.text.spans import spans_of_prefixes, spans_of_surfaces

@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 
 _FASTTEXT_MODEL = (793712314).to_bytes(4, "little")  # how a .bin of fastText begins
 _GZIP = b"\x1f\x8b"

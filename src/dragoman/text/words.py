@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
 
 log = logging.getLogger(__name__)

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import DragomanError, ModelError, TrainingError
-from dragoman.files import write_whole
-from dragoman.weights import put_weights, read_weights, weights_of, write_weights
+from dragoman.base.errors import DragomanError, ModelError, TrainingError
+from dragoman.base.files import write_whole
+from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
 
 _DAMAGED = "remove the folder of checkpoints to train from the start"
 

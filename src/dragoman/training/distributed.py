@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from dragoman.errors import Elsewhere, TrainingError
+from dragoman.base.errors import Elsewhere, TrainingError
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
-from dragoman.errors import ConfigError
+from dragoman.base.errors import ConfigError
 from dragoman.training import schedule
 from dragoman.training.precision import Precision
 

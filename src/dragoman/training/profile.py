@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import torch
 
-from dragoman.files import write_whole
+from dragoman.base.files import write_whole
 
 WARM, UPDATES = 5, 10  # updates before the profile, and in it
 

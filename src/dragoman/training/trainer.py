@@ -18,17 +18,17 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from dragoman.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
-from dragoman.files import write_whole
+from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
+from dragoman.base.files import write_whole
+from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training import checkpoint
 from dragoman.training.batches import Batch, collate, plan
-from dragoman.training.corpus_file import Ragged, TokenisedCorpus
 from dragoman.training.distributed import World
 from dragoman.training.options import Observer, TrainingConfig
 from dragoman.training.profile import Profile
+from dragoman.training.tokenised import Ragged, TokenisedCorpus
 from dragoman.training.update import Learner
-from dragoman.weights import average, put_weights, read_weights, weights_of, write_weights
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.text.formats import tsv
 from dragoman.text.lines import Line, TextFile
 

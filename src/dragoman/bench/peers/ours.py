@@ -5,15 +5,16 @@ from __future__ import annotations
 import torch
 from timing import arguments, batches, measure
 
-from dragoman import __version__, native
+from dragoman import native
 from dragoman.models.seq2seq import build
 from dragoman.models.transformer import TransformerConfig
 from dragoman.training import distributed
 from dragoman.training.batches import collate
-from dragoman.training.memory import keep_freed_memory
+from dragoman.training.malloc import keep_freed_memory
 from dragoman.training.options import TrainingConfig
 from dragoman.training.precision import send_to_onednn
 from dragoman.training.update import Learner
+from dragoman.version import __version__
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.text.languages import Languages, is_language
 from dragoman.text.lines import Line, TextFile, one_line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.text.lines import Line, TextFile
 
 

@@ -1,0 +1,150 @@
+"""Scores and comparisons of translations: the figures, and how they read as JSON and on a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from dragoman.base.tables import aligned, count
+
+MetricName = Literal["bleu", "chrf", "ter"]
+Test = Literal["bs", "ar"]  # sacreBLEU's names
+TESTS = {"bs": "paired bootstrap resampling", "ar": "paired approximate randomisation"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """One metric's figure for one set of translations, in points of 100.
+
+    `mean` and `half_width` describe the bootstrap: 95% of the resamples lie within mean ± half_width.
+    Both are None where no bootstrap was asked for. `detail` holds BLEU's parts.
+    """
+
+    name: str  # as sacreBLEU writes it: BLEU, chrF2, TER
+    value: float
+    signature: str
+    mean: float | None = None
+    half_width: float | None = None
+    higher_is_better: bool = True
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value:.2f} {self.interval}".rstrip()
+
+    @property
+    def interval(self) -> str:
+        """`(41.05 ± 1.84)`, or nothing."""
+        return "" if self.mean is None else f"({self.mean:.2f} ± {self.half_width:.2f})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """The figures of one set of translations, by metric ("bleu", "chrf", "ter")."""
+
+    by_metric: dict[MetricName, Score]
+    lines: int
+    references: int  # for each line, at most
+    resamples: int = 0
+    notes: tuple[str, ...] = ()  # what a reader of the figures should know
+
+    @property
+    def bleu(self) -> Score:
+        return self.by_metric["bleu"]
+
+    @property
+    def chrf(self) -> Score:
+        return self.by_metric["chrf"]
+
+    @property
+    def ter(self) -> Score:
+        return self.by_metric["ter"]
+
+    def to_table(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            **{metric: asdict(score) for metric, score in self.by_metric.items()},
+            "lines": self.lines,
+            "references": self.references,
+            "resamples": self.resamples,
+            "notes": list(self.notes),
+        }
+
+    def to_text(self) -> str:
+        """The figures, what they rest on and the signatures, without a last newline."""
+        scores = self.by_metric.values()
+        rows = [
+            [
+                s.name,
+                f"{s.value:6.2f}",
+                s.interval,
+                s.detail or ("" if s.higher_is_better else "less is better"),
+            ]
+            for s in scores
+        ]
+        basis = f"{count(self.lines, 'line')}, {count(self.references, 'reference')} each"
+        if self.resamples:
+            basis += f"; in brackets the 95% interval of {self.resamples:,} bootstrap resamples"
+        return "\n".join([*aligned(rows), "", basis, *_footer(self)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How a system differs from the baseline by one metric.
+
+    `p_value` is the chance of so large a difference between two equally good systems.
+    """
+
+    system: str
+    metric: MetricName
+    difference: float  # system minus baseline, in points
+    p_value: float
+    better: bool  # in the metric's own direction
+
+    @property
+    def significant(self) -> bool:
+        return self.p_value < 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Systems against a baseline on the same lines. `scores` has the baseline first."""
+
+    baseline: str
+    test: Test
+    scores: dict[str, Scores]
+    differences: tuple[Difference, ...]
+
+    def to_table(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "baseline": self.baseline,
+            "test": TESTS[self.test],
+            "systems": {name: scores.to_table() for name, scores in self.scores.items()},
+            "differences": [{**asdict(d), "significant": d.significant} for d in self.differences],
+        }
+
+    def to_text(self) -> str:
+        """For every system its figures and their differences, then the signatures; no last newline."""
+        first = self.scores[self.baseline]
+        rows = []
+        for metric, score in first.by_metric.items():
+            direction = "" if score.higher_is_better else "less is better"
+            rows.append(
+                [score.name, self.baseline, f"{score.value:6.2f}", score.interval, "baseline", direction]
+            )
+            for difference in self.differences:
+                if difference.metric == metric:
+                    score = self.scores[difference.system].by_metric[metric]
+                    verdict = ("better" if difference.better else "worse") if difference.significant else ""
+                    change = f"{difference.difference:+.2f}, p = {difference.p_value:.4f}"
+                    rows.append(
+                        ["", difference.system, f"{score.value:6.2f}", score.interval, change, verdict]
+                    )
+        basis = f"{count(first.lines, 'line')}, {count(first.references, 'reference')} each; "
+        basis += f"{TESTS[self.test]}; better or worse where p < 0.05"
+        return "\n".join([*aligned(rows), "", basis, *_footer(first)])
+
+
+def _footer(scores: Scores) -> list[str]:
+    signatures = [[score.name, score.signature] for score in scores.by_metric.values()]
+    return [*aligned(signatures), *(f"note: {note}" for note in scores.notes)]

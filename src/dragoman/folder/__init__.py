@@ -1,0 +1,1 @@
+"""The model folder: weights, tokenizer and configuration on disk."""

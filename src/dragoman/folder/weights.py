@@ -1,0 +1,79 @@
+"""Weights on disk, as safetensors, and in and out of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from dragoman.base.errors import DragomanError, ModelError
+from dragoman.base.files import replacing
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """The model's weights by name, tied ones once. They share the model's memory."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: Path | str) -> None:
+    """Copies `weights` into the model. Raises ModelError where names or shapes differ."""
+    own = weights_of(model)
+    _check_fit(weights, own, where)
+    for name, weight in own.items():
+        weight.copy_(weights[name])
+
+
+def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Writes weights whole or not at all. Raises DragomanError where it cannot."""
+    with replacing(path) as part:
+        mode = part.stat().st_mode & 0o777
+        try:
+            save_file({name: weight.detach().cpu().contiguous() for name, weight in weights.items()}, part)
+            part.chmod(mode)  # safetensors makes a file of its own that only its owner may read
+        except SafetensorError as error:  # its only word for a disk that is full
+            raise DragomanError(
+                f"{path}: cannot be written ({error})", hint="is the disk full, or the folder gone?"
+            ) from error
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Weights by name. Raises ModelError where the file is missing or damaged."""
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(
+            f"{path}: cannot be read as weights ({error})",
+            hint="was it copied whole? restore it or train again",
+        ) from error
+
+
+def average(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the weights in several files, summed in float64 (section 6.1 averages the last 5).
+
+    Raises ModelError where they do not go together.
+    """
+    first = read_weights(paths[0])
+    total = {name: weight.double() for name, weight in first.items()}
+    for path in paths[1:]:
+        weights = read_weights(path)
+        _check_fit(weights, first, path)
+        for name, weight in weights.items():
+            total[name] += weight
+    return {name: (weight / len(paths)).to(first[name].dtype) for name, weight in total.items()}
+
+
+def _check_fit(weights: Mapping[str, Tensor], own: Mapping[str, Tensor], where: Path | str) -> None:
+    """Raises ModelError unless `weights` have the names and shapes of `own`."""
+    hint = "these weights belong to a model of another shape"
+    if own.keys() != weights.keys():
+        missing, extra = sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys())
+        raise ModelError(
+            f"{where}: weights do not fit: missing {missing[:3]}, unknown {extra[:3]}", hint=hint
+        )
+    for name, weight in own.items():
+        shape, needed = tuple(weights[name].shape), tuple(weight.shape)
+        if shape != needed:
+            raise ModelError(f"{where}: {name} has shape {shape}, the model needs {needed}", hint=hint)

@@ -1,0 +1,1 @@
+"""Whole training runs, from raw text to a model folder."""

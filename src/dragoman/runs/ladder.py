@@ -1,0 +1,251 @@
+"""A ladder: recipes trained on the same text within the same budget, evaluated, and put side by side.
+
+Each rung is a training run like any other, in a folder of its own, so a ladder that was stopped goes on
+where it stood, and any rung can be translated with.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast
+
+from torch import nn
+
+from dragoman.base import charts
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import write_whole
+from dragoman.base.tables import aligned
+from dragoman.evaluation.measures import score_corpus
+from dragoman.evaluation.scores import Scores
+from dragoman.runs.recipe import find_data, resolve
+from dragoman.runs.run import train
+from dragoman.text.corpus import open_corpus
+from dragoman.training.options import Observer
+from dragoman.training.tokenised import TokenisedCorpus
+from dragoman.training.trainer import Stop
+from dragoman.translator import Translator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A recipe to train, with options that say otherwise."""
+
+    name: str
+    file: Path
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+    """What an entry came to."""
+
+    name: str
+    title: str
+    architecture: str
+    parameters: int
+    updates: int
+    minutes: float  # of training, validation included
+    tokens: int  # target tokens seen
+    bleu: float  # on the test text
+    signature: str
+    lowercased: float
+    chrf: float
+    longest_seen: int  # source tokens of the longest pair in training
+    longer: int  # test sentences with more
+    longer_bleu: float | None  # on those
+    curve: tuple[tuple[float, float], ...]  # minutes, BLEU of greedy search on the validation text
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Over the whole run."""
+        return self.tokens / (60 * self.minutes)
+
+
+Watch = Callable[[Path], AbstractContextManager[tuple[Observer, Stop]]]
+
+
+def entries(
+    files: Sequence[Path], overrides: Sequence[str], vary: str | None, data_root: Path | None
+) -> list[Entry]:
+    """One entry a recipe, or, with `vary` = "section.key=a,b,c", one for each value.
+
+    Raises ConfigError for whatever is wrong with any of them, before the first is trained.
+    """
+    key, equals, listed = (vary or "").partition("=")
+    values = [value.strip() for value in listed.split(",")]
+    if vary is not None and not (key and equals and all(values)):
+        raise ConfigError(
+            f"--vary {vary}: not an option and its values",
+            hint="for example --vary model.positions=sinusoidal,rotary,none",
+        )
+    made = [
+        Entry(
+            name=f"{file.stem}-{re.sub(r'[^0-9A-Za-z_+-]+', '-', value)}" if value else file.stem,
+            file=file,
+            overrides=(*overrides, *([f"{key}={value}"] if value else [])),
+        )
+        for file in files
+        for value in values
+    ]
+    counts = Counter(entry.name for entry in made)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
+        raise ConfigError(
+            f"two rungs named {', '.join(twice)}", hint="rungs are named after recipes and values: change one"
+        )
+    for entry in made:
+        data = resolve(recipe=entry.file, overrides=entry.overrides).data
+        for part, names in (("train", data.train), ("valid", data.valid), ("test", data.test)):
+            if not names:
+                raise ConfigError(f"{entry.file}: names no {part} text", hint=f"set data.{part}")
+            find_data(data, data_root, names)
+    return made
+
+
+def climb(
+    rungs: Sequence[Entry],
+    output: Path,
+    *,
+    data_root: Path | None,
+    watch: Watch,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Rung]:
+    """Trains and evaluates each in a folder of `output`, and writes ladder.json and ladder.html there.
+
+    A rung that is done is not trained again. Raises what `train` raises.
+    """
+    done: list[Rung] = []
+    for number, entry in enumerate(rungs, 1):
+        say(f"rung {number} of {len(rungs)}: {entry.name}")
+        folder = output / entry.name
+        with watch(folder) as (observer, stop):
+            translator = train(
+                output=folder,
+                recipe=entry.file,
+                overrides=entry.overrides,
+                data_root=data_root,
+                observer=observer,
+                stop=stop,
+            )
+        done.append(_evaluate(entry, folder, translator, data_root))
+        say(f"{entry.name}: BLEU {done[-1].bleu:.2f} after {done[-1].minutes:.1f} minutes")
+        output.mkdir(parents=True, exist_ok=True)
+        write_whole(output / "ladder.json", json.dumps([asdict(rung) for rung in done], indent=2) + "\n")
+        write_whole(output / "ladder.html", to_html(done))
+    return done
+
+
+def to_text(rungs: Sequence[Rung]) -> str:
+    """A table, best last, as one climbs."""
+    head, *rows = _table(rungs)
+    return "\n".join((*aligned([head, *rows]), "", *_notes(rungs)))
+
+
+def to_html(rungs: Sequence[Rung]) -> str:
+    """A self-contained page: BLEU against time, and the table."""
+    head, *rows = _table(rungs)
+    curves = [charts.Line(name=rung.name, points=rung.curve) for rung in rungs]
+    return charts.page(
+        "A ladder of translation systems",
+        charts.heading("BLEU against time"),
+        charts.line_chart(
+            curves,
+            title="BLEU of greedy search on the validation text, cased, as each system trains",
+            x="minutes",
+            y="BLEU",
+        ),
+        charts.heading("On the test text"),
+        charts.table(head, rows),
+        *(charts.paragraph(note) for note in _notes(rungs)),
+    )
+
+
+def _table(rungs: Sequence[Rung]) -> list[list[str]]:
+    longer = any(rung.longer for rung in rungs)
+    rows = [["system", "BLEU", "lower-cased", "chrF", "parameters", "minutes", "updates", "tokens/s"]]
+    rows[0] += ["longer than seen"] if longer else []
+    for rung in sorted(rungs, key=lambda rung: rung.bleu):
+        row = [
+            rung.name,
+            f"{rung.bleu:.2f}",
+            f"{rung.lowercased:.2f}",
+            f"{rung.chrf:.2f}",
+            f"{rung.parameters:,}",
+            f"{rung.minutes:.1f}",
+            f"{rung.updates:,}",
+            f"{rung.tokens_per_second:,.0f}",
+        ]
+        if longer:
+            row.append(
+                "-" if rung.longer_bleu is None else f"{rung.longer_bleu:.2f} ({rung.longer} sentences)"
+            )
+        rows.append(row)
+    return rows
+
+
+def _notes(rungs: Sequence[Rung]) -> list[str]:
+    signatures = sorted({rung.signature for rung in rungs})
+    notes = [f"BLEU on the test text: {signature}" for signature in signatures]
+    if any(rung.longer for rung in rungs):
+        seen = sorted({rung.longest_seen for rung in rungs})
+        notes.append(
+            f"longer than seen: test sentences of more than {' or '.join(map(str, seen))} source tokens, "
+            "the longest in training"
+        )
+    return notes
+
+
+def _evaluate(entry: Entry, folder: Path, translator: Translator, data_root: Path | None) -> Rung:
+    recipe = resolve(recipe=entry.file, overrides=entry.overrides)
+    languages = translator.source_language, translator.target_language
+    lines = list(open_corpus(find_data(recipe.data, data_root, recipe.data.test), languages=languages))
+    sources, references = [line.source for line in lines], [line.target for line in lines]
+    hypotheses = [one.text for one in translator.translate(sources)]
+
+    def score(chosen: Sequence[int], *, lowercase: bool = False) -> Scores:
+        return score_corpus(
+            [hypotheses[i] for i in chosen],
+            [references[i] for i in chosen],
+            lowercase=lowercase,
+            target_language=languages[1],
+            metrics=("bleu", "chrf"),
+            bootstrap=0,
+        )
+
+    tokenizer = translator.bundle.tokenizer
+    longest = int(TokenisedCorpus(folder / "checkpoints/corpus/train", tokenizer).source.lengths.max())
+    # Lengths in the corpus count no end token, and neither do these.
+    longer = [i for i, ids in enumerate(tokenizer.encode_source(sources)) if len(ids) > longest]
+    whole = score(range(len(lines)))
+    progress = json.loads((folder / "checkpoints/latest/progress.json").read_text("utf-8"))
+    history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()]
+    checks = [check for check in history if check["kind"] == "valid"]
+    model = cast(nn.Module, translator.bundle.model)
+    return Rung(
+        name=entry.name,
+        title=recipe.title,
+        architecture=recipe.model.architecture,
+        parameters=sum(p.numel() for p in model.parameters()),
+        updates=progress["step"],
+        minutes=progress["seconds"] / 60,
+        tokens=progress["tokens"],
+        bleu=whole.bleu.value,
+        signature=whole.bleu.signature,
+        lowercased=score(range(len(lines)), lowercase=True).bleu.value,
+        chrf=whole.chrf.value,
+        longest_seen=longest,
+        longer=len(longer),
+        longer_bleu=score(longer).bleu.value if longer else None,
+        curve=tuple((check["elapsed"] / 60, check["bleu"]) for check in checks),
+    )
+
+
+def budget(minutes: float | None, updates: int | None) -> list[str]:
+    """The options that give every rung the same budget."""
+    given = {"training.max_minutes": minutes, "training.max_updates": updates}
+    return [f"{key}={value}" for key, value in given.items() if value is not None]

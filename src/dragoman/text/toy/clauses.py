@@ -1,0 +1,364 @@
+"""What the embedded corpus talks about: random clauses that make sense.
+
+Subjects, objects, places and times are drawn from those a verb goes with, so that nobody reads a
+dog. Every choice comes from a `Dice`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import TypedDict, TypeVar
+
+from dragoman.text.toy import lexicon
+from dragoman.text.toy.grammar import (
+    ACCUSATIVE,
+    DATIVE,
+    FIRST,
+    POSSESSIVES,
+    PRONOUNS,
+    SECOND,
+    Clause,
+    Phrase,
+    both,
+    name,
+    noun_phrase,
+    with_preposition,
+)
+from dragoman.text.toy.lexicon import Pair
+from dragoman.text.toy.words import ADJECTIVES, GERMAN_VERBS, MOODS, NOUNS, VERBS, Adjective, Noun, Verb
+
+T = TypeVar("T")
+
+
+class Dice:
+    """Random choices. Only `random()` is used: Python promises that its numbers never change."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed).random
+
+    def pick(self, choices: Sequence[T]) -> T:
+        return choices[int(self._random() * len(choices))]
+
+    def chance(self, probability: float) -> bool:
+        return self._random() < probability
+
+
+TAGGED: dict[str, list[Noun]] = {}
+for _noun in NOUNS.values():
+    for _tag in _noun.tags:
+        TAGGED.setdefault(_tag, []).append(_noun)
+
+_PEOPLE = ("person", "kin")
+_COUNTS = {number for number, _ in lexicon.NUMBERS} | set(map(str, range(100)))
+_SINGULAR = ("the", "the", "the", "a", "a", "this")
+_PLURAL = ("the", "the", "this", "a", *(number for number, _ in lexicon.NUMBERS))
+_MODALS = [mood for mood in MOODS if mood not in ("present", "past", "like to", "will")]
+
+# --- people and things
+
+
+def describe(dice: Dice, noun: Noun, probability: float = 0.35) -> tuple[Adjective, ...]:
+    """None, one or two adjectives that go with `noun`; a colour stands second."""
+    if not noun.adjectives or not dice.chance(probability):
+        return ()
+    first = dice.pick(noun.adjectives)
+    colours = [adjective for adjective in noun.adjectives if adjective.english in lexicon.COLOURS]
+    if colours and first not in colours and dice.chance(0.25):
+        return first, dice.pick(colours)
+    return (first,)
+
+
+def being(dice: Dice, tag: str, every: bool = False) -> Phrase:
+    """A noun phrase for a person, a relative or an animal; perhaps "every man" if `every`."""
+    noun = dice.pick(TAGGED[tag])
+    plural = bool(noun.english_plural) and dice.chance(0.2)
+    adjectives = describe(dice, noun, 0.2 if tag == "kin" else 0.35)
+    if tag == "kin":
+        determiner = dice.pick(lexicon.OWNERS) + "'s" if dice.chance(0.15) else dice.pick(POSSESSIVES)
+    elif plural:
+        determiner = dice.pick([word for word in _PLURAL if word != "a"])
+    elif tag == "animal" and dice.chance(0.3):
+        determiner = dice.pick(POSSESSIVES)
+    elif every and tag == "person" and dice.chance(0.06):
+        determiner = "every"
+    else:
+        determiner = dice.pick(_SINGULAR)
+    return noun_phrase(determiner, noun, adjectives, plural)
+
+
+def named(dice: Dice) -> Phrase:
+    """Someone by name."""
+    woman = dice.chance(0.5)
+    return name(dice.pick(lexicon.WOMEN if woman else lexicon.MEN), "f" if woman else "m")
+
+
+def subject(dice: Dice, kind: str = "person") -> Phrase:
+    """A subject for verbs whose subject is a `kind`: person, being, transport, rider or thing."""
+    if kind == "thing":
+        return thing(dice, ("tool", "clothes", "vehicle", "furniture", "load", "text"), definite=True)
+    if kind == "transport" or (kind == "rider" and dice.chance(0.6)):
+        return noun_phrase(dice.pick(("the", "the", "this")), dice.pick(TAGGED["transport"]))
+    if kind == "being" and dice.chance(0.5):
+        return being(dice, "animal")
+    if dice.chance(0.45):
+        return PRONOUNS[dice.pick(("I", "I", "you", "you", "he", "she", "we", "they"))]
+    if dice.chance(0.3):
+        return named(dice)
+    if dice.chance(0.06):
+        return both(named(dice), named(dice))
+    return being(dice, "kin" if dice.chance(0.35) else "person", every=True)
+
+
+def thing(
+    dice: Dice, tags: Sequence[str], *, negated: bool = False, definite: bool = False, dozens: bool = False
+) -> Phrase:
+    """A thing with one of `tags`; perhaps `dozens` of it. An indefinite one under `negated` takes kein."""
+    noun = dice.pick(TAGGED[dice.pick(tags)])
+    adjectives = describe(dice, noun)
+    if not noun.english_plural:
+        known = definite or (noun.tags[0] not in ("game", "language") and dice.chance(0.25))
+        return noun_phrase("the" if known else "not a" if negated else "", noun, adjectives)
+    room = noun.tags[0] == "room"
+    definite, plural = definite or room, not room and dice.chance(0.2)
+    if definite:
+        determiner = dice.pick(("the", "the", "this", *POSSESSIVES))
+    elif dozens and dice.chance(0.15) and not negated:
+        # Figures are there to be copied.
+        return noun_phrase(str(dice.pick(range(12, 60))), noun, (), True)
+    elif plural:
+        determiner = dice.pick(_PLURAL)
+    else:
+        determiner = dice.pick(("the", "the", "a", "a", "a", "this", dice.pick(POSSESSIVES)))
+    if negated and determiner not in ("the", "this", *POSSESSIVES):
+        determiner = "not a"
+    return noun_phrase(determiner, noun, adjectives, plural)
+
+
+def someone(dice: Dice, about: Phrase, case: int, tags: Sequence[str] = _PEOPLE) -> Phrase:
+    """A person as an object of a clause about another."""
+    if dice.chance(0.3):
+        # PRONOUNS says why there is no "her" or "them" in the accusative.
+        choices = ["I", "you", "he", "we", *(("she", "they") if case == DATIVE else ())]
+        if about.agreement == SECOND:
+            choices.remove("you")
+        if about.agreement == FIRST or about.english == "we":
+            choices = [choice for choice in choices if choice not in ("I", "we")]
+        return PRONOUNS[dice.pick(choices)]
+    return named(dice) if dice.chance(0.2) else being(dice, dice.pick(tags))
+
+
+def is_specific(phrase: Phrase) -> bool:
+    """Whether a clause about it may be negated or asked: not "a man", not "every man"."""
+    return phrase.definite and not phrase.english.startswith("every ")
+
+
+def is_counted(phrase: Phrase | None) -> bool:
+    """Whether it is so many of something: nobody always washes ten cars."""
+    return phrase is not None and phrase.english.split()[0] in _COUNTS
+
+
+def echo(phrase: Phrase) -> Phrase | None:
+    """The pronoun that takes up `phrase`, where English and German agree on one: no "es" for a girl."""
+    if phrase.pronoun:
+        return phrase
+    return {"m": PRONOUNS["he"], "f": PRONOUNS["she"], "p": PRONOUNS["they"]}.get(phrase.gender)
+
+
+# --- places
+
+_AT = {"inside": ("in", "in"), "room": ("in", "in"), "outing": ("in", "in"), "stop": ("at", "an")}
+_TO = {
+    "inside": ("into", "in", ACCUSATIVE),
+    "room": ("into", "in", ACCUSATIVE),
+    "outing": ("to", "in", ACCUSATIVE),
+    "stop": ("to", "zu", DATIVE),
+}
+
+
+def somewhere(dice: Dice, noun: Noun) -> Phrase:
+    """A place as a noun phrase: the old garden."""
+    determiner = dice.pick(("the", "the", "the", "the", "this", "a"))
+    return noun_phrase(determiner, noun, describe(dice, noun, 0.2))
+
+
+def at(dice: Dice, *tags: str) -> Pair:
+    """Where something happens: in the old house, im alten Haus."""
+    noun = dice.pick(TAGGED[dice.pick(tags)])
+    in_english, in_german = _AT[noun.tags[0]]
+    return with_preposition(in_english, in_german, somewhere(dice, noun), DATIVE)
+
+
+def to(dice: Dice, *tags: str) -> Pair:
+    """Where to: into the garden, in den Garten."""
+    noun = dice.pick(TAGGED[dice.pick(tags)])
+    in_english, in_german, case = _TO[noun.tags[0]]
+    return with_preposition(in_english, in_german, somewhere(dice, noun), case)
+
+
+def beside(dice: Dice, case: int) -> Pair:
+    """Next to a piece of furniture, say: in the dative where it is, in the accusative where it is put."""
+    in_english, in_german = dice.pick(lexicon.SURFACES)
+    return with_preposition(in_english, in_german, somewhere(dice, dice.pick(TAGGED["furniture"])), case)
+
+
+def city(dice: Dice, in_english: str, in_german: str) -> Pair:
+    """In or to a city."""
+    first, second = dice.pick(lexicon.CITIES)
+    return f"{in_english} {first}", f"{in_german} {second}"
+
+
+def _goal(dice: Dice, verb: Verb, about: Phrase) -> Pair | None:
+    """The place that belongs to the verb: he goes home, she lives in Berlin."""
+    match verb.frame:
+        case "goal" if "animal" in about.tags:
+            return to(dice, "inside")
+        case "goal" if verb.infinitive == "gehen" and dice.chance(0.15):
+            return "home", "nach Hause"
+        case "goal":
+            return to(dice, "inside", "room", "outing", "stop")
+        case "trip" if dice.chance(0.5):
+            return to(dice, "outing", "stop")
+        case "trip" | "city":
+            return city(dice, "to", "nach")
+        case "home" if dice.chance(0.5):
+            return city(dice, "in", "in")
+        case "home":
+            noun = NOUNS[dice.pick(("house", "flat"))]
+            return with_preposition("in", "in", noun_phrase("a", noun, describe(dice, noun, 0.8)), DATIVE)
+        case "stay" if dice.chance(0.5):
+            return "at home", "zu Hause"
+        case "stay":
+            return at(dice, "inside", "outing", "room")
+        case "put":
+            return beside(dice, ACCUSATIVE)
+    return to(dice, "inside", "room") if "into" in verb.traits else None
+
+
+# --- clauses
+
+
+class _Objects(TypedDict, total=False):
+    dative: Phrase
+    accusative: Phrase
+
+
+class _Adverbials(TypedDict, total=False):
+    frequency: Pair
+    time: Pair
+    clock: Pair
+    manner: Pair
+    place: Pair
+
+
+def clause(
+    dice: Dice,
+    about: Phrase | None = None,
+    *,
+    verbs: Sequence[Verb] = VERBS,
+    mood: str = "",
+    adverbials: bool = True,
+    positive: bool = False,
+) -> Clause:
+    """A clause about anything, or about someone with one of `verbs`, which must suit them."""
+    verb = dice.pick(verbs)
+    about = about or subject(dice, verb.subject)
+    mood = mood or _mood(dice, verb)
+    negated = not positive and is_specific(about) and dice.chance(0.15)
+    # "Er isst nicht gern Brot": it is the liking that is negated, not the bread.
+    objects = _objects(dice, verb, about, negated and mood != "like to")
+    said = Clause(
+        subject=about, verb=verb, mood=mood, negated=negated, goal=_goal(dice, verb, about), **objects
+    )
+    if not adverbials or "state" in verb.traits:
+        return said
+    return replace(said, **_adverbials(dice, said))
+
+
+def state(about: Phrase, adjective: str, mood: str = "present", negated: bool = False) -> Clause:
+    """`about` is `adjective`."""
+    return being_so(about, (adjective, ADJECTIVES[adjective].german), mood, negated)
+
+
+def being_so(about: Phrase, complement: Pair, mood: str = "present", negated: bool = False) -> Clause:
+    """`about` is `complement`."""
+    return Clause(subject=about, verb=GERMAN_VERBS["sein"], mood=mood, negated=negated, complement=complement)
+
+
+def _mood(dice: Dice, verb: Verb) -> str:
+    if "state" in verb.traits:
+        return "past" if verb.english_past and dice.chance(0.3) else "present"
+    if "habit" in verb.traits and dice.chance(0.1):
+        return "like to"
+    if dice.chance(0.4):
+        return "present"
+    if verb.english_past and dice.chance(0.5):
+        return "past"
+    if dice.chance(0.25):
+        return "will"
+    return dice.pick(("can", "could")) if "happens" in verb.traits else dice.pick(_MODALS)
+
+
+def _objects(dice: Dice, verb: Verb, about: Phrase, refuse: bool) -> _Objects:
+    things = [tag for tag in verb.objects if tag not in _PEOPLE]
+    people = [tag for tag in verb.objects if tag in _PEOPLE]
+    match verb.frame:
+        case "dat":
+            return {"dative": _known(dice, about, DATIVE, refuse)}
+        case "dat+acc":
+            # Never "die Zeitung einer Frau", which is as well a woman's newspaper.
+            receiver = _known(dice, about, DATIVE, True)
+            return {"dative": receiver, "accusative": thing(dice, things, negated=refuse)}
+        case "swap":
+            return {"accusative": thing(dice, things, definite=True)}
+        case "acc" if dice.chance(len(people) / len(verb.objects)):
+            return {"accusative": _known(dice, about, ACCUSATIVE, refuse, people)}
+        case "acc" | "put":
+            return {"accusative": thing(dice, things, negated=refuse, dozens="shop" in verb.traits)}
+    return {}
+
+
+def _known(dice: Dice, about: Phrase, case: int, refuse: bool, tags: Sequence[str] = _PEOPLE) -> Phrase:
+    """Someone; under a negation someone specific, for "keinem Mann" would be another sentence."""
+    while True:
+        phrase = someone(dice, about, case, tags)
+        if is_specific(phrase) or not refuse:
+            return phrase
+
+
+def _adverbials(dice: Dice, said: Clause) -> _Adverbials:
+    traits, found = said.verb.traits, _Adverbials()
+    usual = said.mood == "present" and "habit" in traits
+    usual = usual and not said.negated and not is_counted(said.accusative)
+    if usual and is_specific(said.subject) and dice.chance(0.25):
+        found["frequency"] = dice.pick(lexicon.FREQUENCIES)
+    elif usual and dice.chance(0.5):
+        found["time"] = dice.pick(lexicon.EVERY + lexicon.SEASONS)
+    elif dice.chance(0.45) and (time := _time(dice, said)):
+        found["time"] = time
+    if "place" in traits and dice.chance(0.25):
+        wild = "animal" in said.subject.tags
+        found["place"] = at(dice, "inside") if wild else at(dice, "inside", "room", "outing", "stop")
+    elif ("shop" in traits and dice.chance(0.25)) or ("arrival" in traits and dice.chance(0.4)):
+        found["place"] = city(dice, "in", "in")
+    for manner, choices in lexicon.MANNERS.items():
+        if manner in traits and dice.chance(0.5):
+            found["manner"] = dice.pick(choices)
+    if "clock" in traits and "manner" not in found and not said.negated and dice.chance(0.4):
+        hour = dice.pick(range(5, 12))
+        found["clock"] = (f"at {hour} o'clock", f"um {hour} Uhr")
+    return found
+
+
+def _time(dice: Dice, said: Clause) -> Pair | None:
+    """A single day or week, where the clause is about one."""
+    time = MOODS[said.mood].time
+    if time == "present" and said.mood != "present" and dice.chance(0.6):
+        time = "future"  # Today or tomorrow he wants to cook.
+    if "long" in said.verb.traits or ("year" in said.verb.traits and dice.chance(0.3)):
+        return lexicon.YEARS.get(time)
+    if said.mood == "past" and not said.negated and dice.chance(0.15):
+        count, unit = dice.pick(lexicon.NUMBERS), dice.pick(lexicon.AGO)
+        return f"{count[0]} {unit[0]} ago", f"vor {count[1]} {unit[1]}"
+    return dice.pick(lexicon.TIMES[time])

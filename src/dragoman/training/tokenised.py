@@ -1,0 +1,182 @@
+"""The tokenised corpus on disk, memory-mapped: it may be larger than memory.
+
+A ragged array is two files: all values one behind the other, and where each row begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dragoman.base.errors import DataError
+from dragoman.base.files import replacing, write_whole
+from dragoman.text.corpus import Corpus, Filter, FilterConfig, Line
+from dragoman.text.tokenizer import Tokenizer
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Ragged:
+    """Rows of different length in a memory-mapped file."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self.offsets: Array = np.fromfile(path.with_name(path.name + ".offsets"), dtype=np.int64)
+        # An empty file cannot be mapped.
+        size = path.stat().st_size
+        self.values: Array = np.memmap(path, dtype=dtype, mode="r") if size else np.empty(0, dtype)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> Array:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> Array:
+        """The length of each row."""
+        return np.diff(self.offsets)
+
+
+@contextmanager
+def writing(path: Path, dtype: str) -> Iterator[Callable[[Sequence[int] | bytes], None]]:
+    """Yields what appends a row to a new ragged array; its files take their place when the block is left."""
+    offsets = array("q", [0])
+    with replacing(path.with_name(path.name + ".offsets")) as offsets_part, replacing(path) as part:
+        with part.open("wb") as file:
+
+            def add(row: Sequence[int] | bytes) -> None:
+                offsets.append(offsets[-1] + len(row))
+                file.write(row if isinstance(row, bytes) else np.asarray(row, dtype).tobytes())
+
+            yield add
+        with offsets_part.open("wb") as file:
+            offsets.tofile(file)
+
+
+class TokenisedCorpus:
+    """Pairs of token sequences in a folder, with what was set aside on the way.
+
+    With subword sampling (Provilkov et al. 2020, Kudo 2018) the text is kept beside the tokens and
+    cut anew for every epoch, as a function of the seed and the epoch.
+    """
+
+    CHUNK = 10_000  # lines encoded at once
+
+    def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
+        self.folder, self.tokenizer = folder, tokenizer
+        self.about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        self.source = Ragged(folder / "source.tokens", self.about["dtype"])
+        self.target = Ragged(folder / "target.tokens", self.about["dtype"])
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the pairs kept, in their order."""
+        return str(self.about["fingerprint"])
+
+    @property
+    def report(self) -> str:
+        """What was read, and what was set aside and why: a line for the whole, one for each reason."""
+        return str(self.about["report"])
+
+    def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
+        """The source and target tokens of one epoch, counted from 0."""
+        if not self.tokenizer.config.sampling:
+            return self.source, self.target
+        return self._sampled("source", epoch, seed), self._sampled("target", epoch, seed)
+
+    def _sampled(self, side: Literal["source", "target"], epoch: int, seed: int) -> Ragged:
+        text = Ragged(self.folder / f"{side}.text", "uint8")
+        path = self.folder / f"{side}.sampled"
+        with writing(path, self.about["dtype"]) as add:
+            for first in range(0, len(text), self.CHUNK):
+                rows = range(first, min(first + self.CHUNK, len(text)))
+                lines = [text[row].tobytes().decode("utf-8") for row in rows]
+                place = np.random.SeedSequence((seed, epoch, first)).generate_state(1)
+                for tokens in self.tokenizer.sample(lines, side=side, seed=int(place[0] >> 1)):
+                    add(tokens)
+        return Ragged(path, self.about["dtype"])
+
+
+def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder: Path) -> TokenisedCorpus:
+    """Encodes the corpus into `folder`, a chunk at a time, setting aside what the filter names.
+
+    about.json, the last file, goes before any other is replaced: where it is, all are of one text.
+    Raises DataError where nothing is left.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    keep = Filter(config)
+    read, digest = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
+    dtype = "uint16" if max(tokenizer.source_size, tokenizer.target_size) <= 65536 else "uint32"
+    with ExitStack() as stack:
+
+        def add_to(name: str, kind: str) -> Callable[[Sequence[int] | bytes], None]:
+            return stack.enter_context(writing(folder / name, kind))
+
+        add_source, add_target = add_to("source.tokens", dtype), add_to("target.tokens", dtype)
+        add_source_text, add_target_text = add_to("source.text", "uint8"), add_to("target.text", "uint8")
+        for lines in _chunks(corpus, TokenisedCorpus.CHUNK):
+            lines = [_stripped(line) for line in lines]
+            sources = tokenizer.encode_source([line.source for line in lines])
+            targets = tokenizer.encode_target([line.target for line in lines])
+            for line, source, target in zip(lines, sources, targets, strict=True):
+                read.update(_signed(line))
+                if keep.check(line.number, line.source, line.target, len(source), len(target)):
+                    continue
+                digest.update(_signed(line))
+                add_source(source)
+                add_target(target)
+                if tokenizer.config.sampling:
+                    add_source_text(line.source.encode())
+                    add_target_text(line.target.encode())
+        if not keep.report.kept:
+            raise DataError(
+                f"{corpus.name}: no usable pair\n{keep.report}", hint="see what was set aside, and why"
+            )
+        (folder / "about.json").unlink(missing_ok=True)
+    about = {
+        "dtype": dtype,
+        "text": read.hexdigest(),
+        "fingerprint": digest.hexdigest(),
+        "report": str(keep.report),
+    }
+    write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
+    return TokenisedCorpus(folder, tokenizer)
+
+
+def made_from(corpus: Corpus, folder: Path) -> bool | None:
+    """Whether the tokens in `folder` are those of this text; None where there are none, or none can tell."""
+    try:
+        text = json.loads((folder / "about.json").read_text(encoding="utf-8"))["text"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    read = hashlib.blake2b(digest_size=16)
+    for line in corpus:
+        read.update(_signed(_stripped(line)))
+    return bool(read.hexdigest() == text)
+
+
+def _stripped(line: Line) -> Line:
+    """Spaces around a line do not count, here as when translating."""
+    return Line(line.number, line.source.strip(), line.target.strip())
+
+
+def _signed(line: Line) -> bytes:
+    """What a digest takes of a pair."""
+    return f"{line.source}\t{line.target}\n".encode()
+
+
+def _chunks(corpus: Corpus, size: int) -> Iterator[list[Line]]:
+    lines = iter(corpus)
+    while chunk := list(itertools.islice(lines, size)):
+        yield chunk

@@ -1,0 +1,710 @@
+"""The command line, as a user meets it: words in, exit code, standard output and standard error out."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+
+import dragoman
+from dragoman import cli, display
+from dragoman.base.errors import TrainingError
+from dragoman.cli.outcome import run
+from dragoman.cli.train import sort_words, spread_valid
+from dragoman.display import Silent
+from dragoman.folder.weights import read_weights
+from dragoman.text import toy
+from dragoman.training.trainer import Trainer
+from dragoman.translator import Translator
+
+COMMANDS = ["demo", "train", "translate", "evaluate", "score", "doctor"]
+SMALL = [
+    "--preset=tiny", "tokenizer.vocab_size=400",
+    *(f"model.{o}" for o in ("d_model=16", "d_ff=32", "heads=2", "encoder_layers=1", "decoder_layers=1")),
+    *(f"training.{o}" for o in ("batch_tokens=400", "max_updates=30", "validate_every=10", "warmup=10",
+                                "log_every=5", "average=2")),
+]  # fmt: skip
+
+
+@dataclass
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def dragoman_(capsysbinary, monkeypatch):
+    """Runs a command line in this process."""
+
+    def called(*words: str | Path, stdin: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsysbinary.readouterr()
+        code = run(typer.main.get_command(cli.app), [str(word) for word in words])
+        out, err = capsysbinary.readouterr()
+        return Ended(code, out.decode(), err.decode())
+
+    return called
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory) -> Path:
+    """train, valid and test, each as .en and .de."""
+    folder = tmp_path_factory.mktemp("text")
+    pairs = toy.pairs(seed=5, count=160)
+    for name, part in (("train", pairs[:120]), ("valid", pairs[120:130]), ("test", pairs[130:])):
+        for place, side in enumerate(("en", "de")):
+            (folder / f"{name}.{side}").write_text("".join(f"{p[place]}\n" for p in part), encoding="utf-8")
+    return folder
+
+
+def training(text: Path, output: Path, *more: str) -> list[str]:
+    files = [str(text / name) for name in ("train.en", "train.de")]
+    valid = [str(text / name) for name in ("valid.en", "valid.de")]
+    return ["train", *files, "--valid", *valid, "-o", str(output), *SMALL, *more]
+
+
+@pytest.fixture(scope="session")
+def model(text, tmp_path_factory) -> Path:
+    """A model, trained without a stop. It has learnt little: what is tested does not depend on it."""
+    output = tmp_path_factory.mktemp("models") / "en-de"
+    assert run(typer.main.get_command(cli.app), [*training(text, output), "-q"]) == 0
+    return output
+
+
+# ---- the whole path ---------------------------------------------------------------------------------
+
+
+def test_from_raw_text_to_a_score(dragoman_, text, tmp_path):
+    output, made = tmp_path / "runs" / "x", tmp_path / "made.de"
+
+    trained = dragoman_(*training(text, output))
+    assert (trained.code, trained.out) == (0, "")
+    assert "update 30" in trained.err
+    assert "validation at 30" in trained.err
+    assert f"dragoman translate {output}" in trained.err
+    names = {path.name for path in output.iterdir()}
+    assert names >= {"config.json", "model.safetensors", "tokenizer.json", "generation.json", "training.toml"}
+    assert names >= {"metrics.jsonl", "README.md", "checkpoints"}
+
+    translated = dragoman_("translate", output, text / "test.en", "-o", made)
+    assert (translated.code, translated.out) == (0, "")
+    assert made.read_text(encoding="utf-8").count("\n") == 30
+
+    evaluated = dragoman_("evaluate", output, text / "test.en", text / "test.de", "--json")
+    scored = dragoman_("score", made, text / "test.de", "--json")
+    assert (evaluated.code, scored.code) == (0, 0)
+    assert json.loads(evaluated.out)["cased"] == json.loads(scored.out)["cased"]
+    assert json.loads(evaluated.out)["sentences"] == 30
+
+
+def test_repeating_a_finished_command_does_nothing(dragoman_, text, model):
+    before = (model / "model.safetensors").stat().st_mtime_ns
+
+    again = dragoman_(*training(text, model))
+
+    assert again.code == 0
+    assert "nothing to do" in again.err
+    assert (model / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_other_options_are_refused_and_the_difference_shown(dragoman_, text, model):
+    before = (model / "training.toml").read_bytes()
+
+    refused = dragoman_(*training(text, model, "model.heads=4", "training.max_updates=31"))
+
+    assert refused.code == 2
+    assert "model.heads: 2 -> 4" in refused.err
+    assert "max_updates" not in refused.err
+    assert "hint: repeat the options it began with" in refused.err
+    assert (model / "training.toml").read_bytes() == before
+
+
+def test_text_that_was_wrong_may_be_put_right_with_other_options(dragoman_, text, tmp_path):
+    (tmp_path / "bad.de").write_bytes((text / "train.de").read_bytes().replace(b"\n", b"\n\xff", 1))
+    words = training(text, tmp_path / "x")
+    bad = [*words[:2], str(tmp_path / "bad.de"), *words[3:]]
+    assert dragoman_(*bad).code == 3
+
+    assert dragoman_(*words, "tokenizer.vocab_size=420", "training.max_updates=1").code == 0
+
+
+# ---- signals ----------------------------------------------------------------------------------------
+
+
+class Interrupting(Silent):
+    """Sends this process a signal at a step: for it, Ctrl-C at a known moment."""
+
+    def __init__(self, step: int, number: int, times: int = 1) -> None:
+        super().__init__()
+        self.step, self.number, self.times = step, number, times
+        self.said: list[str] = []
+
+    def on_step(self, metrics):
+        if metrics["step"] == self.step:
+            for _ in range(self.times):
+                os.kill(os.getpid(), self.number)
+
+    def on_message(self, text):
+        self.said.append(text)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_the_same_command_ends_as_if_nothing_had_been(
+    dragoman_, text, model, tmp_path, monkeypatch, number
+):
+    words = training(text, tmp_path / "x")
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    shown = Interrupting(15, number)
+    monkeypatch.setattr(display, "observer_for", lambda **_: shown)
+
+    stopped = dragoman_(*words)
+
+    assert stopped.code == 128 + number
+    assert "stopped at update 15" in stopped.err
+    assert "hint: repeat the command" in stopped.err
+    assert any("once more" in said for said in shown.said)
+    assert not (tmp_path / "x" / "model.safetensors").exists()
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    unfinished = dragoman_("translate", tmp_path / "x")
+    assert unfinished.code == 4
+    assert "repeat its command" in unfinished.err
+
+    monkeypatch.undo()
+    assert dragoman_(*words).code == 0
+    resumed, whole = (read_weights(f / "model.safetensors") for f in (tmp_path / "x", model))
+    assert resumed.keys() == whole.keys()
+    assert all(resumed[name].equal(whole[name]) for name in whole)
+
+
+def test_a_second_signal_ends_at_once(dragoman_, text, tmp_path, monkeypatch):
+    monkeypatch.setattr(display, "observer_for", lambda **_: Interrupting(15, signal.SIGINT, times=2))
+
+    stopped = dragoman_(*training(text, tmp_path / "x"))
+
+    assert stopped.code == 130
+    assert "stopped at once" in stopped.err
+    assert "from the last checkpoint" in stopped.err
+    progress = json.loads((tmp_path / "x/checkpoints/latest/progress.json").read_text())
+    assert progress["step"] == 10
+
+
+def test_a_signal_before_training_leaves_what_the_command_can_go_on_with(
+    dragoman_, text, tmp_path, monkeypatch
+):
+    import dragoman.runs.run
+
+    words = training(text, tmp_path / "x", "training.max_updates=1")
+    with monkeypatch.context() as patch:
+        patch.setattr(dragoman.runs.run, "tokenise", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+        stopped = dragoman_(*words)
+
+    assert stopped.code == 143
+    assert "error: stopped\nhint: repeat the command to begin again" in stopped.err
+    assert "Traceback" not in stopped.err
+    assert dragoman_(*words).code == 0
+
+
+# ---- translate: n lines in, n lines out -------------------------------------------------------------
+
+
+def test_lines_stay_lines(dragoman_, model):
+    stdin = "The dog sleeps.\r\n\n  \r\nHe asks why\u2028it rains.\n\x0bA neighbour\x85.\nLast".encode()
+
+    ended = dragoman_("translate", model, stdin=stdin)
+
+    assert ended.code == 0
+    lines = ended.out.split("\n")
+    assert len(lines) == 6  # the last has no end, as in the input
+    assert [line.endswith("\r") for line in lines] == [True, False, True, False, False, False]
+    assert (lines[1], lines[2]) == ("", "\r")
+    assert all("\u2028" not in line for line in lines)
+
+
+def test_files_are_joined_line_by_line(dragoman_, model, tmp_path):
+    (tmp_path / "a").write_text("The dog sleeps.")
+    (tmp_path / "b").write_text("\nThe cat sleeps.")
+
+    ended = dragoman_("translate", model, tmp_path / "a", tmp_path / "b")
+
+    assert ended.out.count("\n") == 2
+    assert ended.out.split("\n")[1] == ""
+
+
+def test_nothing_in_nothing_out(dragoman_, model):
+    assert dragoman_("translate", model, stdin=b"") == Ended(0, "", "")
+
+
+def test_equal_input_gives_equal_output_in_any_batch(dragoman_, model, text):
+    source = (text / "test.en").read_bytes()
+
+    whole = dragoman_("translate", model, text / "test.en", "--max-extra", "5")
+    small = dragoman_("translate", model, "-", "--max-extra", "5", "--batch-tokens", "40", stdin=source)
+
+    assert whole.out == small.out
+
+
+def test_n_best(dragoman_, model):
+    ended = dragoman_("translate", model, "--n-best", "3", stdin=b"The dog sleeps.\n\nThe cat sleeps.\n")
+
+    rows = [line.split("\t") for line in ended.out.splitlines()]
+    assert [row[0] for row in rows] == ["1"] * 3 + ["2"] * 3 + ["3"] * 3
+    assert [row[2] for row in rows[3:6]] == [""] * 3
+    for first in (0, 6):
+        scores = [float(row[1]) for row in rows[first : first + 3]]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_jsonl(dragoman_, model):
+    ended = dragoman_("translate", model, "--n-best", "2", "--jsonl", stdin="Größe 你好.\r\n\n".encode())
+
+    first, second = (json.loads(line) for line in ended.out.splitlines())
+    assert (first["line"], first["source"]) == (1, "Größe 你好.")
+    assert len(first["alternatives"]) == 1
+    assert len(first["token_logp"]) == len(first["tokens"]) + 1
+    assert (second["text"], second["tokens"]) == ("", [])
+
+
+def test_scores(dragoman_, model):
+    plain = dragoman_("translate", model, stdin=b"The dog sleeps.\r\n")
+    scored = dragoman_("translate", model, "--scores", stdin=b"The dog sleeps.\r\n")
+
+    score, _, text = scored.out.partition("\t")
+    assert float(score) < 0
+    assert text == plain.out
+
+
+def test_a_prefix_for_all_and_one_for_each(dragoman_, model, tmp_path):
+    (tmp_path / "prefixes").write_text("Die\n\n")
+    stdin = b"The dog sleeps.\nThe cat sleeps.\n"
+
+    everywhere = dragoman_("translate", model, "--prefix", "Der Hund", stdin=stdin)
+    each = dragoman_("translate", model, "--prefix-file", tmp_path / "prefixes", stdin=stdin)
+    free = dragoman_("translate", model, stdin=stdin)
+
+    assert all(line.startswith("Der Hund") for line in everywhere.out.splitlines())
+    assert each.out.startswith("Die")
+    assert each.out.splitlines()[1] == free.out.splitlines()[1]
+
+
+def test_sampling_is_drawn_by_its_seed(dragoman_, model, text):
+    def drawn(*more: str) -> str:
+        return dragoman_("translate", model, text / "test.en", "--sample", *more).out
+
+    assert drawn("--seed", "3") == drawn("--seed", "3") != drawn("--seed", "4")
+    assert drawn("--top-k", "1") == dragoman_("translate", model, text / "test.en", "--beam", "1").out
+
+
+def test_what_is_cut_short_is_named(dragoman_, model, text):
+    ended = dragoman_("translate", model, text / "test.en", "--max-extra", "0", "--min-length", "99")
+
+    assert ended.code == 0
+    assert ended.out.count("\n") == 30
+    assert "warning: 30 translations are cut short (line 1, 2, 3, 4, 5, ...)" in ended.err
+
+
+def test_output_is_whole_or_not_there(dragoman_, model, tmp_path):
+    (tmp_path / "in").write_bytes(b"The dog sleeps.\n" * 2 + b"\xff\n")
+    (tmp_path / "out").write_text("precious")
+
+    ended = dragoman_("translate", model, tmp_path / "in", "-o", tmp_path / "out")
+
+    assert ended.code == 3
+    assert f"error: {tmp_path}/in:3: not valid UTF-8" in ended.err
+    assert (tmp_path / "out").read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+def test_input_is_never_overwritten(dragoman_, model, tmp_path):
+    (tmp_path / "in").write_text("The dog sleeps.\n")
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+
+    ended = dragoman_("translate", model, tmp_path / "in", "-o", tmp_path / "link")
+
+    assert ended.code == 2
+    assert (tmp_path / "in").read_text() == "The dog sleeps.\n"
+
+
+def test_a_typed_line_is_answered_at_once(model):
+    """On a terminal each line is translated and flushed before the next is asked for."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "dragoman", "translate", str(model)]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        try:
+            os.write(ours, b"The dog sleeps.\n")
+            first = child.stdout.readline()
+            os.write(ours, b"The cat sleeps.\n\x04")
+            second = child.stdout.read()
+        finally:
+            child.kill() if child.poll() is None and child.wait(60) is None else None
+            os.close(ours)
+            os.close(theirs)
+    translator = Translator.load(model)
+    assert first.decode() == translator("The dog sleeps.") + "\n"
+    assert second.decode() == translator("The cat sleeps.") + "\n"
+
+
+def test_a_closed_pipe_is_no_error(model, tmp_path):
+    """As when `head` has seen enough."""
+    (tmp_path / "in").write_text("The dog sleeps.\n" * 1000)  # as JSON more than a pipe holds
+    command = [sys.executable, "-m", "dragoman", "translate", str(model), str(tmp_path / "in"), "--jsonl"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait() == 0
+
+
+# ---- evaluate and score -----------------------------------------------------------------------------
+
+
+def test_evaluate_shows_figures_with_their_signatures(dragoman_, model, text, tmp_path):
+    ended = dragoman_(
+        "evaluate", model, text / "test.en", text / "test.de", "--lowercase", "-o", tmp_path / "made"
+    )
+
+    assert ended.code == 0
+    assert "sentences/s" in ended.out
+    cased, _, lower = ended.out.partition("In lower case:")
+    assert "BLEU   nrefs:1|bs:1000|seed:12345|case:mixed" in cased
+    assert "BLEU   nrefs:1|bs:1000|seed:12345|case:lc" in lower
+    assert len((tmp_path / "made").read_text(encoding="utf-8").splitlines()) == 30
+
+
+def test_evaluate_against_another(dragoman_, model, text):
+    reference = text / "test.de"
+
+    ended = dragoman_("evaluate", model, text / "test.en", reference, "--against", reference, "--json")
+
+    table = json.loads(ended.out)["cased"]
+    assert table["baseline"] == str(reference)
+    (bleu,) = (d for d in table["differences"] if d["metric"] == "bleu")
+    assert bleu["system"] == str(model)
+    assert bleu["difference"] < -50
+    assert bleu["significant"]
+    itself = dragoman_("evaluate", model, text / "test.en", reference, "--against", model)
+    assert itself.code == 2
+
+
+def test_a_quality_gate(dragoman_, model, text):
+    words = ["evaluate", model, text / "test.en", text / "test.de", "--bootstrap", "0"]
+
+    failed = dragoman_(*words, "--min-bleu", "100")
+
+    assert failed.code == 5
+    assert "below 100" in failed.err
+    assert "BLEU" in failed.out
+    assert dragoman_(*words, "--min-bleu", "0").code == 0
+
+
+def test_evaluate_on_the_text_of_a_recipe(dragoman_, model, text, tmp_path):
+    (tmp_path / "r.toml").write_text('[data]\ntest = ["test.en", "test.de"]\n')
+
+    ended = dragoman_("evaluate", model, "--recipe", tmp_path / "r.toml", "--data", text, "--json")
+
+    assert json.loads(ended.out)["text"] == [str(text / "test.en"), str(text / "test.de")]
+
+
+def test_score_with_several_references_and_a_rival(dragoman_, text, tmp_path):
+    (tmp_path / "worse.de").write_text("Ein Hund.\n" * 30)
+    reference = text / "test.de"
+
+    perfect = json.loads(dragoman_("score", reference, tmp_path / "worse.de", reference, "--json").out)
+    compared = dragoman_("score", reference, reference, "--against", tmp_path / "worse.de")
+
+    assert perfect["cased"]["bleu"]["value"] == pytest.approx(100)
+    assert perfect["cased"]["references"] == 2
+    assert compared.code == 0
+    assert "better" in compared.out
+
+
+# ---- looking inside ----------------------------------------------------------------------------------
+
+
+def test_inspect_in_every_format(dragoman_, model, tmp_path):
+    words = ["inspect", model, "The dog sleeps."]
+    shown = dragoman_(*words)
+    translated = dragoman_("translate", model, stdin=b"The dog sleeps.\n").out
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.splitlines()[:2] == ["The dog sleeps.", translated.rstrip("\n")]
+    assert dragoman_("inspect", model, stdin=b"The dog sleeps.\n").out == shown.out
+
+    for name, begins in (
+        ("r.html", b"<!doctype html>"),
+        ("a.svg", b"<svg "),
+        ("a.png", b"\x89PNG"),
+        ("t.txt", b"The dog"),
+        ("t.json", b'{"format": "dragoman-trace"'),
+    ):
+        ended = dragoman_(*words, "-o", tmp_path / name)
+        assert (ended.code, ended.out) == (0, "")
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    for view in ("attention", "heads", "beam", "positions"):
+        assert dragoman_(*words, "--format", "svg", "--view", view).out.startswith("<svg ")
+    for kind in ("encoder", "decoder", "cross"):
+        assert dragoman_(*words, "--format", "svg", "--attention", kind, "--head", "2").code == 0
+
+
+def test_inspect_compares(dragoman_, model, tmp_path):
+    words = ["inspect", model, "The dog sleeps."]
+    both = dragoman_(*words, "--compare", "The cat sleeps.").out
+    assert "The dog sleeps." in both
+    assert "The cat sleeps." in both
+    assert dragoman_(*words, "--compare", "A cat sleeps. " * 40).code == 0
+    assert dragoman_(*words, "--compare", model).out.count("The dog sleeps.\n") == 2
+    assert dragoman_(*words, "--compare", model, "-o", tmp_path / "both.html").code == 0
+
+
+def test_inspect_of_a_given_translation(dragoman_, model):
+    assert (
+        dragoman_("inspect", model, "The dog sleeps.", "--target", "Der Hund.").out.splitlines()[1]
+        == "Der Hund."
+    )
+
+
+def test_positions_in_every_format(dragoman_, tmp_path):
+    assert dragoman_("positions", "--width", "8", "--length", "5").out.startswith("Added to the embeddings")
+    for name in ("p.html", "p.svg", "p.png", "p.json"):
+        assert dragoman_("positions", "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+# ---- what goes wrong: what, where, what to do, and an exit code --------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "what", "hint"),
+    [
+        (["trian"], 2, "no such command 'trian'", "did you mean train?"),
+        (["translate", "MODEL", "--beem", "2"], 2, "no such option: --beem", "did you mean --beam?"),
+        (["translate", "MODEL", "--beam", "two"], 2, "--beam", "dragoman translate --help"),
+        (["translate"], 2, "missing argument 'MODEL'", "dragoman translate --help"),
+        (["translate", "MODEL", "--top-k", "2"], 2, "--top-k without --sample", "add --sample"),
+        (["translate", "MODEL", "nowhere.en"], 3, "nowhere.en: no such file", "check the path"),
+        (["translate", "nowhere"], 4, "nowhere: no such model folder", "dragoman train"),
+        (["translate", "MODEL", "TEXT/test.en", "-o", "TEXT/test.en/x"], 1, "cannot be written", "another"),
+        (["train"], 2, "no folder to write to", "-o runs/en-de"),
+        (["train", "-o", "OUT"], 2, "no text to train on", "--recipe"),
+        (["train", "a", "b", "c", "-o", "OUT"], 2, "3 files", "--valid"),
+        (["train", "nowhere.en", "nowhere.de", "-o", "OUT"], 3, "nowhere.en: no such file", "check the path"),
+        (["train", "TEXT/train.en", "-o", "OUT"], 2, "only one side", "train.en train.de"),
+        (["train", "TEXT/train.en", "TEXT/test.de", "-o", "OUT"], 3, "test.de: 30 lines", "line n"),
+        (["train", "PAIR", "-o", "OUT", "--preset", "huge"], 2, "no preset 'huge'", "tiny, small"),
+        (["train", "PAIR", "-o", "OUT", "model.head=2"], 2, "unknown option 'model.head'", "model.heads?"),
+        (["train", "PAIR", "-o", "OUT", "model.heads=x"], 2, "model.heads", "a whole number"),
+        (["train", "PAIR", "-o", "OUT", "--recipe", "no.toml"], 2, "no.toml: No such file", "recipe"),
+        (["train", "PAIR", "-q", "-o", "TEXT/train.en/x"], 1, "cannot be written", "another path"),
+        (["evaluate", "MODEL"], 2, "no text to evaluate on", "--recipe"),
+        (["evaluate", "MODEL", "TEXT/test.en", "TEXT/train.de"], 3, "train.de", "line n"),
+        (["inspect", "nowhere", "A dog."], 4, "nowhere: no such model folder", "dragoman train"),
+        (["inspect", "MODEL", " "], 3, "the text is empty", "in quotes"),
+        (["inspect", "MODEL", "A dog.", "-o", "OUT"], 2, "of no known format", "*.html"),
+        (["inspect", "MODEL", "A dog.", "--format", "pdf"], 2, "--format pdf", "html, svg"),
+        (["inspect", "MODEL", "A dog.", "--format", "png"], 2, "PNG on standard output", "-o"),
+        (["inspect", "MODEL", "A dog.", "--view", "tree"], 2, "--view tree", "beam"),
+        (["inspect", "MODEL", "A dog.", "--view", "beam"], 2, "--view changes nothing in txt", "format"),
+        (["inspect", "MODEL", "A dog.", "--layer", "1", "-o", "OUT.html"], 2, "--layer", "leave it out"),
+        (["inspect", "MODEL", "A dog.", "--view", "beam", "--head", "1", "-o", "O.svg"], 2, "--head", "view"),
+        (["inspect", "MODEL", "A dog.", "--compare", "runs/othr"], 4, "no such model folder", "train"),
+        (["inspect", "MODEL", "A \0 dog."], 3, "NUL", "take it out"),
+        (["inspect", "MODEL", "A dog.", "--min-length", "-1"], 2, "minimum_length = -1", "at least 0"),
+        (["inspect", "MODEL", "A dog.", "--beam", "99"], 2, "a beam of 99", "at most 50"),
+        (["inspect", "MODEL", "A dog.", "--layer", "9"], 2, "layer 9", "layers 1 to 1"),
+        (["inspect", "MODEL", "A dog.", "--head", "0"], 2, "head 0", "heads 1 to 2"),
+        (["inspect", "MODEL", "A dog.", "--attention", "self"], 2, "--attention self", "encoder"),
+        (["inspect", "MODEL", "A dog.", "--compare", "A cat.", "--format", "svg"], 2, "--compare", "html"),
+        (["inspect", "MODEL", "A dog.", "--target", "Hund", "--prefix", "Hu"], 2, "given", "leave out"),
+        (["positions", "--width", "1"], 2, "width = 1", "from 2"),
+        (["positions", "--base", "nan"], 2, "base = nan", "10000"),
+        (["score", "TEXT/test.de", "TEXT/train.de"], 3, "30 lines", "line n"),
+        (["score", "TEXT/test.de", "TEXT/test.de", "--against", "TEXT/test.de"], 2, "itself", "different"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_bad_input_gets_an_error_and_a_hint(dragoman_, model, text, tmp_path, words, code, what, hint):
+    names = {"MODEL": [str(model)], "OUT": [str(tmp_path / "out")]}
+    names["PAIR"] = [str(text / "train.en"), str(text / "train.de")]
+    there = sorted(path for path in text.rglob("*"))
+
+    ended = dragoman_(*(w for word in words for w in names.get(word, [word.replace("TEXT", str(text))])))
+
+    assert (ended.code, ended.out) == (code, "")
+    first, *_, last = ended.err.splitlines()
+    assert first.startswith("error: ")
+    assert what in first
+    assert last.startswith("hint: ")
+    assert hint in last
+    assert len(ended.err.splitlines()) == 2
+    assert sorted(text.rglob("*")) == there
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", b"{"),
+        ("config.json", b'{"format_version": 99}'),
+        ("model.safetensors", b"damaged"),
+        ("model.safetensors", None),
+        ("tokenizer.json", b"[]"),
+    ],
+)
+def test_a_damaged_model_is_named(dragoman_, model, tmp_path, file, content):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in model.iterdir():
+        if path.is_file():
+            (copy / path.name).write_bytes(path.read_bytes())
+    (copy / file).unlink()
+    if content is not None:
+        (copy / file).write_bytes(content)
+
+    ended = dragoman_("translate", copy, stdin=b"A dog.\n")
+
+    assert (ended.code, ended.out) == (4, "")
+    assert file in ended.err
+    assert "hint: " in ended.err
+
+
+def test_errors_of_work_and_faults_of_ours(dragoman_, text, tmp_path, monkeypatch):
+    words = training(text, tmp_path / "x", "-q")
+
+    def failing(error: Exception):
+        def train(self: Trainer) -> Path:
+            raise error
+
+        monkeypatch.setattr(Trainer, "train", train)
+
+    failing(TrainingError("the loss is [bold]nan[/bold]", hint="lower it"))
+    assert dragoman_(*words) == Ended(1, "", "error: the loss is [bold]nan[/bold]\nhint: lower it\n")
+    failing(MemoryError())
+    assert "hint: lower training.batch_tokens" in dragoman_(*words).err
+    failing(ZeroDivisionError("by zero"))
+    ours = dragoman_(*words)
+    assert ours.code == 1
+    assert "error: unexpected ZeroDivisionError: by zero" in ours.err
+    assert "--debug" in ours.err
+    assert "Traceback" not in ours.err
+    assert "Traceback" in dragoman_(*words, "--debug").err
+
+
+# ---- help, version, doctor --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(dragoman_, command):
+    ended = dragoman_(command, "--help")
+
+    assert ended.code == 0
+    assert any(line.strip().startswith(f"dragoman {command}") for line in ended.out.splitlines())
+    assert f"dragoman {command}" in dragoman_(command, "-h").out
+
+
+def test_help_names_the_commands_and_the_version_is_told(dragoman_):
+    ended = dragoman_("--help")
+
+    assert all(f"\n  {command} " in ended.out for command in COMMANDS)
+    assert dragoman_("--version") == Ended(0, f"dragoman {dragoman.__version__}\n", "")
+
+
+def test_doctor(dragoman_, monkeypatch):
+    from dragoman.bench import doctor
+
+    monkeypatch.setattr(doctor, "_speed", lambda torch: doctor.Finding(name="speed", value="fast"))
+    monkeypatch.setattr(doctor.machine, "busy_cores", lambda: 0.0)
+
+    ended = dragoman_("doctor")
+    table = json.loads(dragoman_("doctor", "--json").out)
+
+    assert ended.code == 0
+    assert "torch" in ended.out
+    assert {"Python", "torch", "cores", "memory", "GPU"} <= {finding["name"] for finding in table}
+
+
+# ---- the words of `train` ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "spread"),
+    [
+        ("a b --valid c d -o x", "a b --valid c --valid d -o x"),
+        ("--valid c d a b", "--valid c --valid d a b"),
+        ("--valid c --valid d a b", "--valid c --valid d a b"),
+        ("--valid c.tsv a b", "--valid c.tsv a b"),
+        ("--valid c.en-de.JSONL.gz a b", "--valid c.en-de.JSONL.gz a b"),
+        ("a b --valid c -o x", "a b --valid c -o x"),
+        ("a b --valid", "a b --valid"),
+        ("a --valid=c b", "a --valid=c b"),
+        ("-- --valid c d", "-- --valid c d"),
+    ],
+)
+def test_valid_takes_two_files(words, spread):
+    assert spread_valid(words.split()) == spread.split()
+
+
+def test_overrides_are_what_is_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a=b.en").touch()
+
+    assert sort_words(["a=b.en", "model.heads=2", "c.de"]) == (["a=b.en", "c.de"], ["model.heads=2"])
+
+
+def test_a_long_value_of_an_option_is_no_file():
+    title = "title=" + 300 * "a"
+
+    assert sort_words([title]) == ([], [title])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_behind_standard_output_is_no_fault_of_ours(text):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "dragoman", "score", text / "test.de", text / "test.de"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: the output: No space left on device\nhint: ")
+    assert "fault" not in ended.stderr
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0)])
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+def test_a_standard_stream_may_be_closed(model, closed, code):
+    words = f'"{sys.executable}" -m dragoman translate "{model}" {closed}'
+
+    ended = subprocess.run(["sh", "-c", words], input="", capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
+
+
+def test_the_model_says_which_key_of_jsonl_is_the_source(dragoman_, text, model, tmp_path):
+    """Not the order of the keys."""
+    sides = [(text / f"test.{side}").read_text(encoding="utf-8").splitlines() for side in ("en", "de")]
+    rows = [json.dumps({"de": german, "en": english}) for english, german in zip(*sides, strict=True)]
+    (tmp_path / "test.jsonl").write_text("\n".join(rows), encoding="utf-8")
+
+    keyed = dragoman_("evaluate", model, tmp_path / "test.jsonl", "--json", "--beam", 1)
+    plain = dragoman_("evaluate", model, text / "test.en", text / "test.de", "--json", "--beam", 1)
+
+    assert json.loads(keyed.out)["cased"]["chrf"]["value"] == json.loads(plain.out)["cased"]["chrf"]["value"]
+
+
+def test_standard_input_is_read_for_one_thing(dragoman_, model):
+    """Else a sentence and its prefix would be taken by turns."""
+    ended = dragoman_("translate", model, "-", "--prefix-file", "-", stdin=b"A dog.\nEin\n")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "standard input is named twice" in ended.err

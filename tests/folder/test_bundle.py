@@ -1,0 +1,257 @@
+"""The model folder: everything comes back, and what is missing or damaged is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dragoman.base.errors import DragomanError, ModelError
+from dragoman.decoding.search import Beam
+from dragoman.folder import bundle
+from dragoman.folder.bundle import FORMAT_VERSION, Bundle
+from dragoman.folder.weights import write_weights
+from dragoman.models.convolutional import ConvolutionalConfig
+from dragoman.models.recurrent import RecurrentConfig
+from dragoman.models.seq2seq import Architecture, build
+from dragoman.models.transformer import TransformerConfig
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+
+PAIRS = [("the moon is pale", "pale the moon is"), ("old stones", "stones old")]
+
+
+def small(**changes: Any) -> Bundle:
+    tokenizer = Tokenizer.train(PAIRS, TokenizerConfig(kind="words", vocab_size=10))
+    shape: dict[str, Any] = {"d_model": 8, "d_ff": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+    torch.manual_seed(0)
+    model = build(
+        TransformerConfig(
+            source_vocab=tokenizer.source_size, target_vocab=tokenizer.target_size, **(shape | changes)
+        )
+    )
+    return Bundle(
+        model=model,
+        tokenizer=tokenizer,
+        source_language="en",
+        target_language="yo",
+        generation=Beam(size=7, length_penalty=1.5, normalization="power", n_best=2),
+    )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        RecurrentConfig(source_vocab=10, target_vocab=10, d_model=8, cell="gru", attention="additive"),
+        ConvolutionalConfig(source_vocab=10, target_vocab=10, d_model=8, dilated=True),
+        TransformerConfig(
+            source_vocab=10, target_vocab=10, d_model=8, d_ff=8, heads=2, positions="t5", window=4
+        ),
+    ],
+    ids=["recurrent", "convolutional", "t5"],
+)
+def test_every_architecture_comes_back(config: Architecture, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    wanted = replace(small(), model=build(config).eval())
+    bundle.save(wanted, tmp_path)
+
+    found = bundle.load(tmp_path)
+
+    assert found.model.config == config
+    inputs = torch.tensor([[4, 5, 2]]), torch.tensor([3]), torch.tensor([[1, 6]])
+    with torch.no_grad():
+        logits = [one.model.decode(inputs[2], one.model.encode(*inputs[:2])) for one in (found, wanted)]
+    assert torch.equal(*logits)
+    assert json.loads((tmp_path / "config.json").read_text())["architecture"] == config.architecture
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    bundle.save(small(), tmp_path / "model")
+    return tmp_path / "model"
+
+
+def edit(folder: Path, name: str, change: Callable[[dict[str, Any]], Any]) -> None:
+    table = json.loads((folder / name).read_text(encoding="utf-8"))
+    changed = change(table)
+    (folder / name).write_text(json.dumps(table if changed is None else changed), encoding="utf-8")
+
+
+def refused(folder: Path) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        bundle.load(folder)
+    assert str(folder) in str(caught.value)
+    assert caught.value.hint
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "pre", "activation": "swiglu", "tie": "none", "output_bias": True},
+        {"tie": "decoder", "attention_bias": True, "positions": "sinusoidal-halves", "dropout": 0.3},
+    ],
+    ids=str,
+)
+def test_everything_comes_back(changes: dict[str, Any], tmp_path: Path) -> None:
+    before = small(**changes)
+    bundle.save(before, tmp_path)
+
+    after = bundle.load(tmp_path)
+
+    assert after.model.config == before.model.config
+    assert (after.source_language, after.target_language) == ("en", "yo")
+    assert after.generation == before.generation
+    lines = ["pale stones", "the unknown"]
+    assert after.tokenizer.encode_source(lines) == before.tokenizer.encode_source(lines)
+    inputs = torch.tensor([[4, 5, 2]]), torch.tensor([3])
+    target_BT = torch.tensor([[1, 6, 7]])
+    before.model.eval()  # type: ignore[attr-defined]
+    with torch.no_grad():
+        wanted = before.model.decode(target_BT, before.model.encode(*inputs))
+        assert torch.equal(after.model.decode(target_BT, after.model.encode(*inputs)), wanted)
+
+
+def test_the_model_comes_back_resting(folder: Path) -> None:
+    assert not bundle.load(folder).model.training  # type: ignore[attr-defined]
+
+
+def test_loading_leaves_the_random_state_alone(folder: Path) -> None:
+    torch.manual_seed(3)
+    wanted = torch.randn(3)
+    torch.manual_seed(3)
+
+    bundle.load(folder)
+
+    assert torch.equal(torch.randn(3), wanted)
+
+
+def test_the_files_are_those_documented_and_can_be_read_by_anyone(folder: Path) -> None:
+    names = {path.name for path in folder.iterdir()}
+
+    assert names == {
+        "config.json", "generation.json", "model.safetensors", "tokenizer.json", "tokenizer.words.json",
+    }  # fmt: skip
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert config["format_version"] == FORMAT_VERSION
+    assert config["architecture"] == "transformer"
+    assert config["model"]["d_model"] == 8
+
+
+def test_saving_again_replaces_the_model(folder: Path) -> None:
+    other = small(d_model=4, heads=1)
+
+    bundle.save(other, folder)
+
+    assert bundle.load(folder).model.config == other.model.config
+
+
+def test_a_model_of_the_first_version_is_read(folder: Path) -> None:
+    """Later options get their defaults: a folder keeps loading."""
+    edit(folder, "config.json", lambda table: table["model"].pop("output_bias") or None)
+    edit(folder, "config.json", lambda table: table.update(format_version=1))
+
+    assert bundle.load(folder).model.config.output_bias is False  # type: ignore[attr-defined]
+
+
+# What goes wrong
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    assert "no such model folder" in str(refused(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "generation.json", "model.safetensors", "tokenizer.json", "tokenizer.words.json"]
+)
+def test_a_missing_file_is_named(name: str, folder: Path) -> None:
+    (folder / name).unlink()
+
+    assert name in str(refused(folder))
+
+
+def test_a_folder_still_in_training_says_so(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    (folder / "checkpoints").mkdir()
+
+    assert "repeat" in refused(folder).hint
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation.json", "model.safetensors", "tokenizer.json"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"\xff\xfe", b'"text"', b"7", b"null", b"[" * 100_000]
+)
+def test_a_damaged_file_is_named(name: str, content: bytes, folder: Path) -> None:
+    (folder / name).write_bytes(content)
+
+    assert name in str(refused(folder))
+
+
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, "1", None, True, 1.0])
+def test_another_format_is_an_error(version: object, folder: Path) -> None:
+    edit(folder, "config.json", lambda table: table.update(format_version=version))
+
+    assert "format_version" in str(refused(folder))
+
+
+@pytest.mark.parametrize("architecture", ["rnn", None, ["transformer"], {"a": 1}, 3])
+def test_an_unknown_architecture_is_an_error(architecture: object, folder: Path) -> None:
+    edit(folder, "config.json", lambda table: table.update(architecture=architecture))
+
+    error = refused(folder)
+    assert "architecture" in str(error)
+    assert "transformer" in error.hint
+
+
+@pytest.mark.parametrize("model", [None, [], 3, "text", {"d_model": 8, "wings": 2}, {"d_model": "wide"}])
+def test_a_shape_that_is_none_is_an_error(model: object, folder: Path) -> None:
+    edit(folder, "config.json", lambda table: table.update(model=model))
+
+    refused(folder)
+
+
+@pytest.mark.parametrize(
+    "key", ["format_version", "architecture", "model", "source_language", "target_language"]
+)
+def test_a_missing_key_is_an_error(key: str, folder: Path) -> None:
+    edit(folder, "config.json", lambda table: {name: value for name, value in table.items() if name != key})
+
+    refused(folder)
+
+
+@pytest.mark.parametrize("table", [{"size": 0}, {"size": "many"}, {"width": 4}, {"normalization": "none"}])
+def test_an_impossible_search_is_an_error(table: dict[str, Any], folder: Path) -> None:
+    (folder / "generation.json").write_text(json.dumps(table), encoding="utf-8")
+
+    refused(folder)
+
+
+def test_a_tokenizer_of_another_model_is_an_error(folder: Path, tmp_path: Path) -> None:
+    more = Tokenizer.train(
+        [*PAIRS, ("and more words", "words")], TokenizerConfig(kind="words", vocab_size=20)
+    )
+    more.save(folder)
+
+    assert "tokens" in str(refused(folder))
+
+
+def test_weights_of_another_model_are_an_error(folder: Path, tmp_path: Path) -> None:
+    bundle.save(small(d_model=4, heads=1), tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "model.safetensors", folder)
+
+    assert "shape" in str(refused(folder))
+    write_weights(folder / "model.safetensors", {"a": torch.ones(2)})
+    assert "do not fit" in str(refused(folder))
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(DragomanError, match="file"):
+        bundle.save(small(), tmp_path / "file" / "model")

@@ -1,0 +1,169 @@
+"""Recipes: layers that add up, and where their text is. Those of the repository are in test_recipes.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.base.config import build, read_toml, to_toml
+from dragoman.base.errors import ConfigError
+from dragoman.models.recurrent import RecurrentConfig
+from dragoman.models.transformer import TransformerConfig
+from dragoman.runs.recipe import DATA_VARIABLE, PRESETS, DataConfig, Recipe, find_data, preset_for, resolve
+
+
+def test_without_a_word_it_is_the_model_of_the_paper():
+    assert Recipe().model == TransformerConfig()
+    model = resolve(preset="base").model
+    assert (model.d_model, model.d_ff, model.heads) == (512, 2048, 8)
+    assert (model.encoder_layers, model.decoder_layers, model.norm) == (6, 6, "post")
+    big = resolve(preset="big").model
+    assert (big.d_model, big.d_ff, big.heads, big.dropout) == (1024, 4096, 16, 0.3)
+
+
+def test_the_small_presets_have_the_shapes_that_are_promised():
+    shapes = {
+        name: (m.encoder_layers, m.decoder_layers, m.d_model, m.d_ff, m.heads)
+        for name in ("tiny", "small")
+        for m in [resolve(preset=name).model]
+    }
+    assert shapes == {"tiny": (4, 4, 128, 256, 4), "small": (3, 3, 256, 1024, 4)}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_a_recipe_that_knows_its_name(name):
+    assert resolve(preset=name).preset == name
+
+
+def test_later_layers_win(tmp_path):
+    file = tmp_path / "r.toml"
+    file.write_text('preset = "tiny"\n[model]\nheads = 8\nd_ff = 512\n[training]\nwarmup = 7\n')
+
+    recipe = resolve(recipe=file, overrides=["model.heads=2"])
+
+    assert (recipe.model.d_model, recipe.model.d_ff, recipe.model.heads) == (128, 512, 2)
+    assert (recipe.training.warmup, recipe.training.average) == (7, 8)
+
+
+def test_a_preset_that_is_asked_for_replaces_that_of_the_file(tmp_path):
+    file = tmp_path / "r.toml"
+    file.write_text('preset = "tiny"\n[model]\nheads = 8\n')
+
+    recipe = resolve(recipe=file, preset="small")
+
+    assert (recipe.preset, recipe.model.d_model, recipe.model.heads) == ("small", 256, 8)
+
+
+def test_a_preset_gives_another_architecture_what_it_has_use_for():
+    model = resolve(preset="tiny", overrides=["model.architecture=recurrent", "model.layers=1"]).model
+
+    assert model == RecurrentConfig(d_model=128, dropout=0.3, layers=1)
+    with pytest.raises(ConfigError, match=r"model\.heads"):
+        resolve(preset="tiny", overrides=["model.architecture=recurrent", "model.heads=2"])
+
+
+def test_a_preset_may_be_an_override():
+    assert resolve(overrides=["preset=small"], pairs=10).model.d_model == 256
+
+
+def test_a_file_without_a_preset_begins_with_the_paper(tmp_path):
+    (tmp_path / "r.toml").write_text("seed = 3\n")
+
+    recipe = resolve(recipe=tmp_path / "r.toml", pairs=10)
+
+    assert (recipe.preset, recipe.seed, recipe.model) == (None, 3, TransformerConfig())
+
+
+@pytest.mark.parametrize(
+    ("pairs", "name"), [(1, "tiny"), (99_999, "tiny"), (100_000, "small"), (10**6, "base"), (10**9, "base")]
+)
+def test_a_corpus_picks_the_preset_that_suits_its_size(pairs, name):
+    assert preset_for(pairs) == name
+    assert resolve(pairs=pairs).preset == name
+
+
+def test_the_presets_themselves_are_never_changed():
+    before = repr(PRESETS)
+
+    resolve(preset="tiny", overrides=["model.heads=2", "training.max_updates=1"])
+
+    assert repr(PRESETS) == before
+
+
+def test_what_a_run_notes_down_is_the_same_recipe(tmp_path):
+    recipe = resolve(preset="small", overrides=["training.max_minutes=1.5", 'data.train=["a.en", "a.de"]'])
+    (tmp_path / "training.toml").write_text(to_toml(recipe))
+
+    assert build(Recipe, read_toml(tmp_path / "training.toml")) == recipe
+    assert resolve(recipe=tmp_path / "training.toml") == recipe
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what", "hint"),
+    [
+        ({"preset": "tyni"}, "no preset 'tyni'", "tiny, small, base, big"),
+        ({"overrides": ["modl.heads=2"]}, "unknown option 'modl'", "did you mean model?"),
+        ({"overrides": ["heads=2"]}, "unknown option 'heads'", "model.heads"),
+        ({"overrides": ["training.warmup=0"]}, "training.warmup = 0", "at least 1"),
+        ({"recipe": Path("nowhere.toml")}, "nowhere.toml", "recipe"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments, what, hint):
+    with pytest.raises(ConfigError, match=what) as caught:
+        resolve(**arguments)
+    assert hint in caught.value.hint
+
+
+# ---- where the text is ------------------------------------------------------------------------------
+
+DATA = DataConfig(folder="corpus", train=("a.en", "a.de"), origin="https://example.org/corpus")
+
+
+@pytest.mark.parametrize("folder", ["", "corpus"])
+def test_text_is_found_below_the_root_or_in_it(tmp_path, folder, monkeypatch):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    (tmp_path / folder).mkdir(exist_ok=True)
+    for name in DATA.train:
+        (tmp_path / folder / name).touch()
+
+    found = find_data(DATA, tmp_path, DATA.train)
+
+    assert found == [tmp_path / folder / name for name in DATA.train]
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+    assert find_data(DATA, None, DATA.train) == found
+    with pytest.raises(ConfigError):  # what is said in the command goes before the environment
+        find_data(DATA, tmp_path / "elsewhere", DATA.train)
+
+
+def test_where_the_text_is_not_the_message_says_where_it_is_to_be_had(tmp_path, monkeypatch):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    for root in (None, tmp_path):
+        with pytest.raises(ConfigError) as caught:
+            find_data(DATA, root, DATA.train)
+        assert "--data" in caught.value.hint
+        assert DATA_VARIABLE in caught.value.hint
+        assert DATA.origin in caught.value.hint
+
+
+def test_one_side_alone_is_not_enough(tmp_path):
+    (tmp_path / "a.en").touch()
+    with pytest.raises(ConfigError, match="a.en and a.de"):
+        find_data(DATA, tmp_path, DATA.train)
+
+
+def test_two_vocabularies_share_no_embedding():
+    """Even if they were of the same size."""
+    apart = ["tokenizer.shared=false", "tokenizer.vocab_size=500"]
+
+    with pytest.raises(ConfigError, match="one vocabulary") as caught:
+        resolve(preset="tiny", overrides=apart)
+
+    assert "model.tie" in caught.value.hint
+    assert resolve(preset="tiny", overrides=[*apart, "model.tie=decoder"]).model.tie == "decoder"
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_that_torch_would_not_take(seed):
+    with pytest.raises(ConfigError, match="seed = "):
+        resolve(preset="tiny", overrides=[f"seed={seed}"])

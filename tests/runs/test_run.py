@@ -1,0 +1,488 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import dragoman
+from dragoman.base.config import read_toml
+from dragoman.base.errors import ConfigError, DataError, Interrupted, TrainingError
+from dragoman.folder.weights import read_weights
+from dragoman.runs.run import train
+from dragoman.text import toy
+from dragoman.translator import Translator
+
+PAIRS = toy.pairs(seed=3, count=120)
+VALID = toy.pairs(seed=4, count=8)
+SMALL = [
+    "tokenizer.vocab_size=400",
+    *(f"model.{o}" for o in ("d_model=16", "d_ff=32", "heads=2", "encoder_layers=1", "decoder_layers=1")),
+    *(f"training.{o}" for o in ("batch_tokens=400", "max_updates=4", "validate_every=2", "warmup=2",
+                                "log_every=1", "average=2")),
+]  # fmt: skip
+
+
+class Notes:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.info: dict[str, Any] = {}
+        self.steps: list[int] = []
+        self.validations: list[dict[str, Any]] = []
+        self.messages: list[str] = []
+        self.end: dict[str, Any] = {}
+
+    def on_start(self, info):
+        self.info = info
+
+    def on_step(self, metrics):
+        self.steps.append(metrics["step"])
+
+    def on_validation(self, metrics):
+        self.validations.append(metrics)
+
+    def on_message(self, text):
+        self.messages.append(text)
+
+    def on_end(self, metrics):
+        self.end = metrics
+
+
+def small(data=PAIRS, *, overrides=(), languages=("en", "de"), **options) -> Translator:
+    return train(
+        data,
+        preset="tiny",
+        overrides=[*SMALL, *overrides],
+        source_language=languages[0],
+        target_language=languages[1],
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> tuple[Path, Notes]:
+    """A finished run, with validation."""
+    notes = Notes()
+    output = tmp_path_factory.mktemp("run") / "x"
+    small(valid=VALID, output=output, observer=notes, overrides=["generation.size=2", "title=Mine"])
+    return output, notes
+
+
+def put(folder: Path, name: str, pairs: list[tuple[str, str]]) -> list[Path]:
+    paths = [folder / f"{name}.{side}" for side in ("en", "de")]
+    for place, path in enumerate(paths):
+        path.write_text("".join(f"{pair[place]}\n" for pair in pairs), encoding="utf-8")
+    return paths
+
+
+def test_pairs_of_strings_become_a_model_folder(done):
+    output, _ = done
+
+    translator = Translator.load(output)
+    assert (translator.source_language, translator.target_language) == ("en", "de")
+    assert isinstance(translator("A dog sleeps."), str)
+    assert json.loads((output / "generation.json").read_text())["size"] == 2
+    assert read_toml(output / "training.toml")["preset"] == "tiny"
+    kinds = [json.loads(line)["kind"] for line in (output / "metrics.jsonl").read_text().splitlines()]
+    assert kinds == ["train", "train", "valid", "train", "train", "valid", "average"]
+    assert dragoman.train is train
+
+
+def test_the_observer_hears_of_all_of_it(done):
+    output, notes = done
+
+    assert notes.info["output"] == str(output)
+    assert (notes.info["train_pairs"], notes.info["valid_pairs"]) == (120, 8)
+    assert notes.info["max_updates"] == 4
+    assert notes.steps == [1, 2, 3, 4]
+    assert [metrics["step"] for metrics in notes.validations] == [2, 4]
+    references = {pair[1] for pair in VALID}
+    assert all(s["reference"] in references for m in notes.validations for s in m["samples"])
+    assert "train: 120 pairs read, 120 kept, 0 set aside" in notes.messages
+    assert notes.end["step"] == 4
+
+
+def test_the_card_says_what_was_done(done):
+    card = (done[0] / "README.md").read_text(encoding="utf-8")
+
+    assert card.startswith("# Mine\n")
+    assert "120 pairs read, 120 kept" in card
+    assert "| updates, target tokens | 4, " in card
+    assert "13a" in card
+
+
+def test_validation_text_is_not_needed(tmp_path):
+    notes = Notes()
+    small(output=tmp_path / "x", observer=notes)
+
+    assert "BLEU" not in (tmp_path / "x/README.md").read_text(encoding="utf-8")
+    assert notes.end["outcome"] == "the average of 2 checkpoints"
+    assert all(metrics["samples"] == [] for metrics in notes.validations)
+
+
+def test_what_is_set_aside_is_told(tmp_path):
+    notes = Notes()
+    small([*PAIRS, ("", "Leer."), PAIRS[0]], output=tmp_path / "x", observer=notes)
+
+    assert "train: 122 pairs read, 120 kept, 2 set aside" in notes.messages
+    assert any("duplicate: 1 (line 122)" in message for message in notes.messages)
+    assert any("empty source: 1 (line 121)" in message for message in notes.messages)
+
+
+def test_languages_come_from_names_and_size_picks_the_preset(tmp_path):
+    notes = Notes()
+    translator = train(put(tmp_path, "t", PAIRS), output=tmp_path / "x", overrides=SMALL, observer=notes)
+
+    assert (translator.source_language, translator.target_language) == ("en", "de")
+    assert "120 pairs: preset tiny" in notes.messages
+
+
+def test_languages_choose_the_keys_of_jsonl(tmp_path):
+    for name, pairs in (("t", PAIRS), ("v", VALID)):
+        rows = [json.dumps({"de": de, "fr": "?", "en": en}) for en, de in pairs]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+
+    notes = Notes()
+    small([tmp_path / "t.jsonl"], valid=[tmp_path / "v.jsonl"], output=tmp_path / "x", observer=notes)
+
+    assert notes.validations[0]["samples"][0]["reference"] in {pair[1] for pair in VALID}
+
+
+def test_nobody_says_which_languages_these_are(tmp_path):
+    with pytest.raises(ConfigError, match="which languages") as caught:
+        small(output=tmp_path / "x", languages=(None, "de"))
+
+    assert "--source-language" in caught.value.hint
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_text_of_a_recipe(tmp_path):
+    put(tmp_path, "t", PAIRS)
+    (tmp_path / "r.toml").write_text('[data]\ntrain = ["t.en", "t.de"]\nvalid = ["t.en", "t.de"]\n')
+    notes = Notes()
+
+    train(
+        recipe=tmp_path / "r.toml", data_root=tmp_path, output=tmp_path / "x", overrides=SMALL, observer=notes
+    )
+
+    assert (notes.info["train_pairs"], notes.info["valid_pairs"]) == (120, 120)
+
+
+def test_without_text_there_is_nothing_to_train_on(tmp_path):
+    with pytest.raises(ConfigError, match="no training text"):
+        train(output=tmp_path / "x", preset="tiny")
+
+
+# ---- a folder, and what may be done to it -----------------------------------------------------------
+
+
+def test_a_finished_run_is_left_alone(done):
+    output, _ = done
+    before = {path: path.stat().st_mtime_ns for path in output.glob("*.*") if path.name != "training.toml"}
+    notes = Notes()
+
+    small(valid=VALID, output=output, observer=notes, overrides=["generation.size=2", "title=Mine"])
+
+    assert notes.steps == []
+    assert any("nothing to do" in message for message in notes.messages)
+    changed = [path.name for path, time in before.items() if path.stat().st_mtime_ns != time]
+    assert set(changed) <= {"tokenizer.json", "tokenizer.spm"}
+
+
+def test_other_options_are_another_run(tmp_path):
+    small(output=tmp_path / "x")
+    before = (tmp_path / "x/training.toml").read_bytes()
+
+    with pytest.raises(ConfigError, match="model.heads: 2 -> 1") as caught:
+        small(output=tmp_path / "x", overrides=["model.heads=1", "seed=9"])
+
+    assert "seed: 1 -> 9" in str(caught.value)
+    assert "-o" in caught.value.hint
+    assert (tmp_path / "x/training.toml").read_bytes() == before
+
+
+def test_a_run_that_began_before_an_option_existed_goes_on_with_its_default(tmp_path):
+    small(output=tmp_path / "x")
+    file = tmp_path / "x/training.toml"
+    newer = ("architecture", "optimizer", "lowercase", "window")
+    lines = [line for line in file.read_text().splitlines() if not line.startswith(newer)]
+    assert len(lines) < len(file.read_text().splitlines())
+    file.write_text("\n".join(lines) + "\n")
+    notes = Notes()
+
+    small(output=tmp_path / "x", overrides=["training.max_updates=5"], observer=notes)
+
+    assert notes.steps == [5]
+
+
+@pytest.mark.parametrize("architecture", ["recurrent", "convolutional"])
+def test_every_architecture_goes_on_where_it_stopped_bit_for_bit(architecture, tmp_path):
+    shape = ["model.d_model=16", "training.optimizer=muon", f"model.architecture={architecture}"]
+    once = [word for word in SMALL if not word.startswith(("model.", "training.max_updates"))] + shape
+    options = {"source_language": "en", "target_language": "de", "preset": "tiny"}
+
+    train(PAIRS, output=tmp_path / "x", overrides=[*once, "training.max_updates=3"], **options)
+    train(PAIRS, output=tmp_path / "x", overrides=[*once, "training.max_updates=6"], **options)
+    train(PAIRS, output=tmp_path / "y", overrides=[*once, "training.max_updates=6"], **options)
+
+    weights = [read_weights(tmp_path / name / "model.safetensors") for name in ("x", "y")]
+    assert weights[0].keys() == weights[1].keys()
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def test_a_run_may_go_on_for_longer(tmp_path):
+    small(output=tmp_path / "x")
+    notes = Notes()
+
+    small(output=tmp_path / "x", overrides=["training.max_updates=6", "title=Longer"], observer=notes)
+
+    assert notes.steps == [5, 6]
+    assert notes.info["resumed_from"] == 4
+    small(output=tmp_path / "y", overrides=["training.max_updates=6"])
+    longer, whole = (read_weights(tmp_path / name / "model.safetensors") for name in "xy")
+    assert all(longer[name].equal(whole[name]) for name in whole)
+
+
+def test_other_text_is_another_run(tmp_path):
+    small(output=tmp_path / "x")
+
+    with pytest.raises(DataError, match="not what this run began with"):
+        small([*PAIRS[1:], ("A word.", "Ein Wort.")], output=tmp_path / "x")
+
+
+def test_a_model_of_someone_else_is_not_overwritten(done, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((done[0] / name).read_bytes())
+    before = (tmp_path / "model.safetensors").read_bytes()
+
+    with pytest.raises(ConfigError, match="did not train"):
+        small(output=tmp_path)
+
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+
+
+def test_a_run_that_found_nothing_to_learn_from_binds_nobody(tmp_path):
+    with pytest.raises(DataError, match="no usable pair"):
+        small(output=tmp_path / "x", overrides=["data.filter.max_length=1"])
+
+    small(output=tmp_path / "x", overrides=["tokenizer.vocab_size=410"])
+
+    assert Translator.load(tmp_path / "x").bundle.tokenizer.source_size == 410
+
+
+def test_a_stop_saves_and_the_rest_is_the_same(done, tmp_path):
+    """In the middle of an epoch, between two validations."""
+    notes = Notes()
+    options = {"valid": VALID, "output": tmp_path / "x", "observer": notes}
+    overrides = ["generation.size=2", "title=Mine"]
+
+    with pytest.raises(Interrupted) as caught:
+        small(**options, overrides=overrides, stop=lambda: 15 if notes.steps == [1, 2, 3] else 0)
+    assert caught.value.exit_code == 143
+    assert not (tmp_path / "x/model.safetensors").exists()
+    small(**options, overrides=overrides)
+
+    assert notes.steps == [1, 2, 3, 4]
+    resumed, whole = (read_weights(folder / "model.safetensors") for folder in (tmp_path / "x", done[0]))
+    assert all(resumed[name].equal(whole[name]) for name in whole)
+
+
+# ---- what a folder is worth after a crash, and what else may lie in it ------------------------------
+
+
+def test_text_that_is_as_it_was_is_not_tokenised_again(done):
+    output, _ = done
+    before = (output / "checkpoints/corpus/train/about.json").stat().st_mtime_ns
+    notes = Notes()
+
+    small(valid=VALID, output=output, observer=notes, overrides=["generation.size=2", "title=Mine"])
+
+    assert "tokenising the text" not in notes.messages
+    assert (output / "checkpoints/corpus/train/about.json").stat().st_mtime_ns == before
+
+
+def test_tokens_that_a_crash_left_are_made_again(done, tmp_path):
+    """The old tokens are no longer trusted once the first of their files is replaced."""
+    output = shutil.copytree(done[0], tmp_path / "x")
+    corpus = output / "checkpoints/corpus/train"
+    whole = (corpus / "source.tokens").read_bytes()
+    (corpus / "about.json").unlink()
+    (corpus / "source.tokens").write_bytes(b"")
+
+    small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert (corpus / "source.tokens").read_bytes() == whole
+
+
+@pytest.mark.parametrize("valid", [None, VALID[1:], [*VALID[1:], VALID[0]]])
+def test_other_validation_text_is_another_run(done, tmp_path, valid):
+    """Scores on other text cannot be compared with those of the run so far."""
+    output = shutil.copytree(done[0], tmp_path / "x")
+    longer = ["generation.size=2", "title=Mine", "training.max_updates=6"]
+
+    with pytest.raises(DataError, match="validation text is not what this run began with"):
+        small(valid=valid, output=output, overrides=longer)
+
+
+def test_validation_text_that_comes_later_is_another_run(tmp_path):
+    small(output=tmp_path / "x")
+
+    with pytest.raises(DataError, match="validation text is not what this run began with"):
+        small(valid=VALID, output=tmp_path / "x", overrides=["training.max_updates=6"])
+
+
+def test_validation_text_may_be_left_out_before_the_first_checkpoint(tmp_path):
+    with pytest.raises(Interrupted):
+        train(PAIRS, valid=VALID, preset="tiny", output=tmp_path / "x", overrides=SMALL,
+              source_language="en", target_language="de", observer=Raising())  # fmt: skip
+    small(output=tmp_path / "x")
+
+    small(output=tmp_path / "x", overrides=["training.max_updates=6"])
+
+    assert not (tmp_path / "x/checkpoints/corpus/valid").exists()
+
+
+class Raising(Notes):
+    """A signal just before the first update."""
+
+    def on_start(self, info):
+        raise Interrupted("stopped", signal=15)
+
+
+def test_a_longer_run_that_crashed_at_its_end_is_not_taken_for_complete(done, tmp_path, monkeypatch):
+    output = shutil.copytree(done[0], tmp_path / "x")
+    options = {"valid": VALID, "output": output}
+    longer = ["generation.size=2", "title=Mine", "training.max_updates=6"]
+    short = (output / "model.safetensors").read_bytes()
+    with monkeypatch.context() as crash, pytest.raises(RuntimeError, match="power cut"):
+        crash.setattr("dragoman.runs.run.bundle.save", power_cut)
+        small(**options, overrides=longer)
+    assert (output / "model.safetensors").read_bytes() == short
+
+    small(**options, overrides=longer)
+
+    small(valid=VALID, output=tmp_path / "y", overrides=longer)
+    assert (output / "model.safetensors").read_bytes() == (tmp_path / "y/model.safetensors").read_bytes()
+
+
+def power_cut(*_):
+    raise RuntimeError("power cut")
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "metrics.jsonl", "tokenizer.spm"])
+def test_files_of_someone_else_are_not_overwritten(tmp_path, name):
+    """As with `-o .` in a folder that has a README.md."""
+    (tmp_path / name).write_text("Mine.")
+
+    with pytest.raises(ConfigError, match=name) as caught:
+        small(output=tmp_path)
+
+    assert "-o" in caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "Mine."
+
+
+def test_a_model_whose_checkpoints_are_gone_is_not_trained_again(done, tmp_path):
+    output = shutil.copytree(done[0], tmp_path / "x")
+    shutil.rmtree(output / "checkpoints")
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+
+    with pytest.raises(ConfigError, match="checkpoints"):
+        small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+
+
+def test_a_cosine_that_ends_elsewhere_is_another_run(tmp_path):
+    small(output=tmp_path / "x", overrides=["training.schedule=cosine"])
+
+    with pytest.raises(ConfigError, match="training.max_updates: 4 -> 6"):
+        small(output=tmp_path / "x", overrides=["training.schedule=cosine", "training.max_updates=6"])
+
+
+def test_a_longer_run_is_the_same_wherever_the_shorter_one_ended(tmp_path):
+    """The last update of a run is validated, but the average of a longer one does not take it."""
+    for limit in (3, 5, 6):
+        small(output=tmp_path / "x", overrides=[f"training.max_updates={limit}"])
+    small(output=tmp_path / "y", overrides=["training.max_updates=6"])
+
+    longer, whole = (read_weights(tmp_path / name / "model.safetensors") for name in "xy")
+    assert all(longer[name].equal(whole[name]) for name in whole)
+
+
+def test_whoever_may_read_the_folder_may_read_the_weights(done):
+    modes = {path.name: path.stat().st_mode & 0o777 for path in done[0].iterdir() if path.is_file()}
+
+    assert len(set(modes.values())) == 1, modes
+
+
+def test_a_disk_that_is_full_when_a_measurement_is_written(tmp_path):
+    class Filling(Notes):
+        def on_step(self, metrics):
+            path = tmp_path / "x/metrics.jsonl"
+            path.unlink()
+            path.symlink_to("/dev/full")
+
+    with pytest.raises(TrainingError, match="metrics.jsonl: cannot be written") as caught:
+        small(output=tmp_path / "x", observer=Filling())
+
+    assert "space" in caught.value.hint
+
+
+def test_what_a_crash_left_half_written_goes(done, tmp_path):
+    output = shutil.copytree(done[0], tmp_path / "x")
+    left = [
+        output / ".model.safetensors.0a1b2c3d.part",
+        output / "checkpoints/.step-0000004.safetensors.0a1b2c3d.part",
+        output / "checkpoints/corpus/train/.source.tokens.0a1b2c3d.part",
+    ]
+    for path in left:
+        path.write_bytes(b"half")
+    mine = output / ".notes.part"
+    mine.write_text("Mine.")
+
+    small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert not any(path.exists() for path in left)
+    assert mine.exists()
+
+
+def test_validation_pairs_with_an_empty_side_count_nowhere(tmp_path):
+    notes = Notes()
+
+    small(valid=[("A dog.", ""), ("", "Ein Hund."), *VALID], output=tmp_path / "x", observer=notes)
+    small(valid=VALID, output=tmp_path / "y", observer=notes)
+
+    first, second = notes.validations[:2], notes.validations[2:]
+    assert [entry["chrf"] for entry in first] == [entry["chrf"] for entry in second]
+    assert [entry["loss"] for entry in first] == [entry["loss"] for entry in second]
+    assert [s["reference"] for s in first[0]["samples"] if not s["reference"]] == []
+
+
+def test_validation_text_that_cannot_be_read_is_found_before_the_work(tmp_path):
+    put(tmp_path, "v", VALID)
+    (tmp_path / "v.de").write_bytes(b"Gut.\n\xff\n")
+    notes = Notes()
+
+    with pytest.raises(DataError, match="v.de:2: not valid UTF-8"):
+        small(valid=[tmp_path / "v.en", tmp_path / "v.de"], output=tmp_path / "x", observer=notes)
+
+    assert notes.messages == []
+    assert not (tmp_path / "x").exists()
+
+
+def test_another_number_of_processes_is_another_run(done, tmp_path):
+    """An update of theirs has other batches."""
+    output = shutil.copytree(done[0], tmp_path / "x")
+    path = output / "checkpoints/latest/progress.json"
+    progress = json.loads(path.read_text())
+    assert progress["processes"] == 1
+    path.write_text(json.dumps(progress | {"processes": 2}))
+
+    with pytest.raises(ConfigError, match="began in 2 processes, not 1"):
+        small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])

@@ -1,0 +1,249 @@
+"""The tokenised corpus on disk: what goes in comes out, filtered, fingerprinted, and sampled by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.folder.test_weights import disk_full_after
+from tests.training.runs import pairs
+
+from dragoman.base.errors import DataError, DragomanError
+from dragoman.text.corpus import Corpus, FilterConfig, Line, open_pairs
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.training.tokenised import Ragged, TokenisedCorpus, tokenise, writing
+
+WORDS = TokenizerConfig(kind="words", vocab_size=14)
+
+
+@pytest.fixture(scope="module")
+def words() -> Tokenizer:
+    return Tokenizer.train(pairs(200), WORDS)
+
+
+@pytest.fixture(scope="module")
+def sampling() -> Tokenizer:
+    config = TokenizerConfig(vocab_size=60, byte_fallback=False, sampling=0.5)
+    return Tokenizer.train(pairs(200), config)
+
+
+def rows_of(ragged: Ragged) -> list[list[int]]:
+    return [ragged[row].tolist() for row in range(len(ragged))]
+
+
+# Ragged arrays
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [[1, 2, 3], [], [65535]], [[], [], [7]]])
+def test_rows_come_back(rows: list[list[int]], tmp_path: Path) -> None:
+    with writing(tmp_path / "a", "uint16") as add:
+        for row in rows:
+            add(row)
+
+    ragged = Ragged(tmp_path / "a", "uint16")
+
+    assert rows_of(ragged) == rows
+    assert ragged.lengths.tolist() == [len(row) for row in rows]
+
+
+def test_bytes_come_back(tmp_path: Path) -> None:
+    with writing(tmp_path / "a", "uint8") as add:
+        add("你好".encode())
+        add(b"")
+        add("é".encode())
+
+    assert [Ragged(tmp_path / "a", "uint8")[row].tobytes().decode() for row in range(3)] == ["你好", "", "é"]
+
+
+def test_rows_are_read_from_the_file_not_held(tmp_path: Path) -> None:
+    with writing(tmp_path / "a", "uint16") as add:
+        add([1, 2, 3])
+
+    assert isinstance(Ragged(tmp_path / "a", "uint16").values, np.memmap)
+
+
+def test_what_fails_half_way_leaves_the_old_rows(tmp_path: Path) -> None:
+    with writing(tmp_path / "a", "uint16") as add:
+        add([1, 2, 3])
+
+    with pytest.raises(RuntimeError), writing(tmp_path / "a", "uint16") as add:
+        add([4])
+        raise RuntimeError
+
+    assert rows_of(Ragged(tmp_path / "a", "uint16")) == [[1, 2, 3]]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.offsets"]
+
+
+def test_a_full_disk_is_an_error_and_leaves_the_old_rows(tmp_path: Path) -> None:
+    with writing(tmp_path / "a", "uint16") as add:
+        add([1, 2, 3])
+
+    with (
+        disk_full_after(500),
+        pytest.raises(DragomanError, match="cannot be written"),
+        writing(tmp_path / "a", "uint16") as add,
+    ):
+        for _ in range(200):
+            add([4])  # 400 bytes of values, 1,608 of offsets
+
+    assert rows_of(Ragged(tmp_path / "a", "uint16")) == [[1, 2, 3]]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.offsets"]
+
+
+# The corpus
+
+
+def test_pairs_become_tokens_in_their_order(words: Tokenizer, tmp_path: Path) -> None:
+    text = pairs(30)
+
+    corpus = tokenise(open_pairs(text), words, FilterConfig(), tmp_path)
+
+    assert len(corpus) == 30
+    assert rows_of(corpus.source) == words.encode_source([source for source, _ in text])
+    assert rows_of(corpus.target) == words.encode_target([target for _, target in text])
+
+
+def test_spaces_around_a_line_do_not_count(words: Tokenizer, tmp_path: Path) -> None:
+    pairs = [("a dog", "ein Hund"), ("a cat", "eine Katze")]
+    bare = tokenise(open_pairs(pairs), words, FilterConfig(), tmp_path / "bare")
+    padded = tokenise(
+        open_pairs([(f"  {a} ", f"{b}\t") for a, b in pairs]), words, FilterConfig(), tmp_path / "padded"
+    )
+    assert [padded.source[i].tolist() for i in range(2)] == [bare.source[i].tolist() for i in range(2)]
+    assert [padded.target[i].tolist() for i in range(2)] == [bare.target[i].tolist() for i in range(2)]
+
+
+def test_chunks_make_no_difference(words: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tokenise(open_pairs(pairs(30)), words, FilterConfig(), tmp_path / "whole")
+    monkeypatch.setattr(TokenisedCorpus, "CHUNK", 7)
+
+    chunked = tokenise(open_pairs(pairs(30)), words, FilterConfig(), tmp_path / "chunked")
+
+    assert rows_of(chunked.source) == rows_of(whole.source)
+    assert rows_of(chunked.target) == rows_of(whole.target)
+    assert chunked.fingerprint == whole.fingerprint
+
+
+def test_what_is_set_aside_is_reported_and_left_out(words: Tokenizer, tmp_path: Path) -> None:
+    text = [
+        ("milk salt", "salt milk"),
+        ("", "milk"),
+        ("corn", " "),
+        ("milk salt", "salt milk"),
+        ("oil", "oil"),
+    ]
+    text += [("figs " * 9, "figs")]
+
+    corpus = tokenise(open_pairs(text), words, FilterConfig(max_length=5), tmp_path)
+
+    assert rows_of(corpus.source) == words.encode_source(["milk salt", "oil"])
+    for part in ("6 pairs read, 2 kept", "empty source: 1 (line 2)", "empty target", "duplicate", "too long"):
+        assert part in corpus.report
+
+
+def test_it_opens_again_as_it_was(words: Tokenizer, tmp_path: Path) -> None:
+    before = tokenise(open_pairs(pairs(30)), words, FilterConfig(), tmp_path)
+
+    after = TokenisedCorpus(tmp_path, words)
+
+    assert (after.fingerprint, after.report, len(after)) == (before.fingerprint, before.report, 30)
+    assert rows_of(after.source) == rows_of(before.source)
+
+
+def test_the_fingerprint_is_that_of_the_pairs_kept_in_their_order(words: Tokenizer, tmp_path: Path) -> None:
+    text = pairs(30)
+    changed = [*text[:-1], (text[-1][0], "milk milk milk")]
+    variants = [text, [*text, ("", "milk")], text[::-1], text[:-1], changed, [(t, s) for s, t in text]]
+
+    prints = [
+        tokenise(open_pairs(variant), words, FilterConfig(), tmp_path / str(number)).fingerprint
+        for number, variant in enumerate(variants)
+    ]
+
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == len(prints) - 1
+
+
+def test_nothing_left_is_an_error_and_leaves_the_old_corpus(words: Tokenizer, tmp_path: Path) -> None:
+    tokenise(open_pairs(pairs(30)), words, FilterConfig(), tmp_path)
+
+    with pytest.raises(DataError, match="no usable pair") as caught:
+        tokenise(open_pairs([("", "milk")]), words, FilterConfig(), tmp_path)
+
+    assert "empty source" in str(caught.value)
+    assert caught.value.hint
+    assert len(TokenisedCorpus(tmp_path, words)) == 30
+
+
+def test_a_fault_in_the_text_leaves_the_old_corpus(words: Tokenizer, tmp_path: Path) -> None:
+    tokenise(open_pairs(pairs(30)), words, FilterConfig(), tmp_path)
+
+    def read() -> Iterator[Line]:
+        yield Line(1, "milk", "milk")
+        raise DataError("text:2: not UTF-8")
+
+    with pytest.raises(DataError, match="text:2"):
+        tokenise(Corpus("text", read), words, FilterConfig(), tmp_path)
+
+    assert len(TokenisedCorpus(tmp_path, words)) == 30
+
+
+def test_a_large_vocabulary_gets_wider_numbers(words: Tokenizer, tmp_path: Path) -> None:
+    class Many:
+        config = words.config
+        source_size, target_size = 10, 70_000
+
+        def encode_source(self, lines: list[str]) -> list[list[int]]:
+            return [[9] for _ in lines]
+
+        def encode_target(self, lines: list[str]) -> list[list[int]]:
+            return [[69_999] for _ in lines]
+
+    corpus = tokenise(open_pairs([("a", "b")]), Many(), FilterConfig(), tmp_path)  # type: ignore[arg-type]
+
+    assert rows_of(corpus.target) == [[69_999]]
+
+
+# Subword sampling
+
+
+def test_without_sampling_every_epoch_is_the_same(words: Tokenizer, tmp_path: Path) -> None:
+    corpus = tokenise(open_pairs(pairs(30)), words, FilterConfig(), tmp_path)
+
+    assert corpus.epoch(0, seed=1) == corpus.epoch(5, seed=2) == (corpus.source, corpus.target)
+    assert (tmp_path / "source.text").stat().st_size == 0  # the text is not kept for nothing
+
+
+def test_sampling_is_a_function_of_seed_and_epoch(sampling: Tokenizer, tmp_path: Path) -> None:
+    corpus = tokenise(open_pairs(pairs(30)), sampling, FilterConfig(), tmp_path)
+
+    def cut(epoch: int, seed: int) -> tuple[list[list[int]], list[list[int]]]:
+        source, target = corpus.epoch(epoch, seed=seed)
+        return rows_of(source), rows_of(target)
+
+    first = cut(0, 1)
+    assert cut(1, 1) != first
+    assert cut(0, 2) != first
+    assert cut(0, 1) == first
+    assert first[0] != rows_of(corpus.source)
+
+
+def test_sampled_tokens_spell_the_text(sampling: Tokenizer, tmp_path: Path) -> None:
+    text = pairs(30)
+    corpus = tokenise(open_pairs(text), sampling, FilterConfig(), tmp_path)
+
+    for side, ragged in enumerate(corpus.epoch(3, seed=1)):
+        assert [sampling.decode(row) for row in rows_of(ragged)] == [pair[side] for pair in text]
+
+
+def test_an_epoch_in_use_survives_the_next(sampling: Tokenizer, tmp_path: Path) -> None:
+    """Another process may still read the file of the epoch before."""
+    corpus = tokenise(open_pairs(pairs(30)), sampling, FilterConfig(), tmp_path)
+    source, _ = corpus.epoch(0, seed=1)
+    before = rows_of(source)
+
+    corpus.epoch(1, seed=1)
+
+    assert rows_of(source) == before
