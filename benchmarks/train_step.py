@@ -24,7 +24,7 @@ from torch.func import functional_call
 from dragoman import native
 from dragoman.models.dropout import dropout
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import resolve
 from dragoman.training.batches import Batch, collate, plan
 from dragoman.training.loss import LinearCrossEntropy, Objective, smoothed_cross_entropy

@@ -16,7 +16,8 @@ from dragoman import Translation, Translator
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.decoding.search import Beam, Sample
 from dragoman.folder.bundle import Bundle, save
-from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import Transformer
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 
 LETTERS = "abcdefghij"

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.base.errors import DataError
 from dragoman.bench import workload
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.text import toy
 from dragoman.text.subwords import Subwords
 

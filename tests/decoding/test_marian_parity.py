@@ -16,7 +16,8 @@ from torch import Tensor
 
 from dragoman.decoding.rules import Rule
 from dragoman.decoding.search import Beam, search
-from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import Transformer
 
 transformers = pytest.importorskip("transformers", reason="transformers, the reference, is not installed")
 

@@ -11,7 +11,8 @@ from dragoman.base.errors import ModelError
 from dragoman.decoding.rules import no_repeated_ngrams
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import Beam, Sample, search
-from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import Transformer
 
 LENGTHS = (1, 4, 2, 9, 4, 3, 6)
 

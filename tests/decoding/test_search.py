@@ -24,7 +24,8 @@ from dragoman.base.errors import ConfigError, DragomanError, ModelError
 from dragoman.decoding.rules import banned, forced_prefix, minimum_length, no_repeated_ngrams
 from dragoman.decoding.search import Beam, Hypothesis, Sample, search
 from dragoman.models.memory import Memory
-from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import Transformer
 
 Normalization = Literal["gnmt", "power"]
 LENGTHS = (1, 4, 2, 9, 4, 3, 6)

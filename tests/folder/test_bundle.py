@@ -17,10 +17,8 @@ from dragoman.decoding.search import Beam
 from dragoman.folder import bundle
 from dragoman.folder.bundle import FORMAT_VERSION, Bundle
 from dragoman.folder.weights import write_weights
-from dragoman.models.convolutional import ConvolutionalConfig
-from dragoman.models.recurrent import RecurrentConfig
-from dragoman.models.seq2seq import Architecture, build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.seq2seq import build
+from dragoman.models.shapes import Architecture, ConvolutionalConfig, RecurrentConfig, TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 
 PAIRS = [("the moon is pale", "pale the moon is"), ("old stones", "stones old")]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from dragoman.base.errors import DragomanError, ModelError
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 
 
 def model(seed: int = 0, **changes: Any) -> nn.Module:

@@ -12,7 +12,7 @@ from tests.models.test_contract import CONFIGS
 from dragoman.decoding.search import Beam
 from dragoman.folder.bundle import Bundle
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.text.toy.corpus import DEMO_SENTENCES
 

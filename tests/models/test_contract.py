@@ -14,10 +14,8 @@ from torch import Tensor, nn
 
 from dragoman.decoding.search import Beam, search
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
-from dragoman.models.convolutional import ConvolutionalConfig
-from dragoman.models.recurrent import RecurrentConfig
-from dragoman.models.seq2seq import Architecture, build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.seq2seq import build
+from dragoman.models.shapes import Architecture, ConvolutionalConfig, RecurrentConfig, TransformerConfig
 from dragoman.training.batches import Batch, collate
 from dragoman.training.loss import Objective
 

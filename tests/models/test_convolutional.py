@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError
-from dragoman.models.convolutional import Convolution, Convolutional, ConvolutionalConfig
+from dragoman.models.convolutional import Convolution, Convolutional
+from dragoman.models.shapes import ConvolutionalConfig
 
 F64 = torch.float64
 CONFIG = ConvolutionalConfig(

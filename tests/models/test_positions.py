@@ -13,7 +13,6 @@ from dragoman.models.positions import (
     AlibiBias,
     AttentionPositions,
     IndexPositions,
-    Layout,
     LearnedPositions,
     Positions,
     RelativePositions,
@@ -23,8 +22,9 @@ from dragoman.models.positions import (
     in_attention,
     sinusoidal,
 )
+from dragoman.models.shapes import SinusoidLayout
 
-LAYOUTS: list[Layout] = ["sinusoidal", "sinusoidal-halves"]
+LAYOUTS: list[SinusoidLayout] = ["sinusoidal", "sinusoidal-halves"]
 
 
 def paper(position: int, column: int, width: int) -> float:
@@ -50,7 +50,7 @@ def test_the_halves_are_the_paper_s_columns_in_another_order(width: int) -> None
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_table_may_begin_anywhere(layout: Layout) -> None:
+def test_a_table_may_begin_anywhere(layout: SinusoidLayout) -> None:
     assert torch.equal(sinusoidal(5, 8, layout, start=1000), sinusoidal(1005, 8, layout)[1000:])
 
 
@@ -62,7 +62,7 @@ def test_far_positions_are_exact() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_positions_are_added_from_where_they_start(layout: Layout) -> None:
+def test_positions_are_added_from_where_they_start(layout: SinusoidLayout) -> None:
     positions = SinusoidalPositions(8, layout)
     x_BTE = torch.randn(2, 4, 8)
 
@@ -72,7 +72,7 @@ def test_positions_are_added_from_where_they_start(layout: Layout) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("length", [256, 257, 700])
-def test_there_is_no_greatest_length(length: int, layout: Layout) -> None:
+def test_there_is_no_greatest_length(length: int, layout: SinusoidLayout) -> None:
     positions = SinusoidalPositions(8, layout)
 
     assert torch.equal(positions(torch.zeros(1, length, 8))[0], sinusoidal(length, 8, layout))

@@ -11,16 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError
-from dragoman.models.recurrent import (
-    GRU,
-    LSTM,
-    ReadingLayer,
-    Recurrent,
-    RecurrentConfig,
-    Scores,
-    backwards,
-    read,
-)
+from dragoman.models.recurrent import GRU, LSTM, ReadingLayer, Recurrent, Scores, backwards, read
+from dragoman.models.shapes import RecurrentConfig
 
 F64 = torch.float64
 LENGTHS = torch.tensor([5, 2, 1])

@@ -15,7 +15,8 @@ from dragoman.base.errors import ConfigError
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
 from dragoman.models.positions import sinusoidal
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import FeedForward, Transformer, TransformerConfig
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import FeedForward, Transformer
 
 F64 = torch.float64
 Norm = Literal["post", "pre"]

@@ -15,7 +15,7 @@ from dragoman import native
 from dragoman.models.attention import attend, causal_bias, padding_bias
 from dragoman.models.dropout import dropout
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.training.batches import collate
 from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, softmax_block
 

@@ -8,8 +8,7 @@ import pytest
 
 from dragoman.base.config import build, read_toml, to_toml
 from dragoman.base.errors import ConfigError
-from dragoman.models.recurrent import RecurrentConfig
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import RecurrentConfig, TransformerConfig
 from dragoman.runs.recipe import DATA_VARIABLE, PRESETS, DataConfig, Recipe, find_data, preset_for, resolve
 
 

@@ -11,7 +11,8 @@ import torch
 from dragoman import train
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import Transformer
 from dragoman.runs import word_vectors as pretrained
 from dragoman.runs.word_vectors import EmbeddingsConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from dragoman.folder.weights import weights_of
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import Transformer
 from dragoman.text.corpus import FilterConfig, open_pairs
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.distributed import World

@@ -16,7 +16,8 @@ from torch import nn
 from dragoman.base.errors import ModelError, TrainingError
 from dragoman.folder.weights import read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import Transformer
 from dragoman.training import checkpoint
 from dragoman.training.checkpoint import Progress
 

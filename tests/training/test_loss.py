@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.training.batches import collate
 from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, smoothed_cross_entropy
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
 

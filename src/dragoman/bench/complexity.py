@@ -24,8 +24,9 @@ from dragoman import native
 from dragoman.base import charts, machine
 from dragoman.base.tables import aligned
 from dragoman.models.attention import KeyValueCache, SelfAttention, Sight, Window
-from dragoman.models.convolutional import Convolution, ConvolutionalConfig
+from dragoman.models.convolutional import Convolution
 from dragoman.models.recurrent import LSTM, read
+from dragoman.models.shapes import ConvolutionalConfig
 
 FITTED = 3  # lengths, the longest, that the exponents are fitted to
 

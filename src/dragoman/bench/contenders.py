@@ -19,7 +19,7 @@ from typing import Literal
 from dragoman.base.errors import ConfigError, TrainingError
 from dragoman.base.machine import cache_folder
 from dragoman.bench.workload import Workload, operations
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import resolve
 
 PEERS = Path(__file__).parent / "peers"

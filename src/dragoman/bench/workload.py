@@ -18,7 +18,7 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.machine import cache_folder
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.text import subwords
 from dragoman.training.batches import collate, plan
 

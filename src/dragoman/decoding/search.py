@@ -25,7 +25,8 @@ from dragoman.decoding.best import best
 from dragoman.decoding.rules import Rule
 from dragoman.decoding.sampling import draw, uniforms
 from dragoman.models.memory import Memory
-from dragoman.models.seq2seq import ModelConfig, Seq2Seq, State
+from dragoman.models.seq2seq import Seq2Seq, State
+from dragoman.models.shapes import ModelConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,9 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.decoding.search import Beam
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
-from dragoman.models.seq2seq import Architecture, Seq2Seq
+from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.seq2seq import build as build_model
+from dragoman.models.shapes import Architecture
 from dragoman.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 1

@@ -15,7 +15,6 @@ from dragoman.models.convolutional import Convolutional
 from dragoman.models.positions import (
     AlibiBias,
     AttentionPositions,
-    Layout,
     LearnedPositions,
     RelativePositions,
     RotaryPositions,
@@ -24,6 +23,7 @@ from dragoman.models.positions import (
     sinusoidal,
 )
 from dragoman.models.recurrent import Recurrent
+from dragoman.models.shapes import SinusoidLayout
 from dragoman.models.transformer import Transformer
 
 _NOTES = {
@@ -62,7 +62,7 @@ def positions_of(model: object, length: int) -> Positions:
 
 
 def laboratory(
-    width: int = 128, length: int = 64, *, base: float = 10000.0, layout: Layout = "sinusoidal"
+    width: int = 128, length: int = 64, *, base: float = 10000.0, layout: SinusoidLayout = "sinusoidal"
 ) -> Positions:
     """The table of section 3.5 for any width, length and base, without a model.
 
@@ -145,7 +145,7 @@ def _of_distances(name: str, first: int, columns: str, values: Tensor) -> Table:
     )
 
 
-def _sines(name: str, values: Array, layout: Layout) -> Table:
+def _sines(name: str, values: Array, layout: SinusoidLayout) -> Table:
     return Table(
         name=name,
         rows="position",

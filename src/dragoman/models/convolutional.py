@@ -12,48 +12,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.base.errors import ConfigError
 from dragoman.models.attention import padding_bias
 from dragoman.models.dropout import Dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.memory import Memory, Shared, visible
-from dragoman.models.positions import OnInput, on_input
-from dragoman.models.shapes import ModelConfig
+from dragoman.models.positions import on_input
+from dragoman.models.shapes import ConvolutionalConfig
 
 _HALF = math.sqrt(0.5)  # keeps the variance of a sum of two, section 3.4
-
-_WIDEST = 20_000  # positions that a dilated stack sees; more than any sentence has
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConvolutionalConfig(ModelConfig):
-    """The shape of a convolutional encoder and decoder."""
-
-    architecture: Literal["convolutional"] = "convolutional"
-    encoder_layers: int = 4
-    decoder_layers: int = 4
-    kernel: int = 3
-    dilated: bool = False  # layer l skips kernel^l - 1 positions between those it sees, from l = 0
-    positions: OnInput = "learned"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.kernel % 2 == 0:
-            raise ConfigError(
-                f"model.kernel = {self.kernel}", hint="an odd number has as many neighbours on either side"
-            )
-        layers = max(self.encoder_layers, self.decoder_layers)
-        if self.dilated and self.kernel**layers > _WIDEST:
-            raise ConfigError(
-                f"model.dilated = true with {layers} layers of kernel {self.kernel}: the last sees "
-                f"{self.kernel**layers:,} positions",
-                hint="take fewer layers or a smaller kernel",
-            )
 
 
 class Convolution(nn.Module):

@@ -9,18 +9,15 @@ B batch, T queries or length, S keys, H heads, D head width, E model width.
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-Layout = Literal["sinusoidal", "sinusoidal-halves"]
-OnInput = Literal["sinusoidal", "sinusoidal-halves", "learned", "index", "fraction", "none"]
-Positions = Literal[OnInput, "relative", "t5", "alibi", "rotary"]
+from dragoman.models.shapes import AnyPositions, SinusoidLayout
 
 
 def sinusoidal(
-    length: int, width: int, layout: Layout = "sinusoidal", start: int = 0, *, base: float = 10000.0
+    length: int, width: int, layout: SinusoidLayout = "sinusoidal", start: int = 0, *, base: float = 10000.0
 ) -> Tensor:
     """table_TE of positions start .. start + length - 1, float32, computed in float64.
 
@@ -43,7 +40,7 @@ def sinusoidal(
 # ---- on the input: forward(x_BTE, start, length_B) -> x_BTE ----------------------------------------
 
 
-def on_input(kind: Positions, width: int) -> nn.Module:
+def on_input(kind: AnyPositions, width: int) -> nn.Module:
     """What is done to the embeddings: `forward(x_BTE, start, length_B)`, where x begins at position
     `start` and `length_B` is how long the source is. Nothing where positions are told to the attention."""
     match kind:
@@ -72,9 +69,9 @@ class SinusoidalPositions(nn.Module):
 
     table_TE: Tensor
 
-    def __init__(self, width: int, layout: Layout) -> None:
+    def __init__(self, width: int, layout: SinusoidLayout) -> None:
         super().__init__()
-        self.layout: Layout = layout
+        self.layout: SinusoidLayout = layout
         self.register_buffer("table_TE", sinusoidal(256, width, layout), persistent=False)
 
     def rows(self, start: int, length: int) -> Tensor:
@@ -138,7 +135,7 @@ class IndexPositions(nn.Module):
 # ---- in self-attention -----------------------------------------------------------------------------
 
 
-def in_attention(kind: Positions, heads: int, width: int, *, causal: bool) -> AttentionPositions:
+def in_attention(kind: AnyPositions, heads: int, width: int, *, causal: bool) -> AttentionPositions:
     """What positions do inside self-attention: nothing where they are part of the input."""
     match kind:
         case "relative":

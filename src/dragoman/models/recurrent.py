@@ -12,45 +12,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.base.errors import ConfigError
 from dragoman.models.attention import padding_bias
 from dragoman.models.dropout import Dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.memory import Memory, Shared, visible
-from dragoman.models.shapes import ModelConfig
-
-Cell = Literal["lstm", "gru"]
-Score = Literal["none", "dot", "general", "additive"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecurrentConfig(ModelConfig):
-    """The shape of a recurrent encoder and decoder, of the same width and depth."""
-
-    architecture: Literal["recurrent"] = "recurrent"
-    cell: Cell = "lstm"
-    layers: int = 2
-    bidirectional: bool = True  # the encoder reads both ways, with half the width each
-    reverse_source: bool = False  # Sutskever et al. 2014, section 3.3
-    attention: Score = "none"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.bidirectional and self.reverse_source:
-            raise ConfigError(
-                "model.reverse_source = true, and model.bidirectional reads both ways already",
-                hint="set model.bidirectional=false, or leave the source as it is",
-            )
-        if self.bidirectional and self.d_model % 2:
-            raise ConfigError(
-                f"model.d_model = {self.d_model} is odd, and model.bidirectional halves it",
-                hint="choose an even width, or model.bidirectional=false",
-            )
+from dragoman.models.shapes import AttentionScore, RecurrentConfig
 
 
 class LSTM(nn.Module):
@@ -157,7 +127,7 @@ class Scores(nn.Module):
     Bahdanau's score the one before. The additive score holds (B, T, S, E) numbers at once.
     """
 
-    def __init__(self, kind: Score, width: int) -> None:
+    def __init__(self, kind: AttentionScore, width: int) -> None:
         super().__init__()
         self.kind = kind
         if kind != "dot":

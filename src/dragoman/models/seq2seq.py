@@ -12,11 +12,17 @@ from typing import Any, Protocol, Self, overload
 
 from torch import Tensor, nn
 
-from dragoman.models.convolutional import Convolutional, ConvolutionalConfig
+from dragoman.models.convolutional import Convolutional
 from dragoman.models.memory import Memory
-from dragoman.models.recurrent import Recurrent, RecurrentConfig
-from dragoman.models.shapes import ModelConfig
-from dragoman.models.transformer import Transformer, TransformerConfig
+from dragoman.models.recurrent import Recurrent
+from dragoman.models.shapes import (
+    Architecture,
+    ConvolutionalConfig,
+    ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
+)
+from dragoman.models.transformer import Transformer
 
 
 class State(Protocol):
@@ -65,11 +71,6 @@ class Seq2Seq(Protocol):
         The state passed in is spent: its buffers may be reused.
         """
         ...
-
-
-__all__ = ["Architecture", "Memory", "ModelConfig", "Seq2Seq", "State", "build"]
-
-Architecture = TransformerConfig | RecurrentConfig | ConvolutionalConfig
 
 
 @overload

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.base.errors import ConfigError
 from dragoman.models.attention import (
     CrossAttention,
     KeyValueCache,
@@ -28,42 +26,8 @@ from dragoman.models.attention import (
 from dragoman.models.dropout import Dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.memory import Memory, Shared, visible
-from dragoman.models.positions import AttentionPositions, Positions, in_attention, on_input
-from dragoman.models.shapes import ModelConfig
-
-Norm = Literal["post", "pre"]
-Activation = Literal["relu", "gelu", "swiglu"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerConfig(ModelConfig):
-    """The shape of a Transformer (table 3 names the same quantities)."""
-
-    architecture: Literal["transformer"] = "transformer"
-    d_ff: int = 2048
-    heads: int = 8
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    attention_dropout: float = 0.0  # on the attention weights
-    activation_dropout: float = 0.0  # inside the feed-forward network
-    norm: Norm = "post"
-    activation: Activation = "relu"
-    positions: Positions = "sinusoidal"
-    window: int | None = None  # how many positions each sees in self-attention, section 4; all if not set
-    attention_bias: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.d_model % self.heads:
-            raise ConfigError(
-                f"model.d_model = {self.d_model} is no multiple of model.heads = {self.heads}",
-                hint="every head gets d_model / heads dimensions",
-            )
-        if self.positions == "rotary" and self.d_model // self.heads % 2:
-            raise ConfigError(
-                f'model.positions = "rotary" with heads of {self.d_model // self.heads} dimensions',
-                hint="they are turned in pairs: choose model.heads so that d_model / heads is even",
-            )
+from dragoman.models.positions import AttentionPositions, in_attention, on_input
+from dragoman.models.shapes import TransformerConfig
 
 
 class FeedForward(nn.Module):

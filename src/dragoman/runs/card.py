@@ -11,7 +11,7 @@ import torch
 
 from dragoman.base.config import to_table
 from dragoman.base.tables import count
-from dragoman.models.seq2seq import Architecture
+from dragoman.models.shapes import Architecture
 from dragoman.runs.recipe import Recipe
 
 

@@ -14,8 +14,7 @@ from typing import Any, get_args
 from dragoman.base.config import build, override, read_toml
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.search import Beam
-from dragoman.models.seq2seq import Architecture
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import Architecture, TransformerConfig
 from dragoman.runs.word_vectors import EmbeddingsConfig
 from dragoman.text.corpus import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig

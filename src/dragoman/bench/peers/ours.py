@@ -7,7 +7,7 @@ from timing import arguments, batches, measure
 
 from dragoman import native
 from dragoman.models.seq2seq import build
-from dragoman.models.transformer import TransformerConfig
+from dragoman.models.shapes import TransformerConfig
 from dragoman.training import distributed
 from dragoman.training.batches import collate
 from dragoman.training.malloc import keep_freed_memory
