@@ -14,7 +14,6 @@ from dragoman.models.positions import (
     AttentionPositions,
     IndexPositions,
     LearnedPositions,
-    Positions,
     RelativePositions,
     RotaryPositions,
     SinusoidalPositions,
@@ -22,7 +21,7 @@ from dragoman.models.positions import (
     in_attention,
     sinusoidal,
 )
-from dragoman.models.shapes import SinusoidLayout
+from dragoman.models.shapes import AnyPositions, SinusoidLayout
 
 LAYOUTS: list[SinusoidLayout] = ["sinusoidal", "sinusoidal-halves"]
 
@@ -148,7 +147,7 @@ HEADS, WIDTH, LENGTH = 3, 12, 7
 F64 = torch.float64
 
 
-def drawn(kind: Positions, *, causal: bool) -> SelfAttention:
+def drawn(kind: AnyPositions, *, causal: bool) -> SelfAttention:
     torch.manual_seed(4)
     positions = in_attention(kind, HEADS, WIDTH, causal=causal)
     own = SelfAttention(WIDTH, HEADS, positions=positions).double()
@@ -158,7 +157,7 @@ def drawn(kind: Positions, *, causal: bool) -> SelfAttention:
     return own
 
 
-def written_out(own: SelfAttention, kind: Positions, x_TE: Tensor, *, causal: bool) -> Tensor:
+def written_out(own: SelfAttention, kind: AnyPositions, x_TE: Tensor, *, causal: bool) -> Tensor:
     """The heads before W^O, from scalars: (H, T, D)."""
     q, k, v = (z[0] for z in own.queries_keys_values(x_TE[None]))
     d = WIDTH // HEADS
@@ -211,7 +210,7 @@ def t5_bucket(distance: int, *, both_ways: bool) -> int:
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("kind", ["relative", "t5", "alibi", "rotary", "none"])
-def test_attention_with_positions_is_its_formula(kind: Positions, causal: bool) -> None:
+def test_attention_with_positions_is_its_formula(kind: AnyPositions, causal: bool) -> None:
     own = drawn(kind, causal=causal)
     x_TE = torch.randn(LENGTH, WIDTH, dtype=F64, generator=torch.Generator().manual_seed(1))
     bias = causal_bias(LENGTH, F64, x_TE.device) if causal else torch.zeros((), dtype=F64)
@@ -225,7 +224,7 @@ def test_attention_with_positions_is_its_formula(kind: Positions, causal: bool) 
 
 
 @pytest.mark.parametrize("kind", ["relative", "t5", "alibi", "rotary", "none"])
-def test_a_step_is_the_last_row_of_the_whole(kind: Positions) -> None:
+def test_a_step_is_the_last_row_of_the_whole(kind: AnyPositions) -> None:
     own = drawn(kind, causal=True)
     x_BTE = torch.randn(2, 40, WIDTH, dtype=F64)
 
