@@ -38,7 +38,10 @@ FLOORS = {
 }
 PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing inside may import it
 # Files and folders that never import torch, directly or through what they import.
-TORCHLESS = ["version", "base", "text", "evaluation.scores", "models.shapes"]
+TORCHLESS = [
+    *("version", "base", "text", "evaluation.scores", "models.shapes", "folder.config", "translator"),
+    *("decoding.options", "decoding.rules", "decoding.engine"),
+]
 PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PICKLING_CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.hub.load", "torch.package"}
 SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu"]

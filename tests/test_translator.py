@@ -3,9 +3,9 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import pytest
 import torch
@@ -14,7 +14,9 @@ from tests.decoding.reference import History
 import dragoman
 from dragoman import Translation, Translator
 from dragoman.base.errors import ConfigError, DataError, ModelError
-from dragoman.decoding.search import Beam, Sample
+from dragoman.decoding.engine import Engine, Hypothesis, Request
+from dragoman.decoding.options import Beam, Decoding, DecodingOptions, Sample
+from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.folder.bundle import Bundle, save
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
@@ -48,13 +50,11 @@ class Letters:
 
 def translator_of(model: Any, **generation: Any) -> Translator:
     return Translator(
-        Bundle(
-            model=model,
-            tokenizer=cast(Any, Letters()),
-            source_language="en",
-            target_language="de",
-            generation=Beam(**generation),
-        )
+        cast(Any, Letters()),
+        PyTorchEngine(model),
+        source_language="en",
+        target_language="de",
+        generation=Beam(**generation),
     )
 
 
@@ -127,7 +127,7 @@ def test_a_line_break_that_the_model_spells_does_not_break_the_line(model: Histo
             return "one\ntwo\r\nthree"
 
     translator = translator_of(model)
-    object.__setattr__(translator.bundle, "tokenizer", Breaking())
+    translator.tokenizer = cast(Any, Breaking())
     assert translator("abc") == "one two  three"
 
 
@@ -233,6 +233,48 @@ def test_senseless_options_are_refused_at_once(translator: Translator, option: d
         translator.translate([], **option)
 
 
+def test_options_come_as_an_object_as_keywords_or_both(translator: Translator) -> None:
+    keywords = translator.translate(LINES, beam=2, n_best=2, no_repeat_ngram=1)
+
+    assert translator.translate(LINES, Decoding(beam=2, n_best=2, no_repeat_ngram=1)) == keywords
+    assert translator.translate(LINES, Decoding(beam=7, n_best=2), beam=2, no_repeat_ngram=1) == keywords
+    assert list(translator.stream(LINES, Decoding(beam=2, n_best=2), no_repeat_ngram=1)) == keywords
+    with pytest.raises(TypeError, match="unknown decoding options: bean"):
+        translator.translate(LINES, bean=2)  # type: ignore[call-arg]
+
+
+def test_the_keywords_are_the_fields_of_decoding() -> None:
+    assert get_type_hints(DecodingOptions) == get_type_hints(Decoding)
+
+
+# Another engine
+
+
+class Echo:
+    """An engine without a model: it answers a source with itself, the last request first."""
+
+    def search(
+        self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        for number, request in reversed(list(enumerate(requests))):
+            tokens = tuple(request.source)
+            yield number, [Hypothesis(tokens, 0.0, 0.0, (0.0,) * (len(tokens) + 1), False)]
+
+    def score(
+        self, pairs: Iterable[tuple[Sequence[int], Sequence[int]]], how: Beam, *, batch_tokens: int = 2048
+    ) -> Iterator[tuple[int, Hypothesis]]:
+        raise NotImplementedError
+
+
+def test_any_engine_will_do_and_answers_in_any_order() -> None:
+    engine: Engine = Echo()
+    translator = Translator(cast(Any, Letters()), engine, source_language="en", target_language="en")
+
+    assert [one.text for one in translator.translate(["abc", "j", "cab"])] == ["abc", "j", "cab"]
+    with pytest.raises(ConfigError, match="no PyTorch model"):
+        translator.inspect("abc")
+
+
 # Scoring
 
 
@@ -327,7 +369,7 @@ def bundle_of(kind: str) -> Bundle:
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "characters", "words"])
 def test_a_prefix_begins_the_text_whatever_the_tokenizer(kind: str) -> None:
-    translator = Translator(bundle_of(kind))
+    translator = Translator.of(bundle_of(kind))
     for prefix in ("Die Katze", " Der Bäcker ", "Zwei"):
         for one in translator.translate([source for source, _ in PAIRS], prefix=prefix, n_best=3):
             for each in (one, *one.alternatives):
@@ -340,7 +382,7 @@ def test_a_prefix_begins_the_text_whatever_the_tokenizer(kind: str) -> None:
 
 
 def test_spaces_around_a_line_change_nothing() -> None:
-    translator = Translator(bundle_of("bpe"))
+    translator = Translator.of(bundle_of("bpe"))
     (plain,), (spaced,) = translator.translate(["The cat."]), translator.translate(["  The cat. \t"])
 
     assert (spaced.text, spaced.score) == (plain.text, plain.score)
@@ -353,7 +395,7 @@ def test_a_saved_model_translates_the_same(tmp_path: Path) -> None:
     loaded = Translator.load(str(tmp_path), device="cpu")
     lines = [source for source, _ in PAIRS]
 
-    assert loaded.translate(lines, n_best=2) == Translator(bundle).translate(lines, n_best=2)
+    assert loaded.translate(lines, n_best=2) == Translator.of(bundle).translate(lines, n_best=2)
     assert (loaded.source_language, loaded.target_language) == ("en", "de")
     with pytest.raises(ModelError, match="no such model folder"):
         Translator.load(tmp_path / "elsewhere")
@@ -372,6 +414,5 @@ def test_the_public_names_are_sorted_and_exist() -> None:
 
 
 def test_importing_the_package_imports_no_torch() -> None:
-    code = "import sys, dragoman; dir(dragoman); assert 'torch' not in sys.modules; dragoman.Translator"
-    code += "; assert 'torch' in sys.modules"
+    code = "import sys, dragoman; dir(dragoman); dragoman.Translator; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

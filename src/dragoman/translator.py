@@ -4,29 +4,38 @@ translator = Translator.load("runs/en-de")
 translator("A man rides a bike.")
 translator.translate(lines, beam=5, n_best=3)
 translator.inspect("A man rides a bike.")
+
+A translator is a tokenizer and an engine. This file imports no torch; the PyTorch engine does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.decoding.pytorch import score_all, search_all
-from dragoman.decoding.rules import Rule, minimum_length, no_repeated_ngrams
-from dragoman.decoding.search import Beam, Hypothesis, Sample
-from dragoman.folder import bundle as model_folder
-from dragoman.folder.bundle import Bundle
-from dragoman.models.mode import evaluating
+from dragoman.decoding.engine import Engine, Hypothesis, Request
+from dragoman.decoding.options import Beam, Decoding, DecodingOptions, Normalization
+from dragoman.decoding.rules import Prefix, Rule
+from dragoman.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    import torch
+
+    from dragoman.folder.bundle import Bundle
     from dragoman.inspection import Trace
+
+T = TypeVar("T")
+
+# The decoding options that `Translator.inspect` uses.
+_INSPECTED = (
+    "beam", "length_penalty", "normalization", "minimum_length", "no_repeat_ngram", "max_extra_tokens",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,29 +52,73 @@ class Translation:
 
 
 class Translator:
-    """A model and its tokenizer, ready to translate.
+    """A tokenizer and an engine, ready to translate.
 
-    It runs on the device its model is on, in evaluation mode, and leaves the model as it was.
+    `generation` is how to search unless a call says otherwise.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
-        self.bundle = bundle
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        engine: Engine,
+        *,
+        source_language: str,
+        target_language: str,
+        generation: Beam | None = None,
+    ) -> None:
+        self.tokenizer, self.engine = tokenizer, engine
+        self.source_language, self.target_language = source_language, target_language
+        self.generation = generation or Beam()
 
     @classmethod
     def load(cls, path: str | Path, *, device: str | torch.device | None = None) -> Translator:
-        """The translator in a model folder, by default on a GPU if there is one. Raises ModelError."""
-        bundle = model_folder.load(Path(path))
-        if isinstance(bundle.model, nn.Module):
-            bundle.model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        return cls(bundle)
+        """The translator in a model folder, on a GPU if there is one and unless `device` says otherwise.
+
+        Raises ModelError if the folder is missing or damaged.
+        """
+        import torch
+
+        from dragoman.folder import bundle
+
+        best = "cuda" if torch.cuda.is_available() else "cpu"
+        return cls.of(bundle.load(Path(path)), device=device or best)
+
+    @classmethod
+    def of(cls, bundle: Bundle, *, device: str | torch.device | None = None) -> Translator:
+        """The translator of a loaded or newly trained model, with the PyTorch engine."""
+        from dragoman.decoding.pytorch import PyTorchEngine
+
+        if device is not None:
+            bundle.model.to(device)
+        return cls(
+            bundle.tokenizer,
+            PyTorchEngine(bundle.model),
+            source_language=bundle.source_language,
+            target_language=bundle.target_language,
+            generation=bundle.generation,
+        )
 
     @property
-    def source_language(self) -> str:
-        return self.bundle.source_language
+    def bundle(self) -> Bundle:
+        """Model, tokenizer and languages, as a model folder holds them.
 
-    @property
-    def target_language(self) -> str:
-        return self.bundle.target_language
+        Raises ConfigError if the engine is not the PyTorch engine.
+        """
+        from dragoman.decoding.pytorch import PyTorchEngine
+        from dragoman.folder.bundle import Bundle
+
+        if not isinstance(self.engine, PyTorchEngine):
+            raise ConfigError(
+                f"{type(self.engine).__name__}: has no PyTorch model to look into",
+                hint="load the model folder with Translator.load",
+            )
+        return Bundle(
+            model=self.engine.model,
+            tokenizer=self.tokenizer,
+            source_language=self.source_language,
+            target_language=self.target_language,
+            generation=self.generation,
+        )
 
     def __call__(self, text: str) -> str:
         """The best translation of one line."""
@@ -74,92 +127,43 @@ class Translator:
     def translate(
         self,
         lines: Iterable[str],
+        decoding: Decoding | None = None,
         *,
-        beam: int | None = None,
-        n_best: int = 1,
-        length_penalty: float | None = None,
-        normalization: Literal["gnmt", "power"] | None = None,
-        sample: Sample | None = None,
         prefix: str | Iterable[str] | None = None,
-        minimum_length: int = 0,
-        no_repeat_ngram: int = 0,
-        max_extra_tokens: int = 50,
-        max_source_tokens: int = 4096,
-        batch_tokens: int = 4096,
+        **options: Unpack[DecodingOptions],
     ) -> list[Translation]:
-        """One Translation a line, in order. A blank line has an empty one, and the model is not asked.
+        """One Translation for each line, in order. A blank line gets an empty one without a model call.
 
-        What is not said (`beam`, `length_penalty`, `normalization`) is as the model folder says.
-        `sample` draws instead of searching for the best. `n_best` > 1 fills `alternatives`. Spaces around
-        a line do not count.
+        Options are the fields of `Decoding`, as one object, as keywords, or both: keywords win. Spaces
+        around a line do not count.
 
-        `prefix`, one for all lines or one a line, is how translations begin. It is cut into tokens on
-        its own and those are forced, so its last word may be carried on ("Ein" as "Eine"); spaces
-        around it do not count.
+        `prefix`, one for all lines or one for each, is how translations begin. It is cut into tokens on
+        its own and those are forced, so its last word may be continued ("Ein" as "Eine"). Spaces around
+        it do not count.
 
-        `minimum_length` is in tokens; `no_repeat_ngram` = n lets no n tokens come twice; either gives
-        way to a prefix. A translation has at most as many tokens as its source and
-        `max_extra_tokens`, as in section 6.1. A source beyond `max_source_tokens` is cut there.
-        Either cut sets `truncated`.
-
-        `batch_tokens` bounds memory: source tokens in a batch, padding and the beam counted.
         Raises ConfigError for options that make no sense, DataError for a prefix that cannot be used.
         """
         if isinstance(lines, str):
             raise TypeError("translate() takes a list of lines; translator(text) translates one")
         lines = list(lines)
-        return list(
-            self.stream(
-                lines,
-                beam=beam,
-                n_best=n_best,
-                length_penalty=length_penalty,
-                normalization=normalization,
-                sample=sample,
-                prefix=prefix,
-                minimum_length=minimum_length,
-                no_repeat_ngram=no_repeat_ngram,
-                max_extra_tokens=max_extra_tokens,
-                max_source_tokens=max_source_tokens,
-                batch_tokens=batch_tokens,
-                window=max(len(lines), 1),
-            )
-        )
+        window = max(len(lines), 1)
+        return list(self.stream(lines, decoding, prefix=prefix, window=window, **options))
 
     def stream(
         self,
         lines: Iterable[str],
+        decoding: Decoding | None = None,
         *,
-        beam: int | None = None,
-        n_best: int = 1,
-        length_penalty: float | None = None,
-        normalization: Literal["gnmt", "power"] | None = None,
-        sample: Sample | None = None,
         prefix: str | Iterable[str] | None = None,
-        minimum_length: int = 0,
-        no_repeat_ngram: int = 0,
-        max_extra_tokens: int = 50,
-        max_source_tokens: int = 4096,
-        batch_tokens: int = 4096,
         window: int = 4096,
+        **options: Unpack[DecodingOptions],
     ) -> Iterator[Translation]:
-        """`translate` for more lines than memory holds: `window` of them are read and sorted at a time."""
-        how = self._how(beam, n_best, length_penalty, normalization, sample)
-        _not_below(
-            0,
-            minimum_length=minimum_length,
-            no_repeat_ngram=no_repeat_ngram,
-            max_extra_tokens=max_extra_tokens,
-        )
-        _not_below(1, max_source_tokens=max_source_tokens, batch_tokens=batch_tokens, window=window)
-        work = _Work(
-            how=how,
-            rules=self._rules(minimum_length, no_repeat_ngram),
-            max_extra_tokens=max_extra_tokens,
-            max_source_tokens=max_source_tokens,
-            batch_tokens=batch_tokens,
-        )
-        return self._windows(_with_prefixes(lines, prefix), work, window)
+        """`translate` for more lines than memory holds: at most `window` are read ahead and sorted."""
+        decoding = Decoding.of(decoding, options)
+        decoding.how(self.generation)  # what makes no sense is refused now, not at the first line
+        if window < 1:
+            raise ConfigError(f"window = {window}", hint="it is at least 1")
+        return self._stream(_with_prefixes(lines, prefix), decoding, window)
 
     def score(
         self,
@@ -167,200 +171,146 @@ class Translator:
         targets: Iterable[str],
         *,
         length_penalty: float | None = None,
-        normalization: Literal["gnmt", "power"] | None = None,
+        normalization: Normalization | None = None,
         batch_tokens: int = 2048,
     ) -> list[Translation]:
         """How probable the model finds `targets` as translations of `sources`, line by line.
 
-        Scores are those that `translate` gives to the same tokens. Raises DataError where there are
-        not as many targets as sources.
+        Scores are those that `translate` gives to the same tokens. Raises DataError if the numbers of
+        sources and targets differ.
         """
         sources, targets = list(sources), list(targets)
         if len(sources) != len(targets):
             raise DataError(
                 f"{len(sources)} sources and {len(targets)} translations to score",
-                hint="give one translation a source",
+                hint="give one translation for each source",
             )
-        if batch_tokens < 1:
-            raise ConfigError(f"batch_tokens = {batch_tokens}", hint="it is at least 1")
-        how = self._how(None, 1, length_penalty, normalization, None)
-        encoded = list(
-            zip(
-                self.bundle.tokenizer.encode_source([source.strip() for source in sources]),
-                self.bundle.tokenizer.encode_target(targets),
-                strict=True,
-            )
+        decoding = Decoding(
+            length_penalty=length_penalty, normalization=normalization, batch_tokens=batch_tokens
         )
-        asked = [i for i, pair in enumerate(encoded) if any(pair)]  # blank for blank needs no model
-        with evaluating(self.bundle.model):
-            scored = score_all(
-                self.bundle.model,
-                [encoded[i][0] for i in asked],
-                [encoded[i][1] for i in asked],
-                how if isinstance(how, Beam) else None,
-                batch_tokens=batch_tokens,
-                device=self._device,
-            )
-        found = [_empty(source) for source in sources]
-        for i, one in zip(asked, scored, strict=True):
-            found[i] = replace(self._translation(sources[i], one), text=targets[i])
-        return found
+        how = decoding.beam_search(self.generation)
+        pairs = zip(
+            self.tokenizer.encode_source([source.strip() for source in sources]),
+            self.tokenizer.encode_target(targets),
+            strict=True,
+        )
+        scored = _in_order(self.engine.score(pairs, how, batch_tokens=batch_tokens))
+        return [
+            replace(self._translation(source, hypothesis), text=target if hypothesis.token_logp else "")
+            for source, target, hypothesis in zip(sources, targets, scored, strict=True)
+        ]
 
     def inspect(
         self,
         line: str,
+        decoding: Decoding | None = None,
         *,
         target: str | None = None,
-        beam: int | None = None,
-        length_penalty: float | None = None,
-        normalization: Literal["gnmt", "power"] | None = None,
         prefix: str = "",
-        minimum_length: int = 0,
-        no_repeat_ngram: int = 0,
         name: str = "",
+        **options: Unpack[DecodingOptions],
     ) -> Trace:
         """Everything the model does with a line: attention, the beam's tree, positions; it shows itself.
 
-        Options are those of `translate` that make sense for one search. With `target` it is about that
-        translation, and not the model's own. `name` is how the model is called. Raises DataError for a
-        line without tokens or with more than 512, ConfigError for a beam above 50.
+        Takes the options of `translate` for one beam search. With `target` it describes that
+        translation, and no search runs. `name` is what the trace calls the model. Raises DataError for
+        a line without tokens or with more than 512, ConfigError for a beam above 50 or an option that
+        would change nothing.
         """
         from dragoman.inspection import inspect
 
-        _not_below(0, minimum_length=minimum_length, no_repeat_ngram=no_repeat_ngram)
-        if target is not None and (beam or prefix.strip() or minimum_length or no_repeat_ngram):
+        decoding = Decoding.of(decoding, options)
+        asked = [field.name for field in fields(decoding) if getattr(decoding, field.name) != field.default]
+        if unused := [name for name in asked if name not in _INSPECTED]:
+            raise ConfigError(
+                f"inspection does not use {', '.join(unused)}", hint=f"it uses {', '.join(_INSPECTED)}"
+            )
+        if target is not None and (decoding.beam or prefix.strip() or decoding.rules):
             raise ConfigError(
                 "a given translation, and options of a search", hint="leave out one or the other"
             )
-        how = self._how(beam, 1, length_penalty, normalization, None)
         return inspect(
             self.bundle,
             line,
             target=target,
-            beam=how if isinstance(how, Beam) else None,
-            prefix=(self._prefixes([prefix]) or [[]])[0],
-            rules=self._rules(minimum_length, no_repeat_ngram),
+            beam=decoding.beam_search(self.generation),
+            prefix=self._prefix(prefix),
+            rules=decoding.rules,
+            max_extra_tokens=decoding.max_extra_tokens,
             name=name,
         )
 
-    def _windows(self, lines: Iterator[tuple[str, str]], work: _Work, window: int) -> Iterator[Translation]:
+    def _stream(
+        self, lines: Iterator[tuple[str, str]], decoding: Decoding, window: int
+    ) -> Iterator[Translation]:
+        asked: deque[tuple[str, bool]] = deque()  # lines in work, and whether each was cut
+        requests = self._requests(lines, decoding, window, asked)
+        answers = self.engine.search(requests, batch_tokens=decoding.batch_tokens, lookahead=window)
+        for hypotheses in _in_order(answers):
+            source, cut = asked.popleft()
+            best, *others = [self._translation(source, each, cut=cut) for each in hypotheses]
+            yield replace(best, alternatives=tuple(others))
+
+    def _requests(
+        self,
+        lines: Iterator[tuple[str, str]],
+        decoding: Decoding,
+        window: int,
+        asked: deque[tuple[str, bool]],
+    ) -> Iterator[Request]:
+        """A request for each (line, prefix), and an entry in `asked`. Many lines encode faster at once."""
+        how, most = decoding.how(self.generation), decoding.max_source_tokens
+        begin_of = lru_cache(maxsize=256)(self._prefix)
         while chunk := list(islice(lines, window)):
-            yield from self._translate(chunk, work)
+            encoded = self.tokenizer.encode_source([line.strip() for line, _ in chunk])
+            for (line, prefix), tokens in zip(chunk, encoded, strict=True):
+                rules: tuple[Rule, ...] = decoding.rules
+                if tokens and (begin := begin_of(prefix)):
+                    rules = (Prefix(begin), *rules)
+                asked.append((line, len(tokens) > most))
+                tokens = tokens[:most]
+                limit = len(tokens) + decoding.max_extra_tokens
+                yield Request(source=tokens, how=how, max_tokens=limit, rules=rules)
 
-    def _translate(self, lines: Sequence[tuple[str, str]], work: _Work) -> list[Translation]:
-        """Translations of (line, prefix) pairs."""
-        tokenizer = self.bundle.tokenizer
-        spoken = [i for i, (line, _) in enumerate(lines) if line.strip()]
-        encoded = tokenizer.encode_source([lines[i][0].strip() for i in spoken])
-        # A line of nothing but, say, zero-width spaces has no tokens: it is blank too.
-        asked = [(i, tokens) for i, tokens in zip(spoken, encoded, strict=True) if tokens]
-        found = [_empty(line) for line, _ in lines]
-        with evaluating(self.bundle.model):
-            hypotheses = search_all(
-                self.bundle.model,
-                [tokens[: work.max_source_tokens] for _, tokens in asked],
-                work.how,
-                max_extra_tokens=work.max_extra_tokens,
-                batch_tokens=work.batch_tokens,
-                prefixes=self._prefixes([lines[i][1] for i, _ in asked]),
-                rules=work.rules,
-                device=self._device,
-            )
-        for (i, tokens), each in zip(asked, hypotheses, strict=True):
-            cut = len(tokens) > work.max_source_tokens
-            best, *others = [self._translation(lines[i][0], one, cut=cut) for one in each]
-            found[i] = replace(best, alternatives=tuple(others))
-        return found
-
-    def _translation(self, source: str, one: Hypothesis, *, cut: bool = False) -> Translation:
-        text = self.bundle.tokenizer.decode(one.tokens)
+    def _translation(self, source: str, hypothesis: Hypothesis, *, cut: bool = False) -> Translation:
+        text = self.tokenizer.decode(hypothesis.tokens)
         return Translation(
             source=source,
             # A tokenizer that falls back to bytes can spell a line break; one line stays one line.
             text=text.replace("\r", " ").replace("\n", " "),
-            score=one.score,
-            tokens=tuple(self.bundle.tokenizer.target_pieces(one.tokens)),
-            token_logp=one.token_logp,
-            truncated=one.truncated or cut,
+            score=hypothesis.score,
+            tokens=tuple(self.tokenizer.target_pieces(hypothesis.tokens)),
+            token_logp=hypothesis.token_logp,
+            truncated=hypothesis.truncated or cut,
         )
 
-    def _prefixes(self, prefixes: Sequence[str]) -> list[list[int]] | None:
-        if not any(prefixes):
-            return None
-        tokenizer = self.bundle.tokenizer
-        # Subwords carry the space before a word: one at the end would stand alone, and be said twice.
-        encoded = tokenizer.encode_target([prefix.strip() for prefix in prefixes])
-        for text, tokens in zip(prefixes, encoded, strict=True):
-            if tokenizer.unk_id in tokens:
-                raise DataError(
-                    f"prefix {text!r}: the tokenizer of this model cannot spell it",
-                    hint="use words and characters that the training text has",
-                )
-        return encoded
-
-    def _how(
-        self,
-        beam: int | None,
-        n_best: int,
-        length_penalty: float | None,
-        normalization: Literal["gnmt", "power"] | None,
-        sample: Sample | None,
-    ) -> Beam | Sample:
-        """The folder's search, with what the caller wants otherwise."""
-        if sample is not None:
-            if beam is not None or length_penalty is not None or normalization is not None:
-                raise ConfigError(
-                    "sampling, and options of a beam search",
-                    hint="leave out beam, length_penalty and normalization, or sample",
-                )
-            return replace(sample, n_best=n_best) if n_best != 1 else sample
-        own = self.bundle.generation
-        return Beam(
-            size=max(own.size, n_best) if beam is None else beam,
-            length_penalty=own.length_penalty if length_penalty is None else length_penalty,
-            normalization=own.normalization if normalization is None else normalization,
-            n_best=n_best,
-        )
-
-    def _rules(self, least: int, no_repeat_ngram: int) -> tuple[Rule, ...]:
-        rules: list[Rule] = []
-        if least:
-            rules.append(minimum_length(least, self.bundle.model.config.end_id))
-        if no_repeat_ngram:
-            rules.append(no_repeated_ngrams(no_repeat_ngram))
-        return tuple(rules)
-
-    @property
-    def _device(self) -> torch.device:
-        model = self.bundle.model
-        if isinstance(model, nn.Module) and (first := next(model.parameters(), None)) is not None:
-            return first.device
-        return torch.device("cpu")
+    def _prefix(self, prefix: str) -> tuple[int, ...]:
+        """The tokens of a prefix. Raises DataError if the vocabulary cannot spell it."""
+        if not prefix.strip():
+            return ()
+        # Subwords carry the space before a word: one at the end would become a token of its own.
+        (tokens,) = self.tokenizer.encode_target([prefix.strip()])
+        if self.tokenizer.unk_id in tokens:
+            raise DataError(
+                f"prefix {prefix!r}: the tokenizer of this model cannot spell it",
+                hint="use words and characters that the training text has",
+            )
+        return tuple(tokens)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """How a window of lines is to be translated."""
-
-    how: Beam | Sample
-    rules: tuple[Rule, ...]
-    max_extra_tokens: int
-    max_source_tokens: int
-    batch_tokens: int
-
-
-def _not_below(least: int, **values: int) -> None:
-    for name, value in values.items():
-        if value < least:
-            raise ConfigError(f"{name} = {value}", hint=f"it is at least {least}")
-
-
-def _empty(source: str) -> Translation:
-    return Translation(source, text="", score=0.0, tokens=(), token_logp=(), truncated=False)
+def _in_order(answers: Iterable[tuple[int, T]]) -> Iterator[T]:
+    """The answers by their number, each as soon as all before it are there."""
+    early: dict[int, T] = {}
+    due = 0
+    for number, answer in answers:
+        early[number] = answer
+        while due in early:
+            yield early.pop(due)
+            due += 1
 
 
 def _with_prefixes(lines: Iterable[str], prefix: str | Iterable[str] | None) -> Iterator[tuple[str, str]]:
-    """(line, prefix) pairs. Raises DataError where there are not as many prefixes as lines."""
+    """(line, prefix) pairs. Raises DataError if the numbers of lines and prefixes differ."""
     if prefix is None or isinstance(prefix, str):
         return zip(lines, repeat(prefix or ""), strict=False)
     return _paired(iter(lines), iter(prefix))
@@ -371,7 +321,9 @@ def _paired(lines: Iterator[str], prefixes: Iterator[str]) -> Iterator[tuple[str
     for number, line in enumerate(lines, start=1):
         prefix = next(prefixes, None)
         if prefix is None:
-            raise DataError(f"line {number} has no prefix", hint="give one prefix a line; it may be empty")
+            raise DataError(
+                f"line {number} has no prefix", hint="give one prefix for each line; it may be empty"
+            )
         yield line, prefix
     if next(prefixes, None) is not None:
-        raise DataError(f"more prefixes than the {number} lines", hint="give one prefix a line")
+        raise DataError(f"more prefixes than the {number} lines", hint="give one prefix for each line")

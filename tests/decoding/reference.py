@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman.models.memory import Memory
 
@@ -51,6 +51,9 @@ class History:
         self.logits_PV[:, self.config.end_id] += end
         self.rows: list[int] = []  # how many rows each step had
         self.encoded: list[tuple[int, ...]] = []  # the shapes of the sources
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        return iter(())
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
         self.encoded.append(tuple(source_BS.shape))

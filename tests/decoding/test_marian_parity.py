@@ -14,8 +14,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.decoding.rules import Rule
-from dragoman.decoding.search import Beam, search
+from dragoman.decoding.masks import Mask
+from dragoman.decoding.options import Beam
+from dragoman.decoding.search import search
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 
@@ -121,16 +122,16 @@ def batch(seed: int) -> tuple[Tensor, Tensor]:
     return torch.tensor(rows), torch.tensor(LENGTHS) + 1
 
 
-def free_at_the_limit(limit: int) -> Rule:
+def free_at_the_limit(limit: int) -> Mask:
     """The end costs nothing at the limit, as Hugging Face has it; our search has it pay its price."""
 
-    def rule(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+    def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
         if prefix_NT.shape[1] == limit:
             logp_NV.fill_(-math.inf)
             logp_NV[:, END] = 0.0
         return logp_NV
 
-    return rule
+    return mask
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-10)], ids=str)
@@ -175,7 +176,7 @@ def test_the_translations_are_the_same(size: int, alpha: float) -> None:
             memory = model.encode(source_BS, source_len_B)
         how = Beam(size=size, n_best=size, length_penalty=alpha, normalization="power")
         limit_B = torch.full_like(source_len_B, LIMIT)
-        found = search(model, memory, how, limit_B=limit_B, rules=[free_at_the_limit(LIMIT)])
+        found = search(model, memory, how, limit_B=limit_B, mask=free_at_the_limit(LIMIT))
 
         its = [tuple(token for token in row if token not in (PAD, END)) for row in its_BT.tolist()]
         mine = [one.tokens for hypotheses in found for one in hypotheses]

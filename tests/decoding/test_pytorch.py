@@ -1,42 +1,100 @@
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
 import pytest
 import torch
 from tests.decoding.reference import History, sources
 
-from dragoman.decoding.pytorch import groups, pad, score_all, search_all
-from dragoman.decoding.rules import no_repeated_ngrams
-from dragoman.decoding.search import Beam, Hypothesis, Sample, search
+from dragoman.base.errors import ConfigError
+from dragoman.decoding.engine import NOTHING, Engine, Hypothesis, Request
+from dragoman.decoding.masks import mask_of
+from dragoman.decoding.options import Beam, Sample
+from dragoman.decoding.pytorch import PyTorchEngine, groups, pad
+from dragoman.decoding.rules import NoRepeatedNgram, Prefix
+from dragoman.decoding.search import search
 
+GREEDY = Beam(size=1)
 LENGTHS = (3, 12, 0, 5, 5, 1, 30, 4, 3)
 
 
-def one_by_one(
-    model: History, lines: list[list[int]], how: Beam, extra: int, **options: object
-) -> list[list[Hypothesis]]:
-    found = []
-    for line in lines:
-        memory = model.encode(torch.tensor([[*line, 2]]), torch.tensor([len(line) + 1]))
-        limit_B = torch.tensor([len(line) + extra])
-        found += search(model, memory, how, limit_B=limit_B, **options)  # type: ignore[arg-type]
-    return found
+def requests_for(
+    lines: Sequence[Sequence[int]], how: Beam | Sample = GREEDY, extra: int = 50
+) -> list[Request]:
+    return [Request(source=line, how=how, max_tokens=len(line) + extra) for line in lines]
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 40, 4096])
-def test_the_order_is_kept_and_the_batch_changes_nothing(batch_tokens: int) -> None:
+def answers_of(engine: Engine, requests: Sequence[Request], **options: int) -> list[list[Hypothesis]]:
+    """The answers in the order of the requests; each comes exactly once."""
+    numbered = list(engine.search(requests, **options))
+    assert sorted(number for number, _ in numbered) == list(range(len(requests)))
+    return [hypotheses for _, hypotheses in sorted(numbered, key=lambda pair: pair[0])]
+
+
+def alone(model: History, request: Request) -> list[Hypothesis]:
+    """The same request, searched by itself."""
+    if not request.source:
+        return [NOTHING]
+    source_BS, source_len_B = pad([request.source], 0, 2)
+    prefix = max((len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix)), default=0)
+    limit_B = torch.tensor([max(request.max_tokens, prefix)])
+    memory = model.encode(source_BS, source_len_B)
+    return search(model, memory, request.how, limit_B=limit_B, mask=mask_of([request.rules], 2))[0]
+
+
+@pytest.mark.parametrize(
+    "options", [{"batch_tokens": 1}, {"batch_tokens": 40}, {}, {"lookahead": 2}], ids=str
+)
+def test_a_batch_changes_nothing(options: dict[str, int]) -> None:
     model = History(vocab=9, seed=3, end=-2.0)
-    lines = sources(LENGTHS, 9)
-    how = Beam(size=3, n_best=2)
-    rules = [no_repeated_ngrams(3)]
-    found = search_all(model, lines, how, max_extra_tokens=4, batch_tokens=batch_tokens, rules=rules)
+    requests = requests_for(sources(LENGTHS, 9), Beam(size=3, n_best=2), extra=4)
+    requests = [replace(request, rules=(NoRepeatedNgram(3),)) for request in requests]
 
-    assert found == one_by_one(model, lines, how, extra=4, rules=rules)
+    answers = answers_of(PyTorchEngine(model), requests, **options)
+
+    assert answers == [alone(model, request) for request in requests]
+
+
+def test_every_request_has_its_own_search_rules_and_limit() -> None:
+    model = History(vocab=9, seed=3, end=-2.0)
+    hows = [Beam(size=1), Beam(size=4, n_best=2, length_penalty=1.5), Beam(size=1)]
+    rules = [(), (NoRepeatedNgram(1),), (Prefix((5, 6)),), (NoRepeatedNgram(2), Prefix((3, 4, 3, 4)))]
+    requests = [
+        Request(source=line, how=hows[i % 3], max_tokens=3 + i, rules=rules[i % 4])
+        for i, line in enumerate(sources((*LENGTHS, *LENGTHS), 9))
+    ]
+
+    assert answers_of(PyTorchEngine(model), requests) == [alone(model, request) for request in requests]
+
+
+def test_no_more_is_read_ahead_than_asked() -> None:
+    read = 0
+
+    def requests() -> Iterator[Request]:
+        nonlocal read
+        for request in requests_for(sources((3, 3, 3, 3, 3), 9)):
+            read += 1
+            yield request
+
+    answers = PyTorchEngine(History(vocab=9)).search(requests(), lookahead=2)
+    list(islice(answers, 2))
+    assert read == 2
+    assert len(list(answers)) == 3
+
+
+def test_an_empty_source_is_answered_without_the_model() -> None:
+    model = History(vocab=9)
+
+    assert answers_of(PyTorchEngine(model), requests_for([[], []])) == [[NOTHING], [NOTHING]]
+    assert model.encoded == []
 
 
 def test_batches_hold_no_more_than_the_budget_but_always_a_sentence() -> None:
     model = History(vocab=9, seed=3)
-    lines = sources((*LENGTHS, *LENGTHS), 9)
-    search_all(model, lines, Beam(size=4), batch_tokens=80)
+    lines = [line for line in sources((*LENGTHS, *LENGTHS), 9) if line]
+    answers_of(PyTorchEngine(model), requests_for(lines, Beam(size=4)), batch_tokens=80)
 
     for sentences, longest in model.encoded:
         assert sentences == 1 or sentences * longest * 4 <= 80
@@ -47,50 +105,48 @@ def test_batches_hold_no_more_than_the_budget_but_always_a_sentence() -> None:
 
 def test_limits_leave_room_for_the_prefix() -> None:
     model = History(vocab=9, seed=3, end=-40.0)
-    lines = sources((2, 2), 9)
-    prefixes = [[3, 4, 3, 4, 3, 4], []]
-    rules = [no_repeated_ngrams(2)]
-    (first,), (second,) = search_all(
-        model, lines, Beam(size=2), max_extra_tokens=1, prefixes=prefixes, rules=rules
-    )
+    first, second = requests_for(sources((2, 2), 9), Beam(size=2), extra=1)
+    first = replace(first, rules=(Prefix((3, 4, 3, 4, 3, 4)), NoRepeatedNgram(2)))
 
-    assert first.tokens == (3, 4, 3, 4, 3, 4)
-    assert first.truncated
-    assert len(second.tokens) == 3
+    (long,), (short,) = answers_of(PyTorchEngine(model), [first, second])
+
+    assert long.tokens == (3, 4, 3, 4, 3, 4)
+    assert long.truncated
+    assert len(short.tokens) == 3
 
 
-def test_prefixes_follow_their_lines_through_the_sorting() -> None:
-    model = History(vocab=9, seed=3)
-    lines = sources(LENGTHS, 9)
-    prefixes = [[3 + i % 6] * (i % 4) for i in range(len(lines))]
-    found = search_all(model, lines, Beam(size=2), batch_tokens=40, prefixes=prefixes)
-
-    for prefix, (one,) in zip(prefixes, found, strict=True):
-        assert list(one.tokens[: len(prefix)]) == prefix
+def test_a_prefix_outside_the_vocabulary_is_refused() -> None:
+    request = replace(requests_for([[3, 4]])[0], rules=(Prefix((9,)),))
+    with pytest.raises(ConfigError, match="vocabulary of 9"):
+        answers_of(PyTorchEngine(History(vocab=9)), [request])
 
 
 def test_samples_depend_on_the_line_not_on_the_others() -> None:
-    model = History(vocab=9, seed=3)
+    engine = PyTorchEngine(History(vocab=9, seed=3))
     lines = sources(LENGTHS, 9)
-    how = Sample(seed=3, n_best=2)
-    found = search_all(model, lines, how)
+    requests = requests_for(lines, Sample(seed=3, n_best=2))
+    answers = answers_of(engine, requests)
 
-    assert search_all(model, lines[::-1], how, batch_tokens=1) == found[::-1]
-    assert search_all(model, [lines[1], lines[1]], how) == [found[1], found[1]]
+    assert answers_of(engine, requests[::-1], batch_tokens=1) == answers[::-1]
+    assert answers_of(engine, [requests[1], requests[1]]) == [answers[1], answers[1]]
 
 
-def test_scores_come_in_order_and_agree_with_the_search() -> None:
+def test_scores_agree_with_the_search() -> None:
     model = History(vocab=9, seed=3)
+    engine = PyTorchEngine(model)
     lines = sources(LENGTHS, 9)
     how = Beam(size=2, length_penalty=1.0)
-    found = [hypotheses[0] for hypotheses in search_all(model, lines, how)]
+    best = [hypotheses[0] for hypotheses in answers_of(engine, requests_for(lines, how))]
     model.encoded.clear()
-    scored = score_all(model, lines, [one.tokens for one in found], how, batch_tokens=50)
+    pairs = [(line, one.tokens) for line, one in zip(lines, best, strict=True)]
+    scored = dict(engine.score(pairs, how, batch_tokens=50))
 
-    assert [one.tokens for one in scored] == [one.tokens for one in found]
-    assert [one.score for one in scored] == pytest.approx([one.score for one in found], rel=1e-12)
+    assert [scored[i].tokens for i in range(len(lines))] == [one.tokens for one in best]
+    assert [scored[i].score for i in range(len(lines))] == pytest.approx(
+        [one.score for one in best], rel=1e-12
+    )
     assert len(model.encoded) > 1
-    assert score_all(model, [], []) == []
+    assert list(engine.score([], how)) == []
 
 
 def test_groups_take_every_index_once_longest_first() -> None:
@@ -106,7 +162,3 @@ def test_padding_stands_behind_the_end() -> None:
 
     assert source_BS.tolist() == [[5, 2, 0], [2, 0, 0], [6, 7, 2]]
     assert source_len_B.tolist() == [2, 1, 3]
-
-
-def test_nothing_is_found_for_nothing() -> None:
-    assert search_all(History(), [], Beam()) == []

@@ -8,9 +8,10 @@ import torch
 from tests.decoding.reference import History, memory_of, next_of, sources
 
 from dragoman.base.errors import ModelError
-from dragoman.decoding.rules import no_repeated_ngrams
+from dragoman.decoding.masks import no_repeated_ngrams
+from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.scoring import score
-from dragoman.decoding.search import Beam, Sample, search
+from dragoman.decoding.search import search
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 
@@ -51,7 +52,7 @@ def test_a_search_and_the_scoring_of_what_it_found_agree(how: Beam | Sample) -> 
     source_len_B = torch.tensor(LENGTHS)
     with torch.no_grad():
         memory = model.encode(source_BS, source_len_B)
-    found = search(model, memory, how, limit_B=source_len_B + 5, rules=[no_repeated_ngrams(3)])
+    found = search(model, memory, how, limit_B=source_len_B + 5, mask=no_repeated_ngrams(3))
     for place in range(how.n_best):
         chosen = [each[place] for each in found]
         targets = [one.tokens for one in chosen]

@@ -21,8 +21,11 @@ from tests.decoding.reference import (
 from torch import Tensor
 
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
-from dragoman.decoding.rules import banned, forced_prefix, minimum_length, no_repeated_ngrams
-from dragoman.decoding.search import Beam, Hypothesis, Sample, search
+from dragoman.decoding.engine import Hypothesis
+from dragoman.decoding.masks import mask_of
+from dragoman.decoding.options import Beam, Sample
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix, Rule
+from dragoman.decoding.search import search
 from dragoman.models.memory import Memory
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
@@ -37,10 +40,16 @@ def words_of(model: History) -> list[int]:
 
 
 def found_by(
-    model: History, lines: Sequence[Sequence[int]], how: Beam | Sample, limit: int, **options: object
+    model: History,
+    lines: Sequence[Sequence[int]],
+    how: Beam | Sample,
+    limit: int,
+    rules: Sequence[Rule] = (),
+    **options: object,
 ) -> list[list[Hypothesis]]:
     limit_B = torch.full((len(lines),), limit)
-    return search(model, memory_of(model, lines), how, limit_B=limit_B, **options)  # type: ignore[arg-type]
+    mask = mask_of([rules] * len(lines), model.config.end_id)
+    return search(model, memory_of(model, lines), how, limit_B=limit_B, mask=mask, **options)  # type: ignore[arg-type]
 
 
 # Beam search
@@ -145,12 +154,13 @@ def test_a_sentence_is_translated_the_same_in_any_company(how: Beam | Sample) ->
     model = History(vocab=9, seed=7)
     lines = sources(LENGTHS, 9)
     limits = [5, 0, 7, 2, 11, 4, 11]
-    rules = [no_repeated_ngrams(2), minimum_length(2, 2)]
+    rules = [NoRepeatedNgram(2), MinimumLength(2)]
 
     def translate(chosen: list[int], padding: int = 0) -> list[list[Hypothesis]]:
         memory = memory_of(model, [lines[i] for i in chosen], padding)
         limit_B = torch.tensor([limits[i] for i in chosen])
-        return search(model, memory, how, limit_B=limit_B, rules=rules, keys=[100 + i for i in chosen])
+        mask = mask_of([rules] * len(chosen), model.config.end_id)
+        return search(model, memory, how, limit_B=limit_B, mask=mask, keys=[100 + i for i in chosen])
 
     alone = [translate([i])[0] for i in range(len(lines))]
     assert translate(list(range(len(lines)))) == alone
@@ -263,7 +273,7 @@ def test_padding_and_start_are_never_said_and_the_end_always(how: Beam | Sample,
         assert [one.tokens for one in found] == [one.tokens for one in plain[: how.size]]
 
 
-# Rules, in a search (test_rules.py has them alone)
+# Rules, in a search (test_masks.py has them alone)
 
 
 def test_a_forced_prefix_begins_every_translation() -> None:
@@ -271,7 +281,8 @@ def test_a_forced_prefix_begins_every_translation() -> None:
     lines = sources((3, 3, 3), 8)
     prefixes = [[3, 3, 5], [], [7]]
     how = Beam(size=3, n_best=3)
-    found = found_by(model, lines, how, limit=6, rules=[forced_prefix(prefixes)])
+    mask = mask_of([[Prefix(tuple(prefix))] for prefix in prefixes], 2)
+    found = search(model, memory_of(model, lines), how, limit_B=torch.full((3,), 6), mask=mask)
 
     for line, prefix, hypotheses in zip(lines, prefixes, found, strict=True):
 
@@ -295,7 +306,7 @@ def test_a_minimum_length_holds(how: Beam | Sample) -> None:
     model = History(vocab=8, seed=3, end=4.0)
     lines = sources(LENGTHS, 8)
     for least in (0, 1, 4):
-        found = found_by(model, lines, how, limit=6, rules=[minimum_length(least, 2)])
+        found = found_by(model, lines, how, limit=6, rules=[MinimumLength(least)])
         assert min(len(one.tokens) for each in found for one in each) == least
         assert not any(one.truncated for each in found for one in each[:1])
 
@@ -312,7 +323,7 @@ def test_no_ngram_comes_twice(how: Beam | Sample, n: int) -> None:
 
     free = found_by(model, lines, how, limit=20)
     assert any(repeats(one) for each in free for one in each)
-    ruled = found_by(model, lines, how, limit=20, rules=[no_repeated_ngrams(n)])
+    ruled = found_by(model, lines, how, limit=20, rules=[NoRepeatedNgram(n)])
     assert not any(repeats(one) for each in ruled for one in each)
 
 
@@ -320,7 +331,7 @@ def test_no_ngram_comes_twice(how: Beam | Sample, n: int) -> None:
 def test_where_rules_leave_nothing_the_end_is_forced_at_its_own_price(how: Beam | Sample) -> None:
     model = History(vocab=6, seed=3)
     line = [4, 5]
-    rules = [minimum_length(10, 2), no_repeated_ngrams(1)]
+    rules = [MinimumLength(10), NoRepeatedNgram(1)]
     (found,) = found_by(model, [line], how, limit=15, rules=rules)
 
     for one in found:
@@ -333,7 +344,7 @@ def test_where_rules_leave_nothing_the_end_is_forced_at_its_own_price(how: Beam 
 @pytest.mark.parametrize("how", [Beam(size=2), Sample()], ids=str)
 def test_the_limit_is_stronger_than_a_minimum_length(how: Beam | Sample) -> None:
     model = History(vocab=6, seed=3)
-    ((found,),) = found_by(model, [[4, 5]], how, limit=3, rules=[minimum_length(10, 2)])
+    ((found,),) = found_by(model, [[4, 5]], how, limit=3, rules=[MinimumLength(10)])
 
     assert len(found.tokens) == 3
     assert found.truncated
@@ -446,7 +457,7 @@ def test_the_models_logits_are_left_alone() -> None:
 
     model = Lending(vocab=6, seed=1)
     before = model.logits_PV.clone()
-    found_by(model, [[3, 4], [5]], Beam(size=2), limit=4, rules=[banned([3]), no_repeated_ngrams(1)])
+    found_by(model, [[3, 4], [5]], Beam(size=2), limit=4, rules=[Banned((3,)), NoRepeatedNgram(1)])
     assert torch.equal(model.logits_PV, before)
 
 

@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from dragoman.base.errors import DragomanError, ModelError
-from dragoman.decoding.search import Beam
+from dragoman.decoding.options import Beam
 from dragoman.folder import bundle
-from dragoman.folder.bundle import FORMAT_VERSION, Bundle
+from dragoman.folder.bundle import Bundle
+from dragoman.folder.config import FORMAT_VERSION
 from dragoman.folder.weights import write_weights
 from dragoman.models.seq2seq import build
 from dragoman.models.shapes import Architecture, ConvolutionalConfig, RecurrentConfig, TransformerConfig

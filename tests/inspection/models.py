@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from tests.models.test_contract import CONFIGS
 
-from dragoman.decoding.search import Beam
+from dragoman.decoding.options import Beam
 from dragoman.folder.bundle import Bundle
 from dragoman.models.seq2seq import build
 from dragoman.models.shapes import TransformerConfig

@@ -9,8 +9,9 @@ import pytest
 import torch
 from tests.inspection.models import bundle, transformer
 
-from dragoman.decoding.pytorch import search_all
-from dragoman.decoding.search import Beam
+from dragoman.decoding.engine import Request
+from dragoman.decoding.options import Beam
+from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.inspection import inspect
 from dragoman.inspection.record import Tree
 from dragoman.models.seq2seq import build
@@ -23,8 +24,9 @@ def tree_of(size: int, seed: int) -> tuple[Tree, list[tuple[tuple[int, ...], flo
     pair = bundle(transformer(), seed=seed, beam=size)
     trace = inspect(pair, SENTENCE, max_extra_tokens=2)
     assert trace.beam is not None
-    source = pair.tokenizer.encode_source([SENTENCE])
-    found = search_all(pair.model, source, Beam(size=size, n_best=size), max_extra_tokens=2)[0]
+    (source,) = pair.tokenizer.encode_source([SENTENCE])
+    request = Request(source=source, how=Beam(size=size, n_best=size), max_tokens=len(source) + 2)
+    ((_, found),) = PyTorchEngine(pair.model).search([request])
     return trace.beam, [(one.tokens, one.score) for one in found]
 
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.decoding.rules import no_repeated_ngrams
+from dragoman.decoding.rules import NoRepeatedNgram
 from dragoman.inspection import Trace, inspect
 from dragoman.models.attention import CrossAttention, SelfAttention
 from dragoman.models.positions import sinusoidal
@@ -93,7 +93,7 @@ def test_first_layer_equals_the_paper_in_float64() -> None:
 def test_steps_hold_what_scoring_says() -> None:
     pair = bundle(transformer(), seed=3)
     trace = inspect(pair, SENTENCE, max_extra_tokens=5)
-    translator = Translator(pair)
+    translator = Translator.of(pair)
     own = translator.translate([SENTENCE], max_extra_tokens=5)[0]
 
     assert trace.target.text == own.text == trace.translations[0].text
@@ -142,8 +142,8 @@ def test_alignment_is_attention_by_words() -> None:
 
 def test_a_given_translation_is_looked_at_instead() -> None:
     pair = bundle(transformer())
-    trace = Translator(pair).inspect(SENTENCE, target="Die alte Frau sieht 12 Hunde.")
-    scored = Translator(pair).score([SENTENCE], ["Die alte Frau sieht 12 Hunde."])[0]
+    trace = Translator.of(pair).inspect(SENTENCE, target="Die alte Frau sieht 12 Hunde.")
+    scored = Translator.of(pair).score([SENTENCE], ["Die alte Frau sieht 12 Hunde."])[0]
 
     assert trace.target.text == "Die alte Frau sieht 12 Hunde."
     assert trace.beam is None
@@ -178,8 +178,8 @@ def test_half_precision_is_no_hindrance(kind: str) -> None:
 def test_a_long_prefix_is_whole() -> None:
     pair = bundle(transformer())
     prefix = "Die alte Frau sieht den Hund. " * 12
-    own = Translator(pair).translate(["A."], prefix=prefix)[0]
-    assert Translator(pair).inspect("A.", prefix=prefix).target.text == own.text
+    own = Translator.of(pair).translate(["A."], prefix=prefix)[0]
+    assert Translator.of(pair).inspect("A.", prefix=prefix).target.text == own.text
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_long_prefix_is_whole() -> None:
 )
 def test_options_are_checked(wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigError):
-        Translator(bundle(transformer())).inspect(SENTENCE, **wrong)  # type: ignore[arg-type]
+        Translator.of(bundle(transformer())).inspect(SENTENCE, **wrong)  # type: ignore[arg-type]
 
 
 def test_rules_hold_as_in_translation() -> None:
@@ -195,13 +195,13 @@ def test_rules_hold_as_in_translation() -> None:
     plain = inspect(pair, SENTENCE, max_extra_tokens=8)
     tokens = [token.id for token in plain.target.tokens]
     assert len(set(tokens)) < len(tokens)  # so that the rule has something to forbid
-    ruled = inspect(pair, SENTENCE, max_extra_tokens=8, rules=[no_repeated_ngrams(1)])
+    ruled = inspect(pair, SENTENCE, max_extra_tokens=8, rules=[NoRepeatedNgram(1)])
 
     tokens = [token.id for token in ruled.target.tokens]
     assert len(set(tokens)) == len(tokens)
     assert ruled.beam is not None
     assert any(node.fate == "banned" for node in ruled.beam.nodes)
-    assert Translator(pair).inspect(SENTENCE, prefix="Die Frau").target.text.startswith("Die Frau")
+    assert Translator.of(pair).inspect(SENTENCE, prefix="Die Frau").target.text.startswith("Die Frau")
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
@@ -219,11 +219,12 @@ def test_too_much_to_look_at() -> None:
 
 def test_a_given_translation_has_no_search() -> None:
     with pytest.raises(ConfigError, match="given translation"):
-        Translator(bundle(transformer())).inspect(SENTENCE, target="Hund", no_repeat_ngram=2)
+        Translator.of(bundle(transformer())).inspect(SENTENCE, target="Hund", no_repeat_ngram=2)
     with pytest.raises(ConfigError, match="given translation"):
-        Translator(bundle(transformer())).inspect(SENTENCE, target="Hund", beam=2)
+        Translator.of(bundle(transformer())).inspect(SENTENCE, target="Hund", beam=2)
     assert (
-        Translator(bundle(transformer())).inspect(SENTENCE, target="Hund", prefix=" ").target.text == "Hund"
+        Translator.of(bundle(transformer())).inspect(SENTENCE, target="Hund", prefix=" ").target.text
+        == "Hund"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.inspection.models import bundle, transformer
 
-from dragoman.decoding.rules import minimum_length
+from dragoman.decoding.rules import MinimumLength
 from dragoman.inspection import inspect
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.report import report
@@ -85,7 +85,7 @@ def test_size(tokens: int, most: int) -> None:
     config: Any = transformer(d_model=512, heads=8, d_ff=16, encoder_layers=6, decoder_layers=6)
     pair = bundle(config, beam=4)
     text = pair.tokenizer.decode(pair.tokenizer.encode_source(["dog " * tokens])[0][: tokens - 1])
-    long = minimum_length(tokens - 1, pair.model.config.end_id)
+    long = MinimumLength(tokens - 1)
     trace = inspect(pair, text, max_extra_tokens=0, rules=[long])
     assert len(trace.source.tokens) == len(trace.target.tokens) == tokens
     assert len(trace.to_html().encode()) < most

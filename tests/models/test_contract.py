@@ -12,7 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dragoman.decoding.search import Beam, search
+from dragoman.decoding.options import Beam
+from dragoman.decoding.search import search
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import build
 from dragoman.models.shapes import Architecture, ConvolutionalConfig, RecurrentConfig, TransformerConfig

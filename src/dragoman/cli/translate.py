@@ -96,7 +96,7 @@ def translate(
     if output is not None:
         _keep_apart(output, names)
     typed = names == [STDIN] and sys.stdin.isatty()
-    from dragoman.decoding.search import Sample
+    from dragoman.decoding.options import Sample
     from dragoman.text.lines import read_lines
     from dragoman.translator import Translator
 

@@ -1,1 +1,1 @@
-"""From a model's probabilities to token sequences: search, sampling, and rules about what may be said."""
+"""Decoding: what a search is asked, what it answers, and the PyTorch engine that carries it out."""

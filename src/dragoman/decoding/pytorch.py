@@ -1,95 +1,92 @@
-"""Many sentences: sorted by length, searched in batches of a bounded size, given back in order.
+"""The PyTorch engine: requests sorted by length and searched in batches of a bounded size.
 
-B sentences, S source length.
+It is the reference for every other engine. B sentences, S source length.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
 
-from dragoman.decoding.rules import Rule, forced_prefix
+from dragoman.decoding.engine import NOTHING, Hypothesis, Request, Tokens
+from dragoman.decoding.masks import mask_of
+from dragoman.decoding.options import Beam, Sample
+from dragoman.decoding.rules import Prefix
 from dragoman.decoding.scoring import score
-from dragoman.decoding.search import Beam, Hypothesis, Sample, search
+from dragoman.decoding.search import search
+from dragoman.models.mode import evaluating
 from dragoman.models.seq2seq import Seq2Seq
 
-Tokens = Sequence[int]
 
+class PyTorchEngine:
+    """An `Engine` that runs a model with PyTorch, on the device the model is on.
 
-def search_all(
-    model: Seq2Seq,
-    sources: Sequence[Tokens],
-    how: Beam | Sample,
-    *,
-    max_extra_tokens: int = 50,
-    batch_tokens: int = 4096,
-    prefixes: Sequence[Tokens] | None = None,
-    rules: Sequence[Rule] = (),
-    device: torch.device | str = "cpu",
-) -> list[list[Hypothesis]]:
-    """`search` for each of `sources` (tokens without the end), in their order.
-
-    A translation has at most as many tokens as its source and `max_extra_tokens` more, and room for
-    its prefix. A batch holds at most `batch_tokens` source tokens, padding and the rows of the search
-    counted, but at least one sentence. `rules` must not depend on the number of a sentence. A draw of
-    `Sample` depends on the seed and the source's tokens, not on the other sources.
+    The model works in evaluation mode and is left in the mode it was in.
     """
-    rows = how.size if isinstance(how, Beam) else how.n_best
-    found: list[list[Hypothesis]] = [[] for _ in sources]
-    for group in groups([len(source) + 1 for source in sources], batch_tokens // rows):
-        chosen = [sources[i] for i in group]
-        source_BS, source_len_B = pad(chosen, model.config.pad_id, model.config.end_id, device)
-        limits = [len(source) + max_extra_tokens for source in chosen]
-        all_rules = list(rules)
-        if prefixes is not None:
-            begins = [prefixes[i] for i in group]
-            limits = [max(limit, len(begin)) for limit, begin in zip(limits, begins, strict=True)]
-            if any(begins):
-                all_rules = [forced_prefix(begins, then=rules)]
-        with torch.no_grad():
-            memory = model.encode(source_BS, source_len_B)
-        hypotheses = search(
-            model,
-            memory,
-            how,
-            limit_B=torch.tensor(limits, device=device),
-            rules=all_rules,
-            keys=[_key(source) for source in chosen],
-        )
-        for i, each in zip(group, hypotheses, strict=True):
-            found[i] = each
-    return found
 
+    def __init__(self, model: Seq2Seq) -> None:
+        self.model = model
 
-def score_all(
-    model: Seq2Seq,
-    sources: Sequence[Tokens],
-    targets: Sequence[Tokens],
-    how: Beam | None = None,
-    *,
-    batch_tokens: int = 2048,
-    device: torch.device | str = "cpu",
-) -> list[Hypothesis]:
-    """`score` for each pair of token sequences (without the end), in their order.
+    @property
+    def device(self) -> torch.device:
+        """The device of the model's parameters."""
+        first = next(iter(self.model.parameters()), None)
+        return torch.device("cpu") if first is None else first.device
 
-    A batch holds at most `batch_tokens` tokens a side, padding counted, but at least one pair.
-    """
-    found: dict[int, Hypothesis] = {}
-    lengths = [max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)]
-    for group in groups(lengths, batch_tokens):
-        source_BS, source_len_B = pad(
-            [sources[i] for i in group], model.config.pad_id, model.config.end_id, device
-        )
-        scored = score(model, source_BS, source_len_B, [targets[i] for i in group], how)
-        found.update(zip(group, scored, strict=True))
-    return [found[i] for i in range(len(sources))]
+    def search(
+        self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """See `Engine.search`. A draw of `Sample` depends on the seed and the source alone."""
+        numbered = enumerate(requests)
+        while ahead := list(islice(numbered, lookahead)):
+            work: dict[Beam | Sample, list[tuple[int, Request]]] = {}
+            for number, request in ahead:
+                if request.source:
+                    work.setdefault(request.how, []).append((number, request))
+                else:
+                    yield number, [NOTHING]
+            for how, chosen in work.items():
+                lengths = [len(request.source) + 1 for _, request in chosen]
+                for group in groups(lengths, batch_tokens // how.rows):
+                    batch = [chosen[i][1] for i in group]
+                    yield from zip((chosen[i][0] for i in group), self._search(how, batch), strict=True)
+
+    def score(
+        self, pairs: Iterable[tuple[Tokens, Tokens]], how: Beam, *, batch_tokens: int = 2048
+    ) -> Iterator[tuple[int, Hypothesis]]:
+        """See `Engine.score`. A batch holds at most `batch_tokens` tokens a side, or one pair."""
+        pairs = list(pairs)
+        yield from ((number, NOTHING) for number, pair in enumerate(pairs) if not any(pair))
+        asked = [number for number, pair in enumerate(pairs) if any(pair)]
+        for group in groups([max(map(len, pairs[number])) + 1 for number in asked], batch_tokens):
+            numbers = [asked[i] for i in group]
+            with evaluating(self.model):
+                source = self._pad([pairs[number][0] for number in numbers])
+                scored = score(self.model, *source, [pairs[number][1] for number in numbers], how)
+            yield from zip(numbers, scored, strict=True)
+
+    def _search(self, how: Beam | Sample, batch: Sequence[Request]) -> list[list[Hypothesis]]:
+        with torch.no_grad(), evaluating(self.model):
+            return search(
+                self.model,
+                self.model.encode(*self._pad([request.source for request in batch])),
+                how,
+                limit_B=torch.tensor([_limit(request) for request in batch], device=self.device),
+                mask=mask_of([request.rules for request in batch], self.model.config.end_id),
+                keys=[_key(request.source) for request in batch],
+            )
+
+    def _pad(self, sources: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
+        config = self.model.config
+        return pad(sources, config.pad_id, config.end_id, self.device)
 
 
 def groups(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Every index once, the longest first: as many of like length as fit `budget` once padded.
+    """Every index once, the longest first: as many of similar length as fit `budget` once padded.
 
     The longest come first so that a batch too large for the machine fails at once.
     """
@@ -106,11 +103,16 @@ def groups(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 def pad(
     sources: Sequence[Tokens], pad_id: int, end_id: int, device: torch.device | str = "cpu"
 ) -> tuple[Tensor, Tensor]:
-    """source_BS, each sentence with `end_id` behind it, and source_len_B, the end counted."""
+    """source_BS, each sentence followed by `end_id`, and source_len_B, the end counted."""
     longest = max(map(len, sources)) + 1
     rows = [[*source, end_id, *[pad_id] * (longest - 1 - len(source))] for source in sources]
     lengths = [len(source) + 1 for source in sources]
     return torch.tensor(rows, device=device), torch.tensor(lengths, device=device)
+
+
+def _limit(request: Request) -> int:
+    prefixes = [len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix)]
+    return max([request.max_tokens, *prefixes])
 
 
 def _key(source: Tokens) -> int:

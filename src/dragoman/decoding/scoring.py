@@ -1,4 +1,4 @@
-"""Scoring: the probability a model gives to translations someone else made.
+"""Scoring: the probability that a model gives to a translation from elsewhere.
 
 B sentences, S source length, T target length, V vocabulary.
 """
@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
-from dragoman.decoding.search import Beam, Hypothesis
+from dragoman.decoding.engine import Hypothesis
+from dragoman.decoding.options import Beam
 from dragoman.models.seq2seq import Seq2Seq
 
 # Log-probabilities of this many positions at a time: all of them at once would double the memory.
@@ -28,9 +29,9 @@ def score(
 ) -> list[Hypothesis]:
     """Each target (tokens without start and end), scored in one teacher-forced pass.
 
-    The end token is scored too, and the score is normalised as `how` says; a search that finds the
-    same tokens gives them the same numbers. The model should be in evaluation mode. Raises ModelError
-    where it gives no probabilities.
+    The end token is scored too, and the score is normalised as `how` says, so a search that finds the
+    same tokens gives the same scores. The model should be in evaluation mode. Raises ModelError if the
+    model gives no probabilities.
     """
     how = how or Beam()
     config = model.config
@@ -49,7 +50,7 @@ def score(
             logits_BtV = logits_BTV[:, first : first + _POSITIONS]
             logp_BtV = logits_BtV.to(torch.promote_types(logits_BtV.dtype, torch.float32)).log_softmax(-1)
             logps.append(logp_BtV.gather(2, predict_BT[:, first : first + _POSITIONS, None])[:, :, 0])
-    found = []
+    hypotheses = []
     for target, logp_T in zip(targets, torch.cat(logps, 1).tolist(), strict=True):
         token_logp = tuple(logp_T[: len(target) + 1])
         logp = math.fsum(token_logp)
@@ -58,5 +59,7 @@ def score(
                 "score: the model gives no probabilities (its logits are NaN, infinite, or all -inf)",
                 hint="are its weights damaged? Train again, or load another checkpoint",
             )
-        found.append(Hypothesis(tuple(target), how.normalise(logp, len(token_logp)), logp, token_logp, False))
-    return found
+        hypotheses.append(
+            Hypothesis(tuple(target), how.normalise(logp, len(token_logp)), logp, token_logp, False)
+        )
+    return hypotheses

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.decoding.search import Beam, Choice, Hypothesis
+from dragoman.decoding.engine import Hypothesis
+from dragoman.decoding.options import Beam
+from dragoman.decoding.search import Choice
 from dragoman.inspection.record import Fate, Node, Tree
 
 Spell = Callable[[int], tuple[str, str]]  # a token's piece and text

@@ -20,10 +20,13 @@ from torch import Tensor, nn
 
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.engine import Hypothesis
+from dragoman.decoding.masks import mask_of
+from dragoman.decoding.options import Beam
 from dragoman.decoding.pytorch import pad
-from dragoman.decoding.rules import Rule, forced_prefix
+from dragoman.decoding.rules import Prefix, Rule
 from dragoman.decoding.scoring import score
-from dragoman.decoding.search import Beam, Hypothesis, search
+from dragoman.decoding.search import search
 from dragoman.folder.bundle import Bundle
 from dragoman.inspection import terms
 from dragoman.inspection.arrays import Array
@@ -88,8 +91,7 @@ def inspect(
         if target is None:
             recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
             limit = max(len(source) + max_extra_tokens, len(prefix))
-            if prefix:
-                rules = [forced_prefix([prefix], then=rules)]
+            rules = (Prefix(tuple(prefix)), *rules)
             found = _search(model, *pair, how, rules, limit, recorder)
             tree = recorder.tree(found[0])
         else:
@@ -154,7 +156,8 @@ def _search(
     memory = model.encode(source_BS, source_len_B)
     limit_B = torch.full_like(source_len_B, limit)
     everything = replace(how, n_best=how.size)
-    return search(model, memory, everything, limit_B=limit_B, rules=rules, watch=recorder.watch)[0]
+    mask = mask_of([rules], model.config.end_id)
+    return search(model, memory, everything, limit_B=limit_B, mask=mask, watch=recorder.watch)[0]
 
 
 def _encoded(tokens: list[int], what: str) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from dragoman.base.config import build, override, read_toml
 from dragoman.base.errors import ConfigError
-from dragoman.decoding.search import Beam
+from dragoman.decoding.options import Beam
 from dragoman.models.shapes import Architecture, TransformerConfig
 from dragoman.runs.word_vectors import EmbeddingsConfig
 from dragoman.text.corpus import FilterConfig

@@ -350,7 +350,7 @@ class _Run:
         shown = np.random.default_rng(self.recipe.seed).permutation(len(lines))[:_SAMPLES].tolist()
 
         def translate(model: Seq2Seq) -> dict[str, Any]:
-            translator = Translator(self._bundle(model))
+            translator = Translator.of(self._bundle(model))
             hypotheses = [t.text for t in translator.translate(sources, beam=1)]
             scores = score_corpus(
                 hypotheses,

@@ -4,18 +4,18 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 
 from dragoman.base.errors import ConfigError
-from dragoman.decoding.rules import Rule, banned, forced_prefix, minimum_length, no_repeated_ngrams
+from dragoman.decoding.masks import Mask, banned, forced, mask_of, minimum_length, no_repeated_ngrams
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix
 
 
-def allowed(rule: Rule, prefix: list[list[int]], sentences: list[int], vocab: int = 8) -> list[list[int]]:
-    """For each row, the tokens that the rule leaves; what it leaves must be untouched."""
+def allowed(mask: Mask, prefix: list[list[int]], sentences: list[int], vocab: int = 8) -> list[list[int]]:
+    """For each row, the tokens that the mask leaves; what it leaves must be unchanged."""
     logp_NV = torch.randn(len(prefix), vocab, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
     before = logp_NV.clone()
     prefix_NT = torch.tensor(prefix, dtype=torch.int64).view(len(prefix), -1)
-    after = rule(prefix_NT, logp_NV, torch.tensor(sentences))
+    after = mask(prefix_NT, logp_NV, torch.tensor(sentences))
     left = after > -math.inf
     assert torch.equal(after[left], before[left])
     return [row.nonzero()[:, 0].tolist() for row in left]
@@ -29,25 +29,25 @@ def without(*tokens: int) -> list[int]:
 
 
 def test_a_forced_prefix_leaves_one_token_while_it_lasts() -> None:
-    rule = forced_prefix([[4, 5, 6], [], [7]])
+    mask = forced([[4, 5, 6], [], [7]])
 
-    assert allowed(rule, [[], [], [], []], [0, 1, 2, 0]) == [[4], EVERY, [7], [4]]
-    assert allowed(rule, [[4], [3], [7]], [0, 1, 2]) == [[5], EVERY, EVERY]
-    assert allowed(rule, [[4, 5, 6]], [0]) == [EVERY]
-    assert allowed(forced_prefix([[], []]), [[], []], [0, 1]) == [EVERY, EVERY]
+    assert allowed(mask, [[], [], [], []], [0, 1, 2, 0]) == [[4], EVERY, [7], [4]]
+    assert allowed(mask, [[4], [3], [7]], [0, 1, 2]) == [[5], EVERY, EVERY]
+    assert allowed(mask, [[4, 5, 6]], [0]) == [EVERY]
+    assert allowed(forced([[], []]), [[], []], [0, 1]) == [EVERY, EVERY]
 
 
 def test_rules_that_follow_a_prefix_do_not_touch_it() -> None:
-    rule = forced_prefix([[4, 4], []], then=[no_repeated_ngrams(1)])
+    mask = forced([[4, 4], []], then=no_repeated_ngrams(1))
 
-    assert allowed(rule, [[4], [4]], [0, 1]) == [[4], without(4)]
-    assert allowed(rule, [[4, 4], [4, 3]], [0, 1]) == [without(4), without(4, 3)]
+    assert allowed(mask, [[4], [4]], [0, 1]) == [[4], without(4)]
+    assert allowed(mask, [[4, 4], [4, 3]], [0, 1]) == [without(4), without(4, 3)]
 
 
 @pytest.mark.parametrize("token", [8, -1])
 def test_a_forced_token_outside_the_vocabulary_is_refused(token: int) -> None:
     with pytest.raises(ConfigError, match="vocabulary of 8"):
-        allowed(forced_prefix([[3], [token]]), [[], []], [0, 1])
+        allowed(forced([[3], [token]]), [[], []], [0, 1])
 
 
 def test_a_minimum_length_forbids_the_end() -> None:
@@ -81,7 +81,7 @@ def test_ngrams_against_a_loop() -> None:
 
 def test_an_ngram_of_no_tokens_is_refused() -> None:
     with pytest.raises(ConfigError, match="0 tokens"):
-        no_repeated_ngrams(0)
+        NoRepeatedNgram(0)
 
 
 def test_banned_tokens_are_gone() -> None:
@@ -89,9 +89,29 @@ def test_banned_tokens_are_gone() -> None:
     assert allowed(banned([]), [[]], [0]) == [EVERY]
 
 
-def test_a_rule_is_any_function_of_that_shape() -> None:
-    def only_even(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
-        return torch.where(torch.arange(logp_NV.shape[1]) % 2 == 0, logp_NV, -math.inf)
+# Rules as data, for each sentence its own
 
-    rule: Rule = only_even
-    assert allowed(rule, [[]], [0]) == [[0, 2, 4, 6]]
+
+def test_no_rules_need_no_mask() -> None:
+    assert mask_of([[], []], 2) is None
+    assert mask_of([[Prefix(())]], 2) is None
+
+
+def test_each_sentence_follows_its_own_rules() -> None:
+    rules = [[Banned((3,)), MinimumLength(2)], [], [NoRepeatedNgram(1)], [Banned((3,))]]
+    mask = mask_of(rules, end_id=5)
+    assert mask is not None
+
+    rows = [[4], [4], [4], [4]]
+    assert allowed(mask, rows, [0, 1, 2, 3]) == [without(3, 5), EVERY, without(4), without(3)]
+    assert allowed(mask, rows, [3, 0, 0, 1]) == [without(3), without(3, 5), without(3, 5), EVERY]
+    assert allowed(mask, [[4, 6]] * 2, [0, 2]) == [without(3), without(4, 6)]
+
+
+def test_a_prefix_precedes_the_other_rules_of_its_sentence() -> None:
+    mask = mask_of([[NoRepeatedNgram(1), Prefix((4, 4))], [NoRepeatedNgram(1)], [Prefix((5,))]], end_id=2)
+    assert mask is not None
+
+    assert allowed(mask, [[], [], []], [0, 1, 2]) == [[4], EVERY, [5]]
+    assert allowed(mask, [[4], [4], [5]], [0, 1, 2]) == [[4], without(4), EVERY]
+    assert allowed(mask, [[4, 4], [4, 3]], [0, 1]) == [without(4), without(4, 3)]

@@ -1,0 +1,65 @@
+"""The engine seam: requests of token ids in, hypotheses out. Plain data; imports no torch.
+
+`PyTorchEngine` in `decoding/pytorch.py` is the reference for every other engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dragoman.decoding.options import Beam, Sample
+from dragoman.decoding.rules import Rule
+
+Tokens = Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One sentence to translate."""
+
+    source: Tokens  # ids without start and end
+    how: Beam | Sample
+    max_tokens: int  # the translation gets at most this many, and room for its prefix
+    rules: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished translation, as tokens."""
+
+    tokens: tuple[int, ...]  # without start and end
+    score: float  # logp, normalised for length
+    logp: float  # log-probability in nats, the end token's included
+    token_logp: tuple[float, ...]  # one for each token, then the end token's
+    truncated: bool  # the limit ended it; the search would have gone on
+
+
+NOTHING = Hypothesis((), 0.0, 0.0, (), False)  # the answer to an empty source
+
+
+class Engine(Protocol):
+    """What translates. A sentence's answer never depends on its neighbours in a batch."""
+
+    def search(
+        self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Yield (number of the request, its hypotheses, best first) as requests finish, in any order.
+
+        A request gets `how.n_best` hypotheses, or as many as exist. An empty source gets `NOTHING`
+        without asking the model. At most `lookahead` requests are read before their answers are given;
+        a batch holds at most `batch_tokens` source tokens, padding and rows counted, but at least one
+        sentence. Raises ConfigError for a rule that does not fit the vocabulary, ModelError when the
+        model gives no probabilities.
+        """
+        ...
+
+    def score(
+        self, pairs: Iterable[tuple[Tokens, Tokens]], how: Beam, *, batch_tokens: int = 2048
+    ) -> Iterator[tuple[int, Hypothesis]]:
+        """Yield (number of the pair, its target as a hypothesis), in any order.
+
+        Scores are those that `search` gives to the same tokens. A pair of two empty sides gets `NOTHING`.
+        """
+        ...

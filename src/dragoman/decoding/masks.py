@@ -1,0 +1,151 @@
+"""Rules as masks on the log-probabilities of the next token: how the PyTorch search carries them out.
+
+A mask is a function (prefix_NT, logp_NV, sentence_N) -> logp_NV. `prefix_NT` holds the tokens of each row
+so far, without the start; `sentence_N` is the number of the row's sentence in the batch. It sets what is
+forbidden to -inf, and may write into `logp_NV`.
+
+N rows, T tokens so far, V vocabulary, B sentences, P prefix length, W windows, M forbidden entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from dragoman.base.errors import ConfigError
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix, Rule
+
+Mask = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int) -> Mask | None:
+    """One mask for a batch in which sentence b follows `rules_B[b]`; None if no sentence has a rule."""
+    members: dict[Rule, list[int]] = {}
+    for sentence, rules in enumerate(rules_B):
+        for rule in rules:
+            members.setdefault(rule, []).append(sentence)
+    prefixes = [rule for rule in members if isinstance(rule, Prefix) and rule.tokens]
+    masks = [
+        _only(mask_of_rule(rule, end_id), sentences, len(rules_B))
+        for rule, sentences in members.items()
+        if not isinstance(rule, Prefix)
+    ]
+    if not prefixes:
+        return _all(masks) if masks else None
+    tokens_B: list[tuple[int, ...]] = [()] * len(rules_B)
+    for prefix in prefixes:
+        for sentence in members[prefix]:
+            tokens_B[sentence] = prefix.tokens
+    return forced(tokens_B, then=_all(masks) if masks else None)
+
+
+def mask_of_rule(rule: MinimumLength | NoRepeatedNgram | Banned, end_id: int) -> Mask:
+    """The mask that applies the rule to every row."""
+    match rule:
+        case MinimumLength(tokens):
+            return minimum_length(tokens, end_id)
+        case NoRepeatedNgram(n):
+            return no_repeated_ngrams(n)
+        case Banned(tokens):
+            return banned(tokens)
+
+
+def forced(prefixes: Sequence[Sequence[int]], then: Mask | None = None) -> Mask:
+    """Sentence b begins with `prefixes[b]`, which may be empty. `then` holds after the prefix.
+
+    Raises ConfigError, when called, for a token outside the vocabulary.
+    """
+    longest = max(map(len, prefixes), default=0)
+    prefix_BP = torch.tensor(
+        [[*prefix, *[0] * (longest - len(prefix))] for prefix in prefixes], dtype=torch.int64
+    ).view(len(prefixes), longest)
+    length_B = torch.tensor([len(prefix) for prefix in prefixes], dtype=torch.int64)
+    least, greatest = (int(prefix_BP.min()), int(prefix_BP.max())) if longest else (0, 0)
+
+    def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        position, vocab = prefix_NT.shape[1], logp_NV.shape[1]
+        if not 0 <= least <= greatest < vocab:
+            raise ConfigError(
+                f"forced prefix: tokens from {least} to {greatest}, of a vocabulary of {vocab}",
+                hint="encode the prefix with the tokenizer of this model",
+            )
+        if position >= longest:
+            return logp_NV if then is None else then(prefix_NT, logp_NV, sentence_N)
+        forced_N = (length_B[sentence_N.to(length_B.device)] > position).to(logp_NV.device)
+        token_N1 = prefix_BP[sentence_N.to(length_B.device), position, None].to(logp_NV.device)
+        own_N1 = logp_NV.gather(1, token_N1)
+        free_NV = logp_NV
+        if then is not None and not bool(forced_N.all()):
+            free_NV = then(prefix_NT, logp_NV, sentence_N)
+        only_NV = torch.full_like(logp_NV, -math.inf).scatter_(1, token_N1, own_N1)
+        return torch.where(forced_N[:, None], only_NV, free_NV)
+
+    return mask
+
+
+def minimum_length(length: int, end_id: int) -> Mask:
+    """Forbids the end before `length` tokens."""
+
+    def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        if prefix_NT.shape[1] < length:
+            logp_NV[:, end_id] = -math.inf
+        return logp_NV
+
+    return mask
+
+
+def no_repeated_ngrams(n: int) -> Mask:
+    """Forbids the last token of every n-gram that a row already has."""
+
+    def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        length = prefix_NT.shape[1]
+        if length < n:  # the first n-gram has nothing to repeat
+            return logp_NV
+        window_NWn = prefix_NT.unfold(1, n, 1)
+        context_N1n = prefix_NT[:, None, length - n + 1 :]
+        row_M, window_M = (window_NWn[:, :, :-1] == context_N1n).all(-1).nonzero(as_tuple=True)
+        logp_NV[row_M, window_NWn[row_M, window_M, -1]] = -math.inf
+        return logp_NV
+
+    return mask
+
+
+def banned(tokens: Sequence[int]) -> Mask:
+    """Forbids these tokens."""
+    token_M = torch.tensor(list(tokens), dtype=torch.int64)
+
+    def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        logp_NV[:, token_M.to(logp_NV.device)] = -math.inf
+        return logp_NV
+
+    return mask
+
+
+def _only(mask: Mask, sentences: Sequence[int], count: int) -> Mask:
+    """`mask` for the rows of these sentences out of `count`."""
+    if len(sentences) == count:
+        return mask
+    member_B = torch.zeros(count, dtype=torch.bool)
+    member_B[list(sentences)] = True
+
+    def applied(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        row_M = member_B.to(sentence_N.device)[sentence_N].nonzero()[:, 0]
+        if len(row_M):
+            logp_NV[row_M] = mask(prefix_NT[row_M], logp_NV[row_M], sentence_N[row_M])
+        return logp_NV
+
+    return applied
+
+
+def _all(masks: Sequence[Mask]) -> Mask:
+    """The masks one after the other."""
+
+    def applied(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        for mask in masks:
+            logp_NV = mask(prefix_NT, logp_NV, sentence_N)
+        return logp_NV
+
+    return applied
