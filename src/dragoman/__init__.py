@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dragoman.version import __version__
 
-__all__ = ["Translation", "Translator", "__version__", "train"]
+__all__ = [
+    "Decoding",
+    "Evaluation",
+    "Sample",
+    "Translation",
+    "Translator",
+    "__version__",
+    "evaluate",
+    "train",
+]
 
 if TYPE_CHECKING:
+    from dragoman.decoding.options import Decoding, Sample
+    from dragoman.evaluation.evaluate import Evaluation, evaluate
     from dragoman.runs.run import train
     from dragoman.translator import Translation, Translator
 
 
+_HOME = {
+    "Decoding": "dragoman.decoding.options",
+    "Evaluation": "dragoman.evaluation.evaluate",
+    "Sample": "dragoman.decoding.options",
+    "Translation": "dragoman.translator",
+    "Translator": "dragoman.translator",
+    "evaluate": "dragoman.evaluation.evaluate",
+    "train": "dragoman.runs.run",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for (PEP 562): torch takes seconds to import."""
-    if name in ("Translation", "Translator"):
-        from dragoman import translator
-
-        return getattr(translator, name)
-    if name == "train":
-        from dragoman.runs import run
-
-        return run.train
+    """Import a public name when it is first used (PEP 562): some take long to import."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

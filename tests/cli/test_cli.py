@@ -507,7 +507,7 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["evaluate", "MODEL", "TEXT/test.en", "TEXT/train.de"], 3, "train.de", "line n"),
         (["inspect", "nowhere", "A dog."], 4, "nowhere: no such model folder", "dragoman train"),
         (["inspect", "MODEL", " "], 3, "the text is empty", "in quotes"),
-        (["inspect", "MODEL", "A dog.", "-o", "OUT"], 2, "of no known format", "*.html"),
+        (["inspect", "MODEL", "A dog.", "-o", "OUT"], 2, "unknown format", "*.html"),
         (["inspect", "MODEL", "A dog.", "--format", "pdf"], 2, "--format pdf", "html, svg"),
         (["inspect", "MODEL", "A dog.", "--format", "png"], 2, "PNG on standard output", "-o"),
         (["inspect", "MODEL", "A dog.", "--view", "tree"], 2, "--view tree", "beam"),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,6 +28,8 @@ from dragoman.cli.options import (
 from dragoman.cli.outcome import waiting, warn
 
 if TYPE_CHECKING:
+    from dragoman.decoding.options import Decoding
+    from dragoman.evaluation.evaluate import Evaluation
     from dragoman.translator import Translator
 
 
@@ -76,61 +76,63 @@ def evaluate(
       dragoman evaluate runs/new test.en test.de --against runs/old --min-bleu 30
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
+    from dragoman.decoding.options import Decoding
     from dragoman.text.corpus import open_corpus
     from dragoman.text.lines import read_lines
-    from dragoman.training.malloc import keep_freed_memory
+
+    decoding = Decoding(beam=beam, length_penalty=length_penalty, batch_tokens=batch_tokens)
 
     names = _names(text or [], recipe, data)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
     if against is not None and against.resolve() == model.resolve():
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
-    keep_freed_memory()
+    from dragoman.training.malloc import keep_freed_memory
     from dragoman.translator import Translator
 
+    keep_freed_memory()
     translator = Translator.load(model)
     # The model's languages say which key of a JSONL file is the source.
-    lines = list(open_corpus(names, languages=(translator.source_language, translator.target_language)))
-    sources, references = [line.source for line in lines], [line.target for line in lines]
+    corpus = open_corpus(names, languages=(translator.source_language, translator.target_language))
+    pairs = [(line.source, line.target) for line in corpus]
     rival = Translator.load(against) if against is not None and other is None else None
-    options: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty, "batch_tokens": batch_tokens}
-    made = _translate(translator, sources, "translating", quiet, options)
+    evaluation = _evaluate(translator, pairs, decoding, "translating", quiet)
     if output is not None:
         from dragoman.base.files import write_whole
 
-        write_whole(output, "".join(f"{line}\n" for line in made.lines))
-    systems = {str(model): made.lines}
+        write_whole(output, "".join(f"{line}\n" for line in evaluation.hypotheses))
+    systems = {str(model): evaluation.hypotheses}
     if against is not None:
         if rival is not None:
-            other = _translate(rival, sources, f"translating with {against}", quiet, options).lines
+            other = _evaluate(rival, pairs, decoding, f"translating with {against}", quiet).hypotheses
         systems = {str(against): other or []} | systems
     results = scoring.results_of(
         systems,
         str(model),
-        [references],
+        [list(evaluation.references)],
         [names[-1]],
         test=test,
         cases=[False, True] if lowercase else [False],
         bootstrap=bootstrap,
         language=translator.target_language,
     )
-    if made.cut and not quiet:
-        warn(f"{made.cut:,} of {len(lines):,} translations are cut short")
-    size = beam or translator.bundle.generation.size
+    if evaluation.truncated and not quiet:
+        warn(f"{evaluation.truncated:,} of {len(pairs):,} translations are cut short")
+    size = decoding.beam_search(translator.generation).size
     if as_json:
         table = {
             "model": str(model),
             "text": names,
-            "sentences": len(lines),
-            "seconds": made.seconds,
-            "sentences_per_second": made.speed,
+            "sentences": len(pairs),
+            "seconds": evaluation.seconds,
+            "sentences_per_second": evaluation.sentences_per_second,
             "beam": size,
-            "cut_short": made.cut,
+            "cut_short": evaluation.truncated,
             **scoring.to_table(results),
         }
         print(json.dumps(table, ensure_ascii=False, indent=2))
     else:
         search = "greedy" if size == 1 else f"beam {size}"
-        print(f"{model}: {' '.join(names)}, {search}, {made.speed:,.1f} sentences/s\n")
+        print(f"{model}: {' '.join(names)}, {search}, {evaluation.sentences_per_second:,.1f} sentences/s\n")
         print(scoring.to_text(results))
     bleu = scoring.bleu_of(results, str(model))
     if min_bleu is not None and bleu < min_bleu:
@@ -140,7 +142,7 @@ def evaluate(
 
 
 def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]:
-    """The test text: files that are named, or a recipe's."""
+    """The test text: the files named, or those of the recipe."""
     if text:
         return text
     if recipe is None:
@@ -153,22 +155,10 @@ def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]
     return [str(path) for path in find_data(about, data, about.test)]
 
 
-@dataclass(frozen=True)
-class _Made:
-    lines: list[str]
-    seconds: float
-    cut: int
+def _evaluate(
+    translator: Translator, pairs: Sequence[tuple[str, str]], decoding: Decoding, what: str, quiet: bool
+) -> Evaluation:
+    from dragoman.evaluation.evaluate import evaluate
 
-    @property
-    def speed(self) -> float:
-        return len(self.lines) / max(self.seconds, 1e-9)
-
-
-def _translate(
-    translator: Translator, sources: Sequence[str], what: str, quiet: bool, options: dict[str, Any]
-) -> _Made:
-    began = time.perf_counter()
-    with waiting(f"{what}: {len(sources):,} sentences", shown=not quiet):
-        found = translator.translate(sources, **options)
-    seconds = time.perf_counter() - began
-    return _Made([one.text for one in found], seconds, sum(one.truncated for one in found))
+    with waiting(f"{what}: {len(pairs):,} sentences", shown=not quiet):
+        return evaluate(translator, pairs, decoding)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import BeamSize, Debug, LengthPenalty, Model, Quiet
+from dragoman.cli.options import BeamSize, Debug, LengthPenalty, MinLength, Model, NoRepeatNgram, Quiet
 from dragoman.text.lines import one_line, read_lines
 
 if TYPE_CHECKING:
@@ -24,11 +24,13 @@ KINDS = ("encoder", "decoder", "cross")
 
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write here. [default: text, to the terminal]"),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write to this file. [default: text, to the terminal]"
+    ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="|".join(FORMATS), help="[default: as the file is named, or txt]"),
+    typer.Option("--format", metavar="|".join(FORMATS), help="[default: from the file's name, or txt]"),
 ]
 
 
@@ -42,39 +44,39 @@ def inspect(
     form: Format = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", metavar="TEXT", help="Look at this translation, not at the model's own."),
+        typer.Option("--target", metavar="TEXT", help="Look at this translation instead of the model's own."),
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option(
-            "--compare", metavar="MODEL|TEXT", help="Beside it another model's, or another sentence."
-        ),
+        typer.Option("--compare", metavar="MODEL|TEXT", help="Compare with another model or sentence."),
     ] = None,
     view: Annotated[
         str | None,
-        typer.Option("--view", metavar="|".join(VIEWS), help="What SVG and PNG show. [default: attention]"),
+        typer.Option(
+            "--view", metavar="|".join(VIEWS), help="What an SVG or PNG shows. [default: attention]"
+        ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option("--attention", metavar="|".join(KINDS), help="Which attention. [default: cross]"),
     ] = None,
     layer: Annotated[
-        int | None, typer.Option("--layer", metavar="N", help="Of which layer. [default: the last but one]")
+        int | None, typer.Option("--layer", metavar="N", help="Which layer. [default: the last but one]")
     ] = None,
     head: Annotated[
-        int | None, typer.Option("--head", metavar="N", help="Of which head. [default: the mean of all]")
+        int | None, typer.Option("--head", metavar="N", help="Which head. [default: the mean of all]")
     ] = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
-    prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="How the translation begins.")] = "",
-    min_length: Annotated[int, typer.Option("--min-length", metavar="N", help="Fewest tokens.")] = 0,
-    no_repeat_ngram: Annotated[
-        int, typer.Option("--no-repeat-ngram", metavar="N", help="No N tokens twice.")
-    ] = 0,
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="TEXT", help="Begin the translation with this text.")
+    ] = "",
+    min_length: MinLength = 0,
+    no_repeat_ngram: NoRepeatNgram = 0,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """See how a translation came about: attention, the beam's tree, positions, in one offline page.
+    """See how a translation came about, in one offline page: attention, the beam's tree, positions.
 
     \b
       dragoman inspect runs/en-de "A man rides a bike." -o report.html
@@ -91,19 +93,20 @@ def inspect(
         )
     _check_used(form, view, kind, layer, head)
     sentence = _read() if text == STDIN else one_line(text, "the text")
+    from dragoman.decoding.options import Decoding
     from dragoman.translator import Translator
+
+    decoding = Decoding(
+        beam=beam,
+        length_penalty=length_penalty,
+        minimum_length=min_length,
+        no_repeat_ngram=no_repeat_ngram,
+    )
 
     def look(folder: Path, sentence: str, target: str | None) -> Trace:
         translator = Translator.load(folder)
         return translator.inspect(
-            sentence,
-            target=target,
-            beam=beam,
-            length_penalty=length_penalty,
-            prefix=prefix,
-            minimum_length=min_length,
-            no_repeat_ngram=no_repeat_ngram,
-            name=folder.absolute().name,
+            sentence, decoding, target=target, prefix=prefix, name=folder.absolute().name
         )
 
     traces = [look(model, sentence, target)]
@@ -119,10 +122,10 @@ def positions(
     width: Annotated[int, typer.Option("--width", metavar="N", help="Dimensions.")] = 128,
     length: Annotated[int, typer.Option("--length", metavar="N", help="Positions.")] = 64,
     base: Annotated[
-        float, typer.Option("--base", metavar="N", help="Of the wave lengths; 10000 in the paper.")
+        float, typer.Option("--base", metavar="N", help="Base of the wavelengths; 10000 in the paper.")
     ] = 10000.0,
     halves: Annotated[
-        bool, typer.Option("--halves", help="All sines before all cosines, as Marian has them.")
+        bool, typer.Option("--halves", help="All sines before all cosines, as in Marian.")
     ] = False,
     output: Output = None,
     form: Format = None,
@@ -185,12 +188,12 @@ def _content(
 
 
 def _format(form: str | None, output: Path | None) -> str:
-    """What to write: as asked for, or as the file is named."""
+    """The format asked for, or that of the file's name."""
     if form is None and output is not None:
         form = output.suffix.lstrip(".").lower()
         if form not in FORMATS:
             raise ConfigError(
-                f"{output}: of no known format", hint=f"name it *.{', *.'.join(FORMATS)}, or say --format"
+                f"{output}: unknown format", hint=f"name it *.{', *.'.join(FORMATS)}, or pass --format"
             )
     _check("--format", form, FORMATS)
     if form == "png" and output is None:
@@ -204,7 +207,7 @@ def _check(option: str, value: str | None, choices: tuple[str, ...]) -> None:
 
 
 def _check_used(form: str, view: str | None, kind: str | None, layer: int | None, head: int | None) -> None:
-    """Raises ConfigError for what would change nothing."""
+    """Raise ConfigError for an option that changes nothing."""
     given = {"--view": view, "--attention": kind, "--layer": layer, "--head": head}
     if form in ("svg", "png"):
         used = {"heads": ["--attention"], "beam": [], "positions": []}.get(view or "attention", list(given))

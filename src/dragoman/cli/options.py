@@ -17,12 +17,18 @@ LengthPenalty = Annotated[
     typer.Option(
         "--length-penalty",
         metavar="A",
-        help="Favours longer translations, 0 does not; 0.6 in the paper. [default: the model's]",
+        help="Above 0 favours longer translations; 0.6 in the paper. [default: the model's]",
     ),
+]
+MinLength = Annotated[
+    int, typer.Option("--min-length", metavar="N", help="Shortest translation allowed, in tokens.")
+]
+NoRepeatNgram = Annotated[
+    int, typer.Option("--no-repeat-ngram", metavar="N", help="No N tokens twice in a translation.")
 ]
 BatchTokens = Annotated[
     int,
-    typer.Option("--batch-tokens", metavar="N", help="Tokens translated at once: less takes less memory."),
+    typer.Option("--batch-tokens", metavar="N", help="Tokens translated at once; fewer need less memory."),
 ]
 Lowercase = Annotated[bool, typer.Option("--lowercase", help="Also score in lower case.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

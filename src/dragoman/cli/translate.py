@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import BatchTokens, BeamSize, Debug, LengthPenalty, Model, Quiet
+from dragoman.cli.options import (
+    BatchTokens,
+    BeamSize,
+    Debug,
+    LengthPenalty,
+    MinLength,
+    Model,
+    NoRepeatNgram,
+    Quiet,
+)
 from dragoman.cli.outcome import waiting, warn
 
 if TYPE_CHECKING:
@@ -29,49 +38,57 @@ def translate(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Text, one sentence a line, maybe gzipped; - is standard input. [default: -]",
+            help="Text, one sentence a line, plain or gzipped; - is standard input. [default: -]",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write here, whole or not at all."),
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
     ] = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
     n_best: Annotated[
         int,
         typer.Option(
-            "--n-best", metavar="N", help="The N best of each line: number<TAB>score<TAB>translation."
+            "--n-best",
+            metavar="N",
+            help="Print the N best of each line, as number<TAB>score<TAB>translation.",
         ),
     ] = 1,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="TEXT", help="How every translation begins.")
+        str | None, typer.Option("--prefix", metavar="TEXT", help="Begin every translation with this text.")
     ] = None,
     prefix_file: Annotated[
         Path | None,
-        typer.Option("--prefix-file", metavar="FILE", help="How each begins, one a line, maybe empty."),
+        typer.Option("--prefix-file", metavar="FILE", help="A prefix for each line; it may be empty."),
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", metavar="T", help="With --sample: below 1 is tamer.")
+        float | None,
+        typer.Option("--temperature", metavar="T", help="With --sample: below 1 favours likely tokens."),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option("--top-k", metavar="K", help="With --sample: of the K likeliest tokens.")
+        int | None,
+        typer.Option("--top-k", metavar="K", help="With --sample: draw from the K likeliest tokens."),
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option("--top-p", metavar="P", help="With --sample: of the likeliest that sum to P."),
+        typer.Option(
+            "--top-p", metavar="P", help="With --sample: draw from the likeliest tokens that sum to P."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="With --sample: another draw. [default: 1]")
+        int | None,
+        typer.Option("--seed", metavar="N", help="With --sample: the seed of the draws. [default: 1]"),
     ] = None,
-    min_length: Annotated[int, typer.Option("--min-length", metavar="N", help="Fewest tokens.")] = 0,
-    no_repeat_ngram: Annotated[
-        int, typer.Option("--no-repeat-ngram", metavar="N", help="No N tokens twice in a translation.")
-    ] = 0,
+    min_length: MinLength = 0,
+    no_repeat_ngram: NoRepeatNgram = 0,
     max_extra: Annotated[
-        int, typer.Option("--max-extra", metavar="N", help="Most tokens beyond the source's.")
+        int,
+        typer.Option(
+            "--max-extra", metavar="N", help="A translation may be this many tokens longer than its source."
+        ),
     ] = 50,
     batch_tokens: BatchTokens = 4096,
     scores: Annotated[
@@ -83,9 +100,9 @@ def translate(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Translate text line by line: n lines in, n lines out, in their order.
+    """Translate text line by line: n lines in, n lines out, in order.
 
-    An empty line stays empty. Line ends stay as they are. Typed lines are answered one by one.
+    An empty line stays empty. Line ends are kept. Typed lines are translated one by one.
 
     \b
       dragoman translate runs/en-de test.en -o test.out.de
@@ -96,15 +113,25 @@ def translate(
     if output is not None:
         _keep_apart(output, names)
     typed = names == [STDIN] and sys.stdin.isatty()
-    from dragoman.decoding.options import Sample
+    from dragoman.decoding.options import Decoding, Sample
     from dragoman.text.lines import read_lines
     from dragoman.translator import Translator
 
-    drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    given: dict[str, Any] = {name: value for name, value in drawn.items() if value is not None}
-    if given and not sample:
-        option = next(iter(given)).replace("_", "-")
+    draw = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    drawn: dict[str, Any] = {name: value for name, value in draw.items() if value is not None}
+    if drawn and not sample:
+        option = next(iter(drawn)).replace("_", "-")
         raise ConfigError(f"--{option} without --sample", hint="add --sample")
+    decoding = Decoding(
+        beam=beam,
+        n_best=n_best,
+        length_penalty=length_penalty,
+        sample=Sample(**drawn) if sample else None,
+        minimum_length=min_length,
+        no_repeat_ngram=no_repeat_ngram,
+        max_extra_tokens=max_extra,
+        batch_tokens=batch_tokens,
+    )
     if prefix is not None and prefix_file is not None:
         raise ConfigError("--prefix and --prefix-file", hint="leave out one of them")
     if [*names, str(prefix_file)].count(STDIN) > 1:
@@ -116,19 +143,12 @@ def translate(
     lines = _Lines(names)
     translations = translator.stream(
         lines,
-        beam=beam,
-        n_best=n_best,
-        length_penalty=length_penalty,
-        sample=Sample(**given) if sample else None,
+        decoding,
         prefix=prefix if prefix_file is None else read_lines(prefix_file),
-        minimum_length=min_length,
-        no_repeat_ngram=no_repeat_ngram,
-        max_extra_tokens=max_extra,
-        batch_tokens=batch_tokens,
         window=1 if typed else 4096,
     )
     show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
-    cut: list[int] = []
+    truncated: list[int] = []
     with ExitStack() as stack:
         out = stack.enter_context(_opened(output)) if output is not None else sys.stdout
         watched = output is not None or not sys.stdout.isatty()
@@ -139,16 +159,16 @@ def translate(
             if typed:
                 out.flush()
             if translation.truncated:
-                cut.append(number)
+                truncated.append(number)
             if number % 100 == 0:
                 tell(f"translating: {number:,} lines done")
-    if cut and not quiet:
-        _warn_of_cuts(cut, max_extra)
+    if truncated and not quiet:
+        _warn_of_truncated(truncated, max_extra)
 
 
 @dataclass
 class _Lines:
-    """The lines of files one after the other, without their ends; those wait in `ends`."""
+    """The lines of several files without their line ends, which are queued in `ends`."""
 
     names: Sequence[str]
     ends: deque[str] = field(default_factory=deque)
@@ -158,7 +178,7 @@ class _Lines:
 
         for place, name in enumerate(self.names, 1):
             for text, end in read_ended_lines(name):
-                # The next file's first line must not go on where this file's last one ends.
+                # A last line without an end must not run into the next file's first line.
                 self.ends.append(end or ("" if place == len(self.names) else "\n"))
                 yield text
 
@@ -166,7 +186,7 @@ class _Lines:
 def _keep_apart(output: Path, names: Iterable[str]) -> None:
     for name in names:
         if name != STDIN and output.exists() and Path(name).exists() and output.samefile(name):
-            raise ConfigError(f"{output}: it is to be read and written", hint="choose another file with -o")
+            raise ConfigError(f"{output}: input and output are the same file", hint="choose another with -o")
 
 
 @contextmanager
@@ -177,7 +197,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
         yield file
 
 
-# ---- how a translation is written: its number, itself, the end of its line -------------------------
+# ---- output formats: (line number, translation, line end) -> text ----------------------------------
 
 
 def _text(number: int, translation: Translation, end: str) -> str:
@@ -190,9 +210,9 @@ def _scored(number: int, translation: Translation, end: str) -> str:
 
 def _table(n_best: int) -> Callable[[int, Translation, str], str]:
     def rows(number: int, translation: Translation, end: str) -> str:
-        found = [translation, *translation.alternatives]
-        found += [translation] * (n_best - len(found)) if not translation.tokens else []
-        return "".join(f"{number}\t{one.score:.4f}\t{_cell(one.text)}{end}" for one in found)
+        best = [translation, *translation.alternatives]
+        best += [translation] * (n_best - len(best)) if not translation.tokens else []
+        return "".join(f"{number}\t{one.score:.4f}\t{_cell(one.text)}{end}" for one in best)
 
     return rows
 
@@ -218,13 +238,13 @@ def _cell(text: str) -> str:
     return text.replace("\t", " ")
 
 
-# ---- what standard error says ----------------------------------------------------------------------
+# ---- standard error --------------------------------------------------------------------------------
 
 
-def _warn_of_cuts(numbers: Sequence[int], max_extra: int) -> None:
+def _warn_of_truncated(numbers: Sequence[int], max_extra: int) -> None:
     shown = ", ".join(f"{number:,}" for number in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
     what = "1 translation is" if len(numbers) == 1 else f"{len(numbers):,} translations are"
     warn(
-        f"{what} cut short (line {shown}): the line is too long, or its translation came to "
-        f"{max_extra} tokens more than it has (--max-extra)"
+        f"{what} cut short (line {shown}): the line is too long, or its translation reached the limit of "
+        f"{max_extra} tokens more than the source (--max-extra)"
     )

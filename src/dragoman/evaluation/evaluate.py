@@ -1,0 +1,88 @@
+"""Translate test text and score it: one function for the command line, validation, demo and ladder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Unpack
+
+from dragoman.decoding.options import Decoding, DecodingOptions
+from dragoman.evaluation.measures import METRICS, score_corpus
+from dragoman.evaluation.scores import MetricName, Scores
+from dragoman.translator import Translation, Translator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Translations of test text beside their references, and their scores."""
+
+    translations: tuple[Translation, ...]
+    references: tuple[str, ...]
+    target_language: str
+    seconds: float  # of translating
+    metrics: tuple[MetricName, ...] = METRICS
+    lowercase: bool = False
+    bootstrap: int = 1000
+
+    @property
+    def hypotheses(self) -> list[str]:
+        """The best translation of each line, as text."""
+        return [translation.text for translation in self.translations]
+
+    @property
+    def sentences_per_second(self) -> float:
+        return len(self.translations) / max(self.seconds, 1e-9)
+
+    @property
+    def truncated(self) -> int:
+        """Translations that were cut short."""
+        return sum(translation.truncated for translation in self.translations)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The scores of all lines, computed when first asked for."""
+        return self.score()
+
+    def score(self, lines: Sequence[int] | None = None, *, lowercase: bool | None = None) -> Scores:
+        """The scores of some lines, or of all; in lower case if asked. Raises DataError for no lines."""
+        chosen = range(len(self.translations)) if lines is None else lines
+        return score_corpus(
+            [self.translations[i].text for i in chosen],
+            [self.references[i] for i in chosen],
+            lowercase=self.lowercase if lowercase is None else lowercase,
+            target_language=self.target_language,
+            metrics=self.metrics,
+            bootstrap=self.bootstrap,
+        )
+
+
+def evaluate(
+    translator: Translator,
+    pairs: Iterable[tuple[str, str]],
+    decoding: Decoding | None = None,
+    *,
+    metrics: Sequence[MetricName] = METRICS,
+    lowercase: bool = False,
+    bootstrap: int = 1000,
+    **options: Unpack[DecodingOptions],
+) -> Evaluation:
+    """Translate the sources of `pairs` (source, reference) and score the translations.
+
+    Options of decoding are those of `Translator.translate`, those of scoring as in `score_corpus`:
+    `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Raises ConfigError
+    for options that make no sense, DataError for text that cannot be translated or scored.
+    """
+    pairs = list(pairs)
+    began = time.perf_counter()
+    translations = translator.translate([source for source, _ in pairs], decoding, **options)
+    return Evaluation(
+        translations=tuple(translations),
+        references=tuple(reference for _, reference in pairs),
+        target_language=translator.target_language,
+        seconds=time.perf_counter() - began,
+        metrics=tuple(metrics),
+        lowercase=lowercase,
+        bootstrap=bootstrap,
+    )

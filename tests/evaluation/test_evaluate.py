@@ -1,0 +1,57 @@
+"""`evaluate`: the translator's own translations, scored as `score_corpus` scores them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.decoding.reference import History
+from tests.test_translator import LINES, translator_of
+
+import dragoman
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.options import Decoding
+from dragoman.evaluation.measures import score_corpus
+
+PAIRS = [(line, "abc def" if number % 2 else "a b c") for number, line in enumerate(LINES)]
+
+
+def test_it_is_translate_and_score_corpus() -> None:
+    translator = translator_of(History(vocab=14, seed=2, end=0.5))
+    evaluation = dragoman.evaluate(translator, iter(PAIRS), beam=2, bootstrap=50)
+
+    assert list(evaluation.translations) == translator.translate(LINES, beam=2)
+    assert evaluation.hypotheses == [one.text for one in translator.translate(LINES, Decoding(beam=2))]
+    assert evaluation.references == tuple(reference for _, reference in PAIRS)
+    assert evaluation.scores == score_corpus(
+        evaluation.hypotheses, evaluation.references, target_language="de", bootstrap=50
+    )
+    assert evaluation.sentences_per_second == pytest.approx(len(PAIRS) / evaluation.seconds)
+
+
+def test_some_lines_and_lower_case_are_scored_from_the_same_translations() -> None:
+    translator = translator_of(History(vocab=14, seed=2, end=0.5))
+    pairs = [(line, line.upper() or "X") for line in LINES]
+    evaluation = dragoman.evaluate(translator, pairs, metrics=("chrf",), bootstrap=0)
+
+    lower = evaluation.score(lowercase=True)
+    assert lower.chrf.value > evaluation.scores.chrf.value
+    assert evaluation.score([0, 3]) == score_corpus(
+        [evaluation.hypotheses[0], evaluation.hypotheses[3]],
+        [pairs[0][1], pairs[3][1]],
+        target_language="de",
+        metrics=("chrf",),
+        bootstrap=0,
+    )
+
+
+def test_truncated_translations_are_counted() -> None:
+    endless = translator_of(History(vocab=14, seed=2, end=-40.0))
+
+    assert dragoman.evaluate(endless, [("abc", "abc"), ("", "x")], max_extra_tokens=2).truncated == 1
+
+
+def test_what_cannot_be_evaluated_is_refused() -> None:
+    translator = translator_of(History(vocab=14, seed=2))
+    with pytest.raises(ConfigError, match="beam size 0"):
+        dragoman.evaluate(translator, PAIRS, beam=0)
+    with pytest.raises(DataError):
+        _ = dragoman.evaluate(translator, []).scores
