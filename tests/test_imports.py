@@ -194,6 +194,32 @@ for words in [[], *([command] for command in {COMMANDS})]:
     assert loaded_by(code) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["translate", "nowhere"],
+        ["translate", "nowhere", "--beam", "0"],
+        ["translate", "nowhere", "--temperature", "2"],
+        ["evaluate", "nowhere", "a.en", "a.de"],
+        ["evaluate", "nowhere", "a.en", "a.de", "--beam", "0"],
+        ["inspect", "nowhere", "A dog."],
+        ["score", "nowhere", "nowhere"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_is_refused_without_torch(words: list[str]) -> None:
+    code = f"""
+import sys
+from dragoman.cli import main
+sys.argv = ["dragoman", *{words}]
+try:
+    main()
+except SystemExit as done:
+    assert done.code in (2, 3, 4), done.code
+"""
+    assert "torch" not in loaded_by(code)
+
+
 # The checks themselves can fail
 
 

@@ -76,6 +76,9 @@ class Translator:
 
         Raises ModelError if the folder is missing or damaged.
         """
+        from dragoman.folder.config import read_config
+
+        read_config(Path(path))  # refuses a wrong folder before torch is loaded, which takes seconds
         import torch
 
         from dragoman.folder import bundle

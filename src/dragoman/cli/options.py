@@ -1,4 +1,4 @@
-"""Options that several commands have, so that they are called and explained alike."""
+"""Options that several commands share, with one name and one help text each."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ Data = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")]
 Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more.", show_default=False)]
-# Read by `outcome.run`, which must know it also when the other words make no sense.
+# `outcome.run` reads it too, because it must work even if the rest of the command line does not parse.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

@@ -1,4 +1,4 @@
-"""How a command ends: messages and exit codes for everything that can stop it."""
+"""Error messages and exit codes for everything that can end a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UsageError = typer.BadParameter.__mro__[1]
 
 
 def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
-    """Runs a command line; the exit code. Nothing but SystemExit of others passes through."""
+    """Run a command line and return its exit code. Only SystemExit passes through."""
     debug = "--debug" in words
     _open_closed()
     _use_utf8()
@@ -36,7 +36,7 @@ def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     except BrokenPipeError:
-        # Whoever read our output has had enough of it, as `head` has.
+        # The reader of our output has closed the pipe, as `head` does.
         _silence(sys.stdout)
         return 0
     except KeyboardInterrupt as interrupt:
@@ -50,22 +50,22 @@ def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
 
 
 def complain(what: str, hint: str = "") -> None:
-    """An error, and what to do about it, on standard error."""
+    """Print an error and a hint on standard error."""
     _say("error", what, "1;31")
     if hint:
         _say("hint", hint, "36")
 
 
 def warn(text: str) -> None:
-    """Something the user should know, though all went on."""
+    """Print a warning on standard error."""
     _say("warning", text, "33")
 
 
 @contextmanager
 def waiting(text: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]:
-    """Something that moves on standard error while work goes on, if that is a terminal.
+    """Show a spinner on standard error while work goes on, if that is a terminal.
 
-    Yields a function that changes what it says.
+    Yields a function that changes the spinner's text.
     """
     if not shown or not sys.stderr.isatty():
         yield lambda text: None
@@ -73,7 +73,7 @@ def waiting(text: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]
     from rich.console import Console
     from rich.text import Text
 
-    # As Text: brackets in a file's name are no markup.
+    # As Text, so that brackets in a file's name are not markup.
     with Console(stderr=True).status(Text(text)) as status:
         yield lambda text: status.update(Text(text))
 
@@ -93,13 +93,13 @@ def _explain(error: Exception) -> int:
         return 1
     complain(
         f"unexpected {type(error).__name__}: {error}",
-        "this is a fault of dragoman's; repeat the command with --debug to see where, and report it",
+        "this is a bug in dragoman; repeat the command with --debug to see where, and report it",
     )
     return 1
 
 
 def _usage(error: Any) -> tuple[str, str]:
-    """What is wrong with the words of the command line, and a hint."""
+    """What is wrong with the command line, and a hint."""
     path = error.ctx.command_path if error.ctx is not None else "dragoman"
     near = list(getattr(error, "possibilities", None) or [])
     what = str(error.message if near and error.message else error.format_message())
@@ -128,22 +128,24 @@ def _say(word: str, text: str, colour: str) -> None:
         encoding = stream.encoding or "utf-8"
         print(lines.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
     except (OSError, ValueError):
-        pass  # nobody is there to read it
+        pass  # standard error is closed
 
 
 def _open_closed() -> None:
-    """A standard stream that is closed, as by `2>&-`, becomes an empty one. Else the next file that is
-    opened would take its number, and what a library writes to it would go there."""
+    """Replace a closed standard stream (`2>&-`) by an empty one.
+
+    Otherwise the next file opened would take its number, and libraries would write into that file.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _use_utf8() -> None:
-    """Text goes in and out as UTF-8 and line ends as they are; a terminal keeps its own encoding."""
+    """Write UTF-8 and keep line ends as they are. A terminal keeps its own encoding."""
     for stream in (sys.stdout, sys.stderr):
         if not hasattr(stream, "reconfigure"):
-            continue  # a stand-in
+            continue  # a replacement, as in tests
         if stream.isatty():
             stream.reconfigure(errors="backslashreplace")
         else:
@@ -151,7 +153,7 @@ def _use_utf8() -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Sends what is still to be written nowhere, so that the interpreter's last flush does not fail."""
+    """Discard what is still buffered, so that the interpreter's last flush does not fail."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

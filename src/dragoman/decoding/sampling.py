@@ -1,4 +1,4 @@
-"""Drawing one token a row from the model's distribution, tempered and cut to its likely part.
+"""Draw one token for each row from the model's distribution, with temperature, top k and top p.
 
 N rows, V vocabulary, C candidates in falling order of probability.
 """
@@ -13,10 +13,10 @@ from torch import Tensor
 
 
 def uniforms(seed: int, keys: Sequence[tuple[int, ...]], count: int) -> Tensor:
-    """uniform_NT in [0, 1), float64: the randomness of each row at each of `count` steps.
+    """uniform_NT in [0, 1), float64: one random number for each row at each of `count` steps.
 
-    Row n is a function of `seed` and `keys[n]` alone: its draws are the same whatever stands in the
-    other rows, and a longer row begins as the shorter one.
+    Row n is a function of `seed` and `keys[n]` alone, whatever the other rows are. A longer row begins
+    with the numbers of a shorter one.
     """
     rows = [np.random.default_rng((seed, *key)).random(count) for key in keys]
     return torch.from_numpy(np.stack(rows))
@@ -30,7 +30,7 @@ def draw(
     `top_k` > 0 keeps the k likeliest tokens (Fan et al. 2018); `top_p` < 1 then keeps the smallest set
     of the likeliest that holds at least that much of what is left (Holtzman et al. 2020).
     """
-    # The greatest is subtracted first, so that no temperature, however small, divides it to -inf.
+    # Subtract the greatest first, so that even a tiny temperature does not divide it to -inf.
     scaled_NV = (logp_NV.double() - logp_NV.amax(-1, keepdim=True)) / temperature
     p_NV = scaled_NV.softmax(-1)
     if not top_k and top_p >= 1:
@@ -49,7 +49,7 @@ def _likeliest(p_NV: Tensor, top_k: int, top_p: float) -> tuple[Tensor, Tensor]:
         p_NC, token_NC = p_NV.topk(min(top_k, vocab))
         return p_NC / p_NC.sum(-1, keepdim=True), token_NC
     p_NC, token_NC = p_NV.topk(min(256, vocab))
-    if bool((p_NC.sum(-1) < top_p).any()):  # sorting all of a vocabulary is dear, and seldom needed
+    if bool((p_NC.sum(-1) < top_p).any()):  # sorting a whole vocabulary is slow and rarely needed
         p_NC, token_NC = p_NV.sort(descending=True)
     return p_NC, token_NC
 
@@ -58,7 +58,7 @@ def _invert(p_NC: Tensor, uniform_N: Tensor) -> Tensor:
     """The first index whose cumulative probability exceeds `uniform_N` of the total."""
     cumulative_NC = p_NC.cumsum(-1)
     total_N = cumulative_NC[:, -1]
-    # Rounding must not carry a threshold up to the total, which no cumulative probability exceeds.
+    # Keep the threshold below the total despite rounding: no cumulative probability exceeds the total.
     threshold_N = torch.minimum(uniform_N * total_N, torch.nextafter(total_N, torch.zeros_like(total_N)))
     index_N1 = torch.searchsorted(cumulative_NC, threshold_N[:, None], right=True)
     return index_N1[:, 0].clamp_(max=p_NC.shape[1] - 1)
