@@ -38,7 +38,11 @@ FLOORS = {
 }
 PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing inside may import it
 # Files and folders that never import torch, directly or through what they import.
-TORCHLESS = ["version", "base", "text", "evaluation.scores", "models.shapes"]
+TORCHLESS = [
+    *("version", "base", "text", "evaluation.scores", "models.shapes", "display", "runs.lock"),
+    *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
+    *("training.distributed", "training.malloc"),
+]
 PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PICKLING_CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.hub.load", "torch.package"}
 SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu"]
