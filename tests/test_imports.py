@@ -39,8 +39,11 @@ FLOORS = {
 PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing inside may import it
 # Files and folders that never import torch, directly or through what they import.
 TORCHLESS = [
-    *("version", "base", "text", "evaluation.scores", "models.shapes", "folder.config", "translator"),
-    *("decoding.options", "decoding.rules", "decoding.engine"),
+    *("version", "base", "text", "models.shapes", "folder.config", "translator", "display"),
+    *("decoding.options", "decoding.rules", "decoding.engine", "evaluation"),
+    *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
+    *("training.options", "training.distributed", "training.malloc"),
+    *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
 ]
 PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PICKLING_CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.hub.load", "torch.package"}

@@ -148,8 +148,8 @@ class Interrupting(Silent):
         self.step, self.number, self.times = step, number, times
         self.said: list[str] = []
 
-    def on_step(self, metrics):
-        if metrics["step"] == self.step:
+    def on_report(self, event):
+        if event.step == self.step:
             for _ in range(self.times):
                 os.kill(os.getpid(), self.number)
 
@@ -200,15 +200,15 @@ def test_a_second_signal_ends_at_once(dragoman_, text, tmp_path, monkeypatch):
 def test_a_signal_before_training_leaves_what_the_command_can_go_on_with(
     dragoman_, text, tmp_path, monkeypatch
 ):
-    import dragoman.runs.run
+    import dragoman.runs.prepare
 
     words = training(text, tmp_path / "x", "training.max_updates=1")
     with monkeypatch.context() as patch:
-        patch.setattr(dragoman.runs.run, "tokenise", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(dragoman.runs.prepare, "tokenise", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         stopped = dragoman_(*words)
 
     assert stopped.code == 143
-    assert "error: stopped\nhint: repeat the command to begin again" in stopped.err
+    assert "error: stopped\nhint: repeat the command to start again" in stopped.err
     assert "Traceback" not in stopped.err
     assert dragoman_(*words).code == 0
 

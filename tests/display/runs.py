@@ -1,8 +1,10 @@
-"""What a trainer tells its observer, for the tests of the displays."""
+"""Events of a trainer, for the tests of the displays."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from dragoman.training.events import Finished, Report, Sample, Started, Validation
 
 
 class Clock:
@@ -15,36 +17,43 @@ class Clock:
         return self.now
 
 
-def info(**changes: Any) -> dict[str, Any]:
-    return {
+def started(**changes: Any) -> Started:
+    fields: dict[str, Any] = {
         "output": "runs/en-de", "parameters": 2_634_112, "source_vocab": 8000, "target_vocab": 8000,
-        "train_pairs": 28_961, "valid_pairs": 1014, "precision": "bf16", "threads": 2, "world_size": 1,
+        "train_pairs": 28_961, "valid_pairs": 1014, "precision": "bf16", "threads": 2, "processes": 1,
         "resumed_from": 0, "max_updates": 8000, "max_seconds": None, "batch_tokens": 4096,
-    } | changes  # fmt: skip
+    }  # fmt: skip
+    return Started(**(fields | changes))
 
 
-def step(number: int = 20, **changes: Any) -> dict[str, Any]:
-    return {
+def report(number: int = 20, **changes: Any) -> Report:
+    fields: dict[str, Any] = {
         "step": number, "epoch": number // 500, "loss": 2.3142, "nll": 1.81, "perplexity": 6.1104,
         "learning_rate": 0.00123, "tokens_per_second": 6120.4, "padding": 0.0312, "gradient_norm": 0.83,
         "seconds": number / 2, "eta_seconds": (8000 - number) / 2, "tokens": number * 4000,
-    } | changes  # fmt: skip
+    }  # fmt: skip
+    return Report(**(fields | changes))
 
 
-def validation(number: int = 500, **changes: Any) -> dict[str, Any]:
-    samples = [
-        {
-            "source": "A man rides a bike.",
-            "hypothesis": "Ein Mann fährt Rad.",
-            "reference": "Ein Mann fährt Fahrrad.",
-        },
-        {"source": "It snows.", "hypothesis": "Es schneit.", "reference": "Es schneit."},
-    ]
-    return {
-        "step": number, "loss": 1.9, "perplexity": 6.69, "bleu": 31.26, "chrf": 55.0, "best": True,
-        "seconds": 4.0, "samples": samples,
-    } | changes  # fmt: skip
+SAMPLES = (
+    Sample(
+        source="A man rides a bike.", hypothesis="Ein Mann fährt Rad.", reference="Ein Mann fährt Fahrrad."
+    ),
+    Sample(source="It snows.", hypothesis="Es schneit.", reference="Es schneit."),
+)
 
 
-def end(**changes: Any) -> dict[str, Any]:
-    return {"step": 8000, "seconds": 3500.0, "best_step": 7500} | changes
+def validation(number: int = 500, **changes: Any) -> Validation:
+    fields: dict[str, Any] = {
+        "step": number, "loss": 1.9, "perplexity": 6.69, "bleu": 31.26, "chrf": 55.0, "signature": "s",
+        "score": -1.9, "best": True, "seconds": 4.0, "elapsed": number / 2, "samples": SAMPLES,
+    }  # fmt: skip
+    return Validation(**(fields | changes))
+
+
+def finished(**changes: Any) -> Finished:
+    fields: dict[str, Any] = {
+        "step": 8000, "seconds": 3500.0, "tokens": 32_000_000, "best_step": 7500,
+        "outcome": "the average of 5 checkpoints", "loss": 1.9, "bleu": 31.26, "signature": "s",
+    }  # fmt: skip
+    return Finished(**(fields | changes))

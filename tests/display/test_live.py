@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from tests.display.runs import Clock, end, info, step, validation
+from tests.display.runs import Clock, finished, report, started, validation
 
 from dragoman.display import Live, Plain, Silent, observer_for
-from dragoman.training.options import Observer
+from dragoman.training.events import Observer, Sample
 
 
 class Terminal(io.StringIO):
@@ -49,9 +49,9 @@ def written(display: Live) -> str:
 
 def test_the_panel() -> None:
     display = live()
-    display.on_start(info())
+    display.on_start(started())
     assert "the first figures come after some updates" in "".join(panel(display))
-    display.on_step(step(2000))
+    display.on_report(report(2000))
     display.on_validation(validation(1000, bleu=20.0))
     display.on_validation(validation(1500, bleu=39.0))
     display.on_validation(validation(2000, bleu=38.2))
@@ -80,7 +80,7 @@ def test_the_panel() -> None:
 
 def test_labels_stand_above_their_values() -> None:
     display = live(80)
-    display.on_step(step(20, perplexity=1234567.0))
+    display.on_report(report(20, perplexity=1234567.0))
     labels, values = panel(display)[4:6]
     for label, value in [
         ("loss", "2.314"),
@@ -94,8 +94,8 @@ def test_labels_stand_above_their_values() -> None:
 @pytest.mark.parametrize("width", [20, 30, 50, 80, 100, 200])
 def test_the_panel_fits(width: int) -> None:
     display = live(width)
-    display.on_start(info(output="runs/" + "雪" * 80))
-    display.on_step(step(123_456, tokens_per_second=999_999.0, eta_seconds=999_999.0))
+    display.on_start(started(output="runs/" + "雪" * 80))
+    display.on_report(report(123_456, tokens_per_second=999_999.0, eta_seconds=999_999.0))
     display.on_validation(validation())
     lines = panel(display)
     assert len(lines) == 9
@@ -107,9 +107,9 @@ def test_the_clock_and_the_bar_run_on_between_reports() -> None:
     display = live()
     clock = display.clock
     assert isinstance(clock, Clock)
-    display.on_start(info())
-    display.on_step(step(1000))
-    display.on_step(step(1020))  # ten seconds later: two updates a second
+    display.on_start(started())
+    display.on_report(report(1000))
+    display.on_report(report(1020))  # ten seconds later: two updates a second
     clock.now += 5
     line = panel(display)[1]
     assert "update 1,030 of 8,000" in line
@@ -123,7 +123,7 @@ def test_the_clock_and_the_bar_run_on_between_reports() -> None:
 
 def test_without_validation_text_the_curve_is_absent_and_without_bleu_it_is_of_the_loss() -> None:
     display = live()
-    display.on_validation(validation(loss=-500.0, perplexity=0.0, bleu=None, samples=[]))
+    display.on_validation(validation(loss=None, perplexity=None, bleu=None, samples=()))
     assert "loss" not in "".join(panel(display))
     display.on_validation(validation(1000, loss=2.0, bleu=None))
     display.on_validation(validation(1500, loss=1.5, bleu=None))
@@ -133,11 +133,11 @@ def test_without_validation_text_the_curve_is_absent_and_without_bleu_it_is_of_t
 def test_a_run_on_a_terminal() -> None:
     display = live()
     with display:
-        display.on_start(info())
-        display.on_step(step(500))
+        display.on_start(started())
+        display.on_report(report(500))
         display.on_validation(validation(500, elapsed=250.0))
         display.on_message("update 501 left out")
-        display.on_end(end())
+        display.on_finish(finished())
     text = written(display)
     for expected in (
         "28,961 pairs to learn from",
@@ -151,15 +151,15 @@ def test_a_run_on_a_terminal() -> None:
     assert text.count("Es schneit.") == 1  # equal to the reference, which is not repeated
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor is hidden, and shown again
     assert not display.live.is_started
-    display.on_step(step(8000))  # too late: draws nothing, harms nothing
+    display.on_report(report(8000))  # too late: draws nothing, harms nothing
     assert written(display) == text
 
 
 def test_text_is_text() -> None:
     display = live()
-    hostile = {"source": "[bold]a[/]", "hypothesis": "x\x1b[2Jy [/nothing]", "reference": ":smile: [link=x]"}
-    display.on_start(info(output="runs/[red]x[/]"))
-    display.on_validation(validation(samples=[hostile]))
+    hostile = Sample(source="[bold]a[/]", hypothesis="x\x1b[2Jy [/nothing]", reference=":smile: [link=x]")
+    display.on_start(started(output="runs/[red]x[/]"))
+    display.on_validation(validation(samples=(hostile,)))
     display.on_message("[blink]careful[/blink] [/]")
     text = written(display)
     assert "\x1b[2J" not in text
@@ -178,14 +178,14 @@ def test_text_is_text() -> None:
 def test_an_error_gives_the_cursor_back() -> None:
     display = live()
     with pytest.raises(RuntimeError), display:
-        display.on_start(info())
+        display.on_start(started())
         raise RuntimeError
     assert "\x1b[?25h" in written(display)
 
 
 def test_a_display_that_fails_goes_on_as_lines(monkeypatch) -> None:
     display = live()
-    display.on_start(info())
+    display.on_start(started())
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
@@ -198,12 +198,14 @@ def test_a_display_that_fails_goes_on_as_lines(monkeypatch) -> None:
     assert written(display).endswith("one\ntwo\n")
 
 
-def test_figures_that_are_missing_stop_nothing() -> None:
+def test_a_display_that_missed_the_start_shows_the_rest() -> None:
     display = live()
-    display.on_start({})
-    display.on_step({"step": 20, "seconds": 1.0, "loss": 1.0})
-    display.on_validation({"step": 20})
-    display.on_end({})
+    display.on_report(report(20))
+    display.on_validation(validation(loss=None, perplexity=None, bleu=None, chrf=None))
+    assert "update 20 " in panel(display)[1]
+    display.on_finish(finished())
+    assert "update 8,000 " in panel(display)[1]
+    assert display.instead is None
     display.close()
 
 
@@ -214,19 +216,19 @@ def test_a_terminal_that_goes_away_stops_nothing() -> None:
     code = """
 import os, signal, sys
 from dragoman.display import Live, observer_for
-from tests.display.runs import info, step, validation, end
+from tests.display.runs import started, report, validation, finished
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 display = observer_for()
 assert isinstance(display, Live), display
 with display:
-    display.on_start(info())
-    display.on_step(step(20))
+    display.on_start(started())
+    display.on_report(report(20))
     print("running", flush=True)
     sys.stdin.readline()
     for number in range(40, 100, 20):
-        display.on_step(step(number))
+        display.on_report(report(number))
         display.on_validation(validation(number))
-    display.on_end(end())
+    display.on_finish(finished())
 print("survived", display.instead is not None, flush=True)
 """
     ours, theirs = pty.openpty()
@@ -258,13 +260,13 @@ def test_no_color_takes_the_colours_only() -> None:
     screen = console(_environ={"NO_COLOR": "1", "TERM": "xterm-256color"})
     display = Live(screen, threaded=False)
     assert isinstance(observer_for(screen), Live)
-    display.on_start(info())
-    display.on_step(step())
+    display.on_start(started())
+    display.on_report(report())
     display.close()
     assert "\x1b[36m" not in written(display)
     colourful = live()
-    colourful.on_start(info())
-    colourful.on_step(step())
+    colourful.on_start(started())
+    colourful.on_report(report())
     colourful.close()
     assert "\x1b[36m" in written(colourful)
 
@@ -307,5 +309,5 @@ def test_standard_error_is_the_default(capsys) -> None:
 
 def test_all_are_observers() -> None:
     observers: list[Observer] = [Silent(), Plain(), live()]
-    for name in ("on_start", "on_step", "on_validation", "on_message", "on_end"):
+    for name in ("on_start", "on_report", "on_validation", "on_message", "on_finish"):
         assert all(callable(getattr(observer, name)) for observer in observers)

@@ -4,21 +4,22 @@ import io
 
 import pytest
 from rich.cells import cell_len
-from tests.display.runs import Clock, end, info, step, validation
+from tests.display.runs import Clock, finished, report, started, validation
 
 from dragoman.display import Plain, Silent
+from dragoman.training.events import Sample
 
 
 def test_a_run_as_lines() -> None:
     stream, clock = io.StringIO(), Clock()
     plain = Plain(stream, clock=clock)
-    plain.on_start(info())
+    plain.on_start(started())
     for number in range(20, 2020, 20):
         clock.now += 1
-        plain.on_step(step(number))
+        plain.on_report(report(number))
     plain.on_validation(validation(2000))
     plain.on_message("a remark")
-    plain.on_end(end(outcome="the average of 5 checkpoints"))
+    plain.on_finish(finished())
     lines = stream.getvalue().splitlines()
     assert lines[0] == "output     runs/en-de"
     assert "28,961 pairs to learn from, 1,014 to validate" in lines[2]
@@ -46,10 +47,10 @@ def test_more_samples_and_equal_ones() -> None:
 def test_nothing_is_wider_than_100_columns() -> None:
     stream = io.StringIO()
     plain = Plain(stream, every=0, samples=9)
-    plain.on_start(info(output="runs/" + "x" * 200, max_updates=10_000_000))
-    plain.on_step(step(9_999_980, perplexity=9_999_999.0, eta_seconds=1e7, tokens_per_second=9_999_999.0))
+    plain.on_start(started(output="runs/" + "x" * 200, max_updates=10_000_000))
+    plain.on_report(report(9_999_980, perplexity=9_999_999.0, eta_seconds=1e7, tokens_per_second=9_999_999.0))
     plain.on_validation(
-        validation(samples=[{"source": "雪" * 80, "hypothesis": "x" * 101, "reference": "\t" * 200}])
+        validation(samples=(Sample(source="雪" * 80, hypothesis="x" * 101, reference="\t" * 200),))
     )
     plain.on_message("m" * 500)
     lines = stream.getvalue().splitlines()
@@ -59,8 +60,8 @@ def test_nothing_is_wider_than_100_columns() -> None:
 
 def test_text_is_text() -> None:
     stream = io.StringIO()
-    hostile = {"source": "[bold]a[/]", "hypothesis": "x\x1b[31mred\nnext", "reference": "[/red] \ud800"}
-    Plain(stream).on_validation(validation(samples=[hostile]))
+    hostile = Sample(source="[bold]a[/]", hypothesis="x\x1b[31mred\nnext", reference="[/red] \ud800")
+    Plain(stream).on_validation(validation(samples=(hostile,)))
     lines = stream.getvalue().splitlines()
     assert lines[1:] == [
         "  source       [bold]a[/]",
@@ -87,30 +88,35 @@ def test_a_stream_that_breaks_stops_nothing(error: Exception) -> None:
 
     stream = Broken()
     plain = Plain(stream, every=0)
-    plain.on_start(info())
-    plain.on_step(step())
+    plain.on_start(started())
+    plain.on_report(report())
     plain.on_validation(validation())
-    plain.on_end(end())
+    plain.on_finish(finished())
     plain.close()
     assert stream.calls == 1
 
 
-def test_figures_that_are_missing_stop_nothing() -> None:
+def test_a_display_that_missed_the_start_shows_the_rest() -> None:
+    """As one that takes over from another."""
     stream = io.StringIO()
     plain = Plain(stream, every=0)
-    plain.on_start({})
-    plain.on_step({"step": 3})
-    plain.on_end(end())
-    assert stream.getvalue() == "output     -\n"
+    plain.on_report(report(20))
+    plain.on_validation(validation(loss=None, perplexity=None, bleu=None, chrf=None, best=False, samples=()))
+    plain.on_finish(finished())
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("update 20  loss 2.31  ")
+    assert lines[1] == "validation at 500: "
+    assert lines[2].startswith("done: 8,000 updates")
+    assert plain.instead is None
 
 
 def test_silence(capsys) -> None:
     with Silent() as silent:
-        silent.on_start(info())
-        silent.on_step(step())
+        silent.on_start(started())
+        silent.on_report(report())
         silent.on_validation(validation())
         silent.on_message("a remark")
-        silent.on_end(end())
+        silent.on_finish(finished())
     assert capsys.readouterr() == ("", "")
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
+from tests.display.runs import started, validation
 
 from dragoman.display.wording import (
     clip,
@@ -15,6 +17,7 @@ from dragoman.display.wording import (
     sparkline,
     validation_parts,
 )
+from dragoman.training.events import Sample
 
 
 def test_clip_counts_columns_not_characters() -> None:
@@ -63,41 +66,41 @@ def test_sparkline() -> None:
 
 
 def test_the_share_is_of_the_limit_that_comes_first() -> None:
-    info = {"max_updates": 100, "max_seconds": 60.0}
-    assert share_done(info, 50, 6) == 0.5
-    assert share_done(info, 50, 54) == 0.9
-    assert share_done(info, 300, 0) == 1
-    assert share_done({"max_updates": 100, "max_seconds": None}, 25, 1000) == 0.25
-    assert share_done({}, 25, 1000) == 0
+    limits = started(max_updates=100, max_seconds=60.0)
+    assert share_done(limits, 50, 6) == 0.5
+    assert share_done(limits, 50, 54) == 0.9
+    assert share_done(limits, 300, 0) == 1
+    assert share_done(started(max_updates=100), 25, 1000) == 0.25
 
 
 def test_facts() -> None:
-    info = {
-        "parameters": 2_634_112, "source_vocab": 8000, "target_vocab": 6000, "train_pairs": 29_000,
-        "valid_pairs": 0, "precision": "bf16", "threads": 1, "world_size": 2, "resumed_from": 1500,
-        "max_updates": 8000, "max_seconds": 3600, "batch_tokens": 4096,
-    }  # fmt: skip
-    assert dict(facts(info)) == {
+    event = started(
+        target_vocab=6000, train_pairs=29_000, valid_pairs=0, threads=1, processes=2, resumed_from=1500,
+        max_seconds=3600,
+    )  # fmt: skip
+    assert dict(facts(event)) == {
         "model": "2,634,112 parameters, vocabulary 8,000 and 6,000",
         "data": "29,000 pairs to learn from",
         "machine": "bf16, 1 thread in each of 2 processes, batches of 4,096 tokens",
         "until": "8,000 updates or 1:00:00",
-        "goes on": "from update 1,500",
+        "resumes": "from update 1,500",
     }
-    assert "goes on" not in dict(facts(info | {"resumed_from": 0}))
+    assert "resumes" not in dict(facts(replace(event, resumed_from=0)))
 
 
 def test_validation_parts() -> None:
-    metrics = {"loss": 1.5, "perplexity": 4.48, "bleu": None, "chrf": None, "best": False}
-    assert list(validation_parts(metrics)) == ["loss 1.500", "perplexity 4.48"]
-    metrics |= {"bleu": 31.26, "chrf": 55.0, "best": True}
-    parts = list(validation_parts(metrics, brief=True))
+    event = validation(loss=1.5, perplexity=4.48, bleu=None, chrf=None, best=False)
+    assert list(validation_parts(event)) == ["loss 1.500", "perplexity 4.48"]
+    event = replace(event, bleu=31.26, chrf=55.0, best=True)
+    parts = list(validation_parts(event, brief=True))
     assert parts == ["perplexity 4.48", "BLEU 31.3", "chrF 55.0", "best so far"]
-    assert list(validation_parts({"loss": -500.0, "perplexity": 0.0})) == []  # nothing was measured
+    assert (
+        list(validation_parts(validation(loss=None, perplexity=None, bleu=None, chrf=None, best=False))) == []
+    )
 
 
 def test_sample_lines() -> None:
-    sample = {"source": "a", "hypothesis": "b", "reference": "c"}
+    sample = Sample(source="a", hypothesis="b", reference="c")
     assert [label for label, _, _ in sample_lines(sample)] == ["source", "translation", "reference"]
-    equal = list(sample_lines(sample | {"reference": "b "}))
+    equal = list(sample_lines(replace(sample, reference="b ")))
     assert equal == [("source", "a", False), ("translation", "b", True)]

@@ -1,32 +1,33 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dragoman.runs import card
 from dragoman.runs.recipe import resolve
+from dragoman.training.events import Finished, Started
 
-TRAINING = {
-    "step": 1200, "tokens": 3_456_789, "seconds": 90.0, "precision": "bf16", "threads": 2, "world_size": 1,
-    "outcome": "the average of 5 checkpoints", "loss": 1.23456, "bleu": 41.5,
-    "signature": "nrefs:1|case:mixed",
-}  # fmt: skip
-CORPORA = {
-    "training": {
-        "pairs": 29_000,
-        "fingerprint": "ab12",
-        "report": "29,014 pairs read\n  duplicate: 14 (line 3)",
-    }
-}
+STARTED = Started(
+    output="runs/x", parameters=2_612_345, source_vocab=8000, target_vocab=8000, train_pairs=29_000,
+    valid_pairs=0, precision="bf16", threads=2, processes=1, resumed_from=0, max_updates=2000,
+    max_seconds=None, batch_tokens=4096,
+)  # fmt: skip
+FINISHED = Finished(
+    step=1200, tokens=3_456_789, seconds=90.0, best_step=1100, outcome="the average of 5 checkpoints",
+    loss=1.23456, bleu=41.5, signature="nrefs:1|case:mixed",
+)  # fmt: skip
+TEXT = card.Text(pairs=29_000, fingerprint="ab12", report="29,014 pairs read\n  duplicate: 14 (line 3)")
 
 
 def rendered(**changes) -> str:
     overrides = ["data.source_language=en", "data.target_language=pt-BR", *changes.pop("overrides", [])]
     arguments = {
         "command": ["dragoman", "train", "my text.en", "t.de"],
-        "parameters": 2_612_345,
-        "corpora": CORPORA,
-        "training": TRAINING,
-        "version": "1.2.3",
+        "texts": {"training": TEXT},
+        "started": STARTED,
+        "finished": FINISHED,
+        "versions": card.Versions(dragoman="1.2.3", torch="2.11", python="3.12"),
     }
     return card.render(resolve(preset="tiny", overrides=overrides), **arguments | changes)
 
@@ -46,8 +47,8 @@ def test_it_says_what_the_model_is_and_how_it_came_about(fact):
 
 
 def test_threads_and_processes_are_counted():
-    assert "bf16, 1 thread |" in rendered(training={**TRAINING, "threads": 1})
-    assert "bf16, 2 threads in each of 4 processes |" in rendered(training={**TRAINING, "world_size": 4})
+    assert "bf16, 1 thread |" in rendered(started=replace(STARTED, threads=1))
+    assert "bf16, 2 threads in each of 4 processes |" in rendered(started=replace(STARTED, processes=4))
 
 
 def test_a_title_of_the_recipe_is_its_title():
@@ -56,7 +57,7 @@ def test_a_title_of_the_recipe_is_its_title():
 
 
 def test_what_was_not_measured_is_not_there():
-    text = rendered(training={**TRAINING, "loss": None, "bleu": None, "signature": ""}, command=[])
+    text = rendered(finished=replace(FINISHED, loss=None, bleu=None, signature=""), command=[])
 
     assert "BLEU" not in text
     assert "loss" not in text

@@ -22,8 +22,8 @@ class Steps(Silent):
         self.steps: list[int] = []
         self.messages: list[str] = []
 
-    def on_step(self, metrics):
-        self.steps.append(metrics["step"])
+    def on_report(self, event):
+        self.steps.append(event.step)
 
     def on_message(self, text):
         self.messages.append(text)

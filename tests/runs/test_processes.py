@@ -92,6 +92,6 @@ def test_a_signal_to_all_saves(text, tmp_path):
     codes, said = ended(processes)
 
     assert codes == [143, 143], said
-    assert "all of it is saved" in said[0]
+    assert "everything is saved" in said[0]
     assert said[1] == ""
     assert Path(tmp_path / "x" / "checkpoints" / "latest" / "progress.json").exists()

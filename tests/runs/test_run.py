@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,6 +13,7 @@ from dragoman.base.errors import ConfigError, DataError, Interrupted, TrainingEr
 from dragoman.folder.weights import read_weights
 from dragoman.runs.run import train
 from dragoman.text import toy
+from dragoman.training.events import Finished, Quiet, Started, Validation
 from dragoman.translator import Translator
 
 PAIRS = toy.pairs(seed=3, count=120)
@@ -26,30 +26,30 @@ SMALL = [
 ]  # fmt: skip
 
 
-class Notes:
-    """An observer that keeps what it is told."""
+class Notes(Quiet):
+    """An observer that keeps every event."""
 
     def __init__(self) -> None:
-        self.info: dict[str, Any] = {}
+        self.started: Started | None = None
         self.steps: list[int] = []
-        self.validations: list[dict[str, Any]] = []
+        self.validations: list[Validation] = []
         self.messages: list[str] = []
-        self.end: dict[str, Any] = {}
+        self.finished: Finished | None = None
 
-    def on_start(self, info):
-        self.info = info
+    def on_start(self, event):
+        self.started = event
 
-    def on_step(self, metrics):
-        self.steps.append(metrics["step"])
+    def on_report(self, event):
+        self.steps.append(event.step)
 
-    def on_validation(self, metrics):
-        self.validations.append(metrics)
+    def on_validation(self, event):
+        self.validations.append(event)
 
     def on_message(self, text):
         self.messages.append(text)
 
-    def on_end(self, metrics):
-        self.end = metrics
+    def on_finish(self, event):
+        self.finished = event
 
 
 def small(data=PAIRS, *, overrides=(), languages=("en", "de"), **options) -> Translator:
@@ -95,15 +95,15 @@ def test_pairs_of_strings_become_a_model_folder(done):
 def test_the_observer_hears_of_all_of_it(done):
     output, notes = done
 
-    assert notes.info["output"] == str(output)
-    assert (notes.info["train_pairs"], notes.info["valid_pairs"]) == (120, 8)
-    assert notes.info["max_updates"] == 4
+    assert notes.started.output == str(output)
+    assert (notes.started.train_pairs, notes.started.valid_pairs) == (120, 8)
+    assert notes.started.max_updates == 4
     assert notes.steps == [1, 2, 3, 4]
-    assert [metrics["step"] for metrics in notes.validations] == [2, 4]
+    assert [validation.step for validation in notes.validations] == [2, 4]
     references = {pair[1] for pair in VALID}
-    assert all(s["reference"] in references for m in notes.validations for s in m["samples"])
+    assert all(s.reference in references for v in notes.validations for s in v.samples)
     assert "train: 120 pairs read, 120 kept, 0 set aside" in notes.messages
-    assert notes.end["step"] == 4
+    assert notes.finished.step == 4
 
 
 def test_the_card_says_what_was_done(done):
@@ -120,8 +120,8 @@ def test_validation_text_is_not_needed(tmp_path):
     small(output=tmp_path / "x", observer=notes)
 
     assert "BLEU" not in (tmp_path / "x/README.md").read_text(encoding="utf-8")
-    assert notes.end["outcome"] == "the average of 2 checkpoints"
-    assert all(metrics["samples"] == [] for metrics in notes.validations)
+    assert notes.finished.outcome == "the average of 2 checkpoints"
+    assert all(validation.samples == () for validation in notes.validations)
 
 
 def test_what_is_set_aside_is_told(tmp_path):
@@ -149,7 +149,7 @@ def test_languages_choose_the_keys_of_jsonl(tmp_path):
     notes = Notes()
     small([tmp_path / "t.jsonl"], valid=[tmp_path / "v.jsonl"], output=tmp_path / "x", observer=notes)
 
-    assert notes.validations[0]["samples"][0]["reference"] in {pair[1] for pair in VALID}
+    assert notes.validations[0].samples[0].reference in {pair[1] for pair in VALID}
 
 
 def test_nobody_says_which_languages_these_are(tmp_path):
@@ -169,7 +169,7 @@ def test_the_text_of_a_recipe(tmp_path):
         recipe=tmp_path / "r.toml", data_root=tmp_path, output=tmp_path / "x", overrides=SMALL, observer=notes
     )
 
-    assert (notes.info["train_pairs"], notes.info["valid_pairs"]) == (120, 120)
+    assert (notes.started.train_pairs, notes.started.valid_pairs) == (120, 120)
 
 
 def test_without_text_there_is_nothing_to_train_on(tmp_path):
@@ -241,7 +241,7 @@ def test_a_run_may_go_on_for_longer(tmp_path):
     small(output=tmp_path / "x", overrides=["training.max_updates=6", "title=Longer"], observer=notes)
 
     assert notes.steps == [5, 6]
-    assert notes.info["resumed_from"] == 4
+    assert notes.started.resumed_from == 4
     small(output=tmp_path / "y", overrides=["training.max_updates=6"])
     longer, whole = (read_weights(tmp_path / name / "model.safetensors") for name in "xy")
     assert all(longer[name].equal(whole[name]) for name in whole)
@@ -350,7 +350,7 @@ def test_validation_text_may_be_left_out_before_the_first_checkpoint(tmp_path):
 class Raising(Notes):
     """A signal just before the first update."""
 
-    def on_start(self, info):
+    def on_start(self, event):
         raise Interrupted("stopped", signal=15)
 
 
@@ -360,7 +360,7 @@ def test_a_longer_run_that_crashed_at_its_end_is_not_taken_for_complete(done, tm
     longer = ["generation.size=2", "title=Mine", "training.max_updates=6"]
     short = (output / "model.safetensors").read_bytes()
     with monkeypatch.context() as crash, pytest.raises(RuntimeError, match="power cut"):
-        crash.setattr("dragoman.runs.run.bundle.save", power_cut)
+        crash.setattr("dragoman.runs.fit.model_folder.save", power_cut)
         small(**options, overrides=longer)
     assert (output / "model.safetensors").read_bytes() == short
 
@@ -423,7 +423,7 @@ def test_whoever_may_read_the_folder_may_read_the_weights(done):
 
 def test_a_disk_that_is_full_when_a_measurement_is_written(tmp_path):
     class Filling(Notes):
-        def on_step(self, metrics):
+        def on_report(self, event):
             path = tmp_path / "x/metrics.jsonl"
             path.unlink()
             path.symlink_to("/dev/full")
@@ -459,9 +459,9 @@ def test_validation_pairs_with_an_empty_side_count_nowhere(tmp_path):
     small(valid=VALID, output=tmp_path / "y", observer=notes)
 
     first, second = notes.validations[:2], notes.validations[2:]
-    assert [entry["chrf"] for entry in first] == [entry["chrf"] for entry in second]
-    assert [entry["loss"] for entry in first] == [entry["loss"] for entry in second]
-    assert [s["reference"] for s in first[0]["samples"] if not s["reference"]] == []
+    assert [entry.chrf for entry in first] == [entry.chrf for entry in second]
+    assert [entry.loss for entry in first] == [entry.loss for entry in second]
+    assert all(sample.reference for sample in first[0].samples)
 
 
 def test_validation_text_that_cannot_be_read_is_found_before_the_work(tmp_path):

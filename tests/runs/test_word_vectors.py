@@ -59,7 +59,7 @@ def test_words_that_are_found_get_their_vectors_scaled_alike(file: Path) -> None
     assert torch.equal(after[:4], before[:4])
     found = torch.stack([after[row[word]] for word in given])
     assert float(found.pow(2).mean().sqrt()) == pytest.approx(float(before.pow(2).mean().sqrt()), rel=1e-5)
-    assert said == [f"source embeddings: 3 of 4 words found in {file} (1 only in lower case), of 3 there"]
+    assert said == [f"source embeddings: 3 of 4 words are among the 3 in {file} (1 only in lower case)"]
 
 
 def test_vectors_of_another_width_name_the_option(file: Path) -> None:

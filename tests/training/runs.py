@@ -18,8 +18,12 @@ from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.text.corpus import FilterConfig, open_pairs
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
+from dragoman.training.events import Finished, Quiet, Report, Started, Validation
+from dragoman.training.metrics import Metrics
 from dragoman.training.options import TrainingConfig
+from dragoman.training.progress import Candidate
 from dragoman.training.tokenised import TokenisedCorpus, tokenise
 from dragoman.training.trainer import Trainer
 
@@ -71,30 +75,30 @@ def config(**options: Any) -> TrainingConfig:
     return TrainingConfig(**(usual | options))
 
 
-class Recorder:
-    """An observer that keeps what it is told."""
+class Recorder(Quiet):
+    """An observer that keeps every event."""
 
     def __init__(self) -> None:
-        self.starts: list[dict[str, Any]] = []
-        self.steps: list[dict[str, Any]] = []
-        self.validations: list[dict[str, Any]] = []
+        self.starts: list[Started] = []
+        self.reports: list[Report] = []
+        self.validations: list[Validation] = []
         self.messages: list[str] = []
-        self.ends: list[dict[str, Any]] = []
+        self.ends: list[Finished] = []
 
-    def on_start(self, info: dict[str, Any]) -> None:
-        self.starts.append(info)
+    def on_start(self, event: Started) -> None:
+        self.starts.append(event)
 
-    def on_step(self, metrics: dict[str, Any]) -> None:
-        self.steps.append(metrics)
+    def on_report(self, event: Report) -> None:
+        self.reports.append(event)
 
-    def on_validation(self, metrics: dict[str, Any]) -> None:
-        self.validations.append(metrics)
+    def on_validation(self, event: Validation) -> None:
+        self.validations.append(event)
 
     def on_message(self, text: str) -> None:
         self.messages.append(text)
 
-    def on_end(self, metrics: dict[str, Any]) -> None:
-        self.ends.append(metrics)
+    def on_finish(self, event: Finished) -> None:
+        self.ends.append(event)
 
 
 def trainer(
@@ -115,7 +119,8 @@ def trainer(
         corpus=train,
         valid=valid,
         config=options or config(),
-        folder=folder,
+        checkpoints=Checkpoints(folder / "checkpoints"),
+        metrics=Metrics(folder / "metrics.jsonl"),
         seed=7,
         world=world,
         **more,
@@ -123,6 +128,10 @@ def trainer(
 
 
 Corpora = tuple[TokenisedCorpus, TokenisedCorpus | None]
+
+
+def folder_of(run: Trainer) -> Path:
+    return run.checkpoints.folder.parent
 
 
 def weights(run: Trainer) -> dict[str, Tensor]:
@@ -144,8 +153,8 @@ def metrics(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in json.loads(line).items() if k not in TIMES} for line in lines]
 
 
-def history(run: Trainer) -> list[dict[str, Any]]:
-    return [{k: v for k, v in entry.items() if k not in TIMES} for entry in run.progress.history]
+def history(run: Trainer) -> list[Candidate]:
+    return run.progress.history
 
 
 def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:

@@ -19,7 +19,7 @@ from dragoman.models.seq2seq import build
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.training import checkpoint
-from dragoman.training.checkpoint import Progress
+from dragoman.training.progress import Candidate, Progress
 
 
 def model(seed: int = 0, **changes: Any) -> Transformer:
@@ -69,7 +69,7 @@ PROGRESS = Progress(
     tokens=12_345,
     seconds=0.1 + 0.2,
     corpus="äb12",
-    history=[{"step": 5, "loss": 1 / 3, "bleu": None, "score": -1 / 3}],
+    history=[Candidate(step=5, loss=1 / 3, bleu=None, score=-1 / 3)],
     skipped=1,
 )
 

@@ -17,6 +17,7 @@ from tests.training.runs import (
     ALONE,
     config,
     corpus,
+    folder_of,
     metrics,
     model,
     moments,
@@ -27,7 +28,6 @@ from tests.training.runs import (
 
 from dragoman.folder.weights import read_weights
 from dragoman.training import distributed
-from dragoman.training.distributed import World
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Trainer
 
@@ -113,7 +113,7 @@ def test_both_processes_hold_the_same_model(folder: Path) -> None:
 
 
 def test_metrics_are_written_once_and_count_all_processes(folder: Path, alone: Trainer) -> None:
-    theirs, ours = metrics(folder / "run"), metrics(alone.folder)
+    theirs, ours = metrics(folder / "run"), metrics(folder_of(alone))
 
     assert [(row["kind"], row["step"]) for row in theirs] == [(row["kind"], row["step"]) for row in ours]
     for one, other in zip(theirs, ours, strict=True):
@@ -165,5 +165,5 @@ def test_without_torchrun_a_process_is_alone(monkeypatch: pytest.MonkeyPatch) ->
 
     world = distributed.join()
 
-    assert world == World(0, 1, torch.device("cpu"))
+    assert (world.rank, world.size, world.device) == (0, 1, torch.device("cpu"))
     distributed.leave()

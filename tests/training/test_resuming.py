@@ -13,6 +13,7 @@ from tests.training.runs import (
     Corpora,
     config,
     corpus,
+    folder_of,
     history,
     metrics,
     model,
@@ -65,7 +66,7 @@ def whole(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Trainer
 
 
 def counts(run: Trainer) -> dict[str, Any]:
-    return {k: v for k, v in vars(run.progress).items() if k not in (*TIMES, "history", "window")}
+    return {k: v for k, v in vars(run.progress).items() if k not in (*TIMES, "history", "totals")}
 
 
 def check_equal(one: Trainer, other: Trainer) -> None:
@@ -73,11 +74,11 @@ def check_equal(one: Trainer, other: Trainer) -> None:
     assert same(moments(one), moments(other))
     assert history(one) == history(other)
     assert counts(one) == counts(other)
-    assert metrics(one.folder) == metrics(other.folder)
-    assert step_files(one.folder) == step_files(other.folder)
-    for name in [*(f"step-{step:07d}" for step in step_files(one.folder)), "final"]:
-        path = f"checkpoints/{name}.safetensors"
-        assert (one.folder / path).read_bytes() == (other.folder / path).read_bytes()
+    assert metrics(folder_of(one)) == metrics(folder_of(other))
+    assert step_files(folder_of(one)) == step_files(folder_of(other))
+    for name in [*(f"step-{step:07d}" for step in step_files(folder_of(one))), "final"]:
+        path = f"{name}.safetensors"
+        assert (one.checkpoints.folder / path).read_bytes() == (other.checkpoints.folder / path).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ class Crash(Exception):
 
 
 @pytest.mark.parametrize("step", [2, 6, 12, 18])
-@pytest.mark.parametrize("moment", ["on_step", "on_validation", "write_weights", "save"])
+@pytest.mark.parametrize("moment", ["on_report", "on_validation", "write_weights", "save"])
 def test_a_run_that_crashed_goes_on_from_its_last_checkpoint(
     step: int, moment: str, whole: Trainer, corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +139,7 @@ def test_a_run_that_crashed_goes_on_from_its_last_checkpoint(
     crashed = trainer(tmp_path / "resumed", corpora)
     crashed.resume()
 
-    owner = {"on_step": crashed.observer, "on_validation": crashed.observer, "write_weights": loop}
+    owner = {"on_report": crashed.observer, "on_validation": crashed.observer, "write_weights": loop}
     real = getattr(owner.get(moment, checkpoint), moment)
 
     def fail_or_do(*args: Any) -> None:
@@ -205,7 +206,7 @@ def test_other_text_is_refused(corpora: Corpora, tmp_path: Path) -> None:
         run.train()
     other = corpus(tmp_path / "other", 40, seed=1, cut=corpora[0].tokenizer)
 
-    with pytest.raises(DataError, match="not what this run began with") as caught:
+    with pytest.raises(DataError, match="began with other training text") as caught:
         trainer(tmp_path / "run", (other, corpora[1])).resume()
 
     assert caught.value.hint

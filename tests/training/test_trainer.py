@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,18 @@ from torch.nn import functional
 from dragoman.base.errors import ConfigError, Interrupted, TrainingError
 from dragoman.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
+from dragoman.training import selection
 from dragoman.training.batches import collate, plan
 from dragoman.training.tokenised import TokenisedCorpus
-from dragoman.training.trainer import Trainer
+from dragoman.training.trainer import Scored, Trainer
 
 HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")
 
 
-def bleus(*scores: float) -> Callable[[Any], dict[str, Any]]:
-    """A stand-in for translating the validation text: the scores that come out, one after the other."""
+def bleus(*scores: float) -> Callable[[Any], Scored]:
+    """A stand-in for translating the validation text: these scores, one after the other."""
     rest: Iterator[float] = iter(scores)
-    return lambda _: {"bleu": next(rest), "chrf": 1.0, "samples": []}
+    return lambda _: Scored(bleu=next(rest), chrf=1.0)
 
 
 # One update
@@ -90,7 +92,7 @@ def test_updates_are_those_of_one_big_batch_in_plain_pytorch(
     reference_updates(reference.double(), corpora[0], 3, 0.1)
 
     assert run.progress.epoch == 3 or run.progress.cursor == 1  # an update was an epoch
-    for name, weight in read_weights(run.checkpoints / "step-0000003.safetensors").items():
+    for name, weight in read_weights(run.checkpoints.step(3)).items():
         torch.testing.assert_close(weight, weights_of(reference)[name], rtol=1e-11, atol=1e-12)
 
 
@@ -155,7 +157,7 @@ def test_weight_decay_is_decoupled(corpora: Corpora, tmp_path: Path) -> None:
 
     run.train()
 
-    after = read_weights(run.checkpoints / "step-0000001.safetensors")
+    after = read_weights(run.checkpoints.step(1))
     for name, weight in after.items():
         torch.testing.assert_close(weight, before[name] * (1 - 0.1 * 0.5))
 
@@ -187,7 +189,7 @@ def test_it_learns(corpora: Corpora, tmp_path: Path) -> None:
     run = trainer(tmp_path, corpora, options=config(max_updates=60, validate_every=10))
     run.train()
 
-    losses = [entry["loss"] for entry in run.progress.history]
+    losses = [entry.loss for entry in run.progress.history]
     assert losses[-1] < losses[0] - 0.1
     rows = [row["nll"] for row in metrics(tmp_path) if row["kind"] == "train"]
     assert rows[-1] < rows[0] - 0.3
@@ -254,14 +256,14 @@ def test_validation_is_the_mean_over_tokens_without_smoothing_or_dropout(
     source, target = all_pairs(corpora[1])
     batch = collate(source, target, pad_id=0, start_id=1, end_id=2)
     net = model(corpora[0].tokenizer).eval()
-    net.load_state_dict(read_weights(run.checkpoints / "step-0000005.safetensors"), strict=False)
+    net.load_state_dict(read_weights(run.checkpoints.step(5)), strict=False)
     with torch.no_grad():
         logits_BTV = net(batch.source_BS, batch.source_len_B, batch.target_BT)
     wanted = functional.cross_entropy(logits_BTV.flatten(0, 1), batch.predict_BT.flatten(), ignore_index=0)
     (entry,) = run.progress.history
-    assert entry["loss"] == pytest.approx(float(wanted), rel=1e-5)
-    assert entry["perplexity"] == pytest.approx(math.exp(float(wanted)), rel=1e-5)
-    assert entry["score"] == -entry["loss"]
+    assert entry.loss == pytest.approx(float(wanted), rel=1e-5)
+    assert entry.perplexity == pytest.approx(math.exp(float(wanted)), rel=1e-5)
+    assert entry.score == -entry.loss
 
 
 def test_the_observer_hears_everything_that_is_written(corpora: Corpora, tmp_path: Path) -> None:
@@ -271,28 +273,28 @@ def test_the_observer_hears_everything_that_is_written(corpora: Corpora, tmp_pat
     run.train()
 
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert recorder.steps == [
-        {k: v for k, v in row.items() if k != "kind"} for row in rows if row["kind"] == "train"
+    assert [{"kind": "train", **asdict(report)} for report in recorder.reports] == [
+        row for row in rows if row["kind"] == "train"
     ]
-    assert [v["step"] for v in recorder.validations] == [5, 10, 15, 20]
-    assert [v["bleu"] for v in recorder.validations] == [1, 3, 2, 4]
-    losses = [v["loss"] for v in recorder.validations]
+    assert [v.step for v in recorder.validations] == [5, 10, 15, 20]
+    assert [v.bleu for v in recorder.validations] == [1, 3, 2, 4]
+    losses = [v.loss for v in recorder.validations]
     best = [loss < min(losses[:n], default=math.inf) for n, loss in enumerate(losses)]
-    assert [v["best"] for v in recorder.validations] == best
+    assert [v.best for v in recorder.validations] == best
     (end,) = recorder.ends
-    assert (end["step"], end["tokens"]) == (20, run.progress.tokens)
-    assert end["best_step"] == 5 * (losses.index(min(losses)) + 1)
+    assert (end.step, end.tokens) == (20, run.progress.tokens)
+    assert end.best_step == 5 * (losses.index(min(losses)) + 1)
 
 
 def test_without_validation_text_there_is_no_validation_loss(corpora: Corpora, tmp_path: Path) -> None:
     recorder = Recorder()
     run = trainer(tmp_path, (corpora[0], None), observer=recorder)
 
-    run.train()
+    finished = run.train()
 
-    assert [v["loss"] for v in recorder.validations] == [None] * 4
-    assert [v["perplexity"] for v in recorder.validations] == [None] * 4
-    assert run.outcome["loss"] is None
+    assert [v.loss for v in recorder.validations] == [None] * 4
+    assert [v.perplexity for v in recorder.validations] == [None] * 4
+    assert finished.loss is None
     assert step_files(tmp_path) == [15, 20]  # the last are the best
 
 
@@ -322,7 +324,7 @@ def test_a_gradient_that_is_not_finite_leaves_the_update_out(
     run.stop = lambda: 0
     run.train()
 
-    after = read_weights(run.checkpoints / "step-0000002.safetensors")
+    after = read_weights(run.checkpoints.step(2))
     assert same(before, after)
     assert same(moments(run), before_moments)
     assert isinstance(run.observer, Recorder)
@@ -378,7 +380,7 @@ def test_max_epochs(corpora: Corpora, tmp_path: Path) -> None:
         for epoch in range(2)
     ]
     assert run.progress.step == sum(groups)
-    assert run.progress.history[-1]["step"] == sum(groups)
+    assert run.progress.history[-1].step == sum(groups)
 
 
 def test_max_minutes(corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,7 +434,7 @@ def test_patience_by_loss(corpora: Corpora, tmp_path: Path) -> None:
 
     run.train()
 
-    losses = [entry["loss"] for entry in run.progress.history]
+    losses = [entry.loss for entry in run.progress.history]
     assert run.progress.step < 400
     assert losses.index(min(losses)) == len(losses) - 1 - 3
 
@@ -450,7 +452,7 @@ def test_a_validation_that_gives_no_number_is_never_the_best(corpora: Corpora, t
 
     run.train()
 
-    assert run._best_step() == 15
+    assert selection.best(run.progress.history).step == 15
     assert run.progress.step == 20
 
 
@@ -475,16 +477,17 @@ def test_the_average_takes_the_last_or_the_best(
     # Validations at 5, 10, 15 and 20, then that of the average.
     run = trainer(tmp_path, corpora, options=options, translate=bleus(30, 10, 40, 20, 99))
 
-    final = read_weights(run.train())
+    finished = run.train()
+    final = read_weights(run.checkpoints.final)
 
     assert step_files(tmp_path) == kept
-    files = [read_weights(run.checkpoints / f"step-{step:07d}.safetensors") for step in chosen]
+    files = [read_weights(run.checkpoints.step(step)) for step in chosen]
     for name, weight in final.items():
         mean = torch.stack([file[name].double() for file in files]).mean(0)
         torch.testing.assert_close(weight, mean.float(), rtol=1e-7, atol=0)
-    assert run.outcome["bleu"] == 99
+    assert finished.bleu == 99
     wanted = f"average of {len(chosen)}" if len(chosen) > 1 else f"update {chosen[0]}"
-    assert wanted in run.outcome["outcome"]
+    assert wanted in finished.outcome
 
 
 def test_the_best_is_kept_where_it_validates_better_than_the_average(
@@ -493,11 +496,12 @@ def test_the_best_is_kept_where_it_validates_better_than_the_average(
     options = config(stop_on="bleu", average=2)
     run = trainer(tmp_path, corpora, options=options, translate=bleus(30, 40, 10, 20, 39))
 
-    final = read_weights(run.train())
+    finished = run.train()
+    final = read_weights(run.checkpoints.final)
 
-    assert same(final, read_weights(run.checkpoints / "step-0000010.safetensors"))
-    assert run.outcome["bleu"] == 40
-    assert "update 10" in run.outcome["outcome"]
+    assert same(final, read_weights(run.checkpoints.step(10)))
+    assert finished.bleu == 40
+    assert "update 10" in finished.outcome
     rows = [row for row in metrics(tmp_path) if row["kind"] == "average"]
     assert [row["bleu"] for row in rows] == [39]
 

@@ -1,4 +1,4 @@
-"""`dragoman demo`: the first two minutes."""
+"""`dragoman demo`: train a small translator and try it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.cli.train import training
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the model and its text go.")
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder for the model and its text.")
     ] = Path("runs/demo"),
     quiet: Quiet = False,
     verbose: Verbose = 0,
@@ -21,8 +21,8 @@ def demo(
 ) -> None:
     """Train a small English-German translator, watch it learn, and try it: about two minutes.
 
-    The text is made by dragoman itself: sentences of a small grammar. Repeating the command goes on
-    where it stood, and once it is trained shows only what it can do.
+    The text comes from a small grammar that is part of dragoman. Repeating the command resumes the
+    training; once it is complete, the command shows only the results.
 
     \b
       dragoman demo
@@ -33,16 +33,16 @@ def demo(
         observer.on_message(
             f"A Transformer learns German from {PAIRS:,} sentences that a small grammar makes."
         )
-        observer.on_message("Ctrl-C saves and ends; the same command goes on.")
-        shown = demonstrate(output, observer=observer, stop=stop)
-    lines = ["On sentences it has not seen:", "", *_indented(shown.scores.to_text())]
-    lines += [f"  {shown.sentences_per_second:,.0f} sentences/s", "", "And these:", ""]
-    for source, text in shown.translations:
+        observer.on_message("Ctrl-C saves and stops; the same command resumes.")
+        demonstration = demonstrate(output, observer=observer, stop=stop)
+    lines = ["On sentences it has not seen:", "", *_indented(demonstration.scores.to_text())]
+    lines += [f"  {demonstration.sentences_per_second:,.0f} sentences/s", "", "And these:", ""]
+    for source, text in demonstration.translations:
         lines += [f"  {source}", f"  -> {text}", ""]
-    lines += ["How the first came about, to open in a browser:", "", f"  {shown.report}", ""]
+    lines += ["How the first came about, to open in a browser:", "", f"  {demonstration.report}", ""]
     lines += ["Try next:", ""]
-    for command, what in shown.commands:
-        lines += [f"  # {what}", f"  {command}"]
+    for command, purpose in demonstration.commands:
+        lines += [f"  # {purpose}", f"  {command}"]
     print("\n".join(lines))
 
 

@@ -1,4 +1,4 @@
-"""`dragoman ladder`: several systems on the same text within the same budget, side by side."""
+"""`dragoman ladder`: train several systems on the same text within the same budget, and compare them."""
 
 from __future__ import annotations
 
@@ -22,24 +22,22 @@ def ladder(
         list[str] | None,
         typer.Argument(
             metavar="RECIPE|key=value",
-            help="Recipes (TOML) that name training, validation and test text; then options for all.",
+            help="Recipes (TOML) that name training, validation and test text; then overrides for all.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where each gets a model folder. [required]"),
+        typer.Option("--output", "-o", metavar="FOLDER", help="The folder for the model folders. [required]"),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="N", help="Train each for as long.")
+        float | None, typer.Option("--minutes", metavar="N", help="Training time of each.")
     ] = None,
-    updates: Annotated[
-        int | None, typer.Option("--updates", metavar="N", help="Train each for as many updates.")
-    ] = None,
+    updates: Annotated[int | None, typer.Option("--updates", metavar="N", help="Updates of each.")] = None,
     vary: Annotated[
         str | None,
         typer.Option(
-            "--vary", metavar="KEY=A,B,...", help="One rung for each value, as model.positions=rotary,none."
+            "--vary", metavar="KEY=A,B,...", help="One run for each value, as model.positions=rotary,none."
         ),
     ] = None,
     data: Data = None,
@@ -50,8 +48,8 @@ def ladder(
 ) -> None:
     """Train several recipes within the same budget, evaluate them, and write one table and one page.
 
-    ladder.html in the folder shows BLEU against time. What was stopped goes on when the command is
-    repeated; every rung is a model folder to translate with.
+    ladder.html in the folder shows BLEU against time. Repeat the command to resume what was stopped. Every
+    run is a model folder to translate with.
 
     \b
       dragoman ladder recipes/ladder/*.toml --data ~/corpora -o runs/ladder
@@ -65,14 +63,14 @@ def ladder(
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/ladder")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(
-            "a ladder under torchrun", hint="start it without; each rung uses the cores as threads"
+            "a ladder under torchrun", hint="start it without torchrun; each run uses all cores as threads"
         )
     from dragoman.runs.ladder import budget, climb, entries, to_text
 
     rungs = entries([Path(file) for file in files], (*overrides, *budget(minutes, updates)), vary, data)
     watch = partial(training, verbosity=-1 if quiet else verbose)
     say = (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
-    done = climb(rungs, output, data_root=data, watch=watch, say=say)
-    print(json.dumps([asdict(rung) for rung in done], indent=2) if as_json else to_text(done))
+    results = climb(rungs, output, data_root=data, watch=watch, say=say)
+    print(json.dumps([asdict(rung) for rung in results], indent=2) if as_json else to_text(results))
     if not quiet:
         print(f"see {output / 'ladder.html'}", file=sys.stderr)

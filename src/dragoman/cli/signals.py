@@ -1,4 +1,4 @@
-"""Ctrl-C, and the signals that ask a program to end."""
+"""Ctrl-C and the other signals that ask a program to end."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from dragoman.training.options import Observer
+    from dragoman.training.events import Finished, Observer, Started
 
-Handler = Callable[[int, FrameType | None], Any]
+Handler = Callable[[int, FrameType | None], None]
 
 
 class Signalled(KeyboardInterrupt):
-    """A signal that ends the command at once. Not an Exception, so that nothing on the way keeps it."""
+    """A signal that ends the command at once. Not an Exception, so that nothing catches it on the way."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -35,22 +35,22 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def raising() -> Iterator[None]:
-    """SIGTERM and SIGHUP meanwhile end the command as Ctrl-C does: what it began to write is removed."""
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does, so that half-written files are removed."""
     with _handling(_raise, but="SIGINT"):
         yield
 
 
 class Stopper:
-    """Answers a trainer that asks whether to stop (it is called, and gives the signal, or 0).
+    """Keeps the first signal for the trainer, which calls it and gets the number of the signal, or 0.
 
-    The first signal is kept until the trainer asks, if there is one that will ask; any other ends the
-    command at once. Outside the with-block all is as it was.
+    A second signal, or one that comes while no trainer asks, ends the command at once. The with-block
+    installs the signal handlers and restores the old ones.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
         self.signal = 0
-        self.patient = False  # whether the trainer is at work
+        self.patient = False  # whether the trainer is at work and asks
         self._stack = ExitStack()
 
     def __call__(self) -> int:
@@ -64,44 +64,44 @@ class Stopper:
         self._stack.close()
 
     def watching(self, observer: Observer) -> Observer:
-        """`observer`, with the trainer's start and end seen on the way."""
+        """An observer that notes when the trainer starts and finishes, and passes every event on."""
         return _Watching(self, observer)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.signal or not self.patient:
             raise Signalled(number)
         self.signal = number
-        # Writing from here can meet a write that was under way.
+        # The handler may interrupt a write to the same stream.
         with contextlib.suppress(RuntimeError, OSError):
-            self.say("stopping after this update, and saving; once more to stop without saving")
+            self.say("saving and stopping after this update; once more to stop without saving")
 
 
 class _Watching:
-    """An observer that tells the stopper when someone asks it, and passes everything on."""
+    """Tells the stopper when the trainer asks it, and passes every event on."""
 
     def __init__(self, stopper: Stopper, observer: Observer) -> None:
         self.stopper, self.observer = stopper, observer
-        self.on_step = observer.on_step
+        self.on_report = observer.on_report
         self.on_validation = observer.on_validation
         self.on_message = observer.on_message
 
-    def on_start(self, info: dict[str, Any]) -> None:
+    def on_start(self, event: Started) -> None:
         self.stopper.patient = True
-        self.observer.on_start(info)
+        self.observer.on_start(event)
 
-    def on_end(self, metrics: dict[str, Any]) -> None:
+    def on_finish(self, event: Finished) -> None:
         self.stopper.patient = False
-        self.observer.on_end(metrics)
+        self.observer.on_finish(event)
 
 
 @contextmanager
 def _handling(handler: Handler, *, but: str = "") -> Iterator[None]:
-    """`handler` for every signal that asks to end, except those that are ignored, as under nohup."""
-    before: dict[int, Any] = {}
+    """Install `handler` for every signal that asks to end, except those that are ignored, as under nohup."""
+    before: dict[int, Handler | int | None] = {}
     # Only the main thread may set handlers, and only it receives signals.
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)  # there is no SIGHUP on Windows
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
             if number is None or name == but or signal.getsignal(number) in (signal.SIG_IGN, None):
                 continue
             before[number] = signal.signal(number, handler)

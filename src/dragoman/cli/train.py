@@ -19,23 +19,23 @@ from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
 from dragoman.cli.signals import Stopper, number_of
 
 if TYPE_CHECKING:
-    from dragoman.training.options import Observer
+    from dragoman.training.events import Observer
 
 _PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson")
 
 
 class TrainCommand(TyperCommand):
-    """Lets `--valid` take two files, as in `--valid valid.en valid.de`."""
+    """The command `train`, where `--valid` takes two files: `--valid valid.en valid.de`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, spread_valid(args))
 
 
 def spread_valid(words: Sequence[str]) -> list[str]:
-    """`--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second file itself."""
+    """`--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second of two files."""
     spread: list[str] = []
     rest = list(words)
-    files = 0  # of validation text
+    files = 0  # of validation text so far
     while rest:
         spread.append(word := rest.pop(0))
         if word == "--":
@@ -70,7 +70,7 @@ def train(
         typer.Option(
             "--valid",
             metavar="SOURCE TARGET",
-            help="Text to watch progress on, to stop early and to choose the best weights by.",
+            help="Validation text: for progress, early stopping and the choice of the best weights.",
             show_default=False,
         ),
     ] = None,
@@ -92,9 +92,7 @@ def train(
     ] = None,
     profile: Annotated[
         bool,
-        typer.Option(
-            "--profile", help="Write where the time of an update goes to profile.txt in the folder."
-        ),
+        typer.Option("--profile", help="Profile some updates; write profile.txt into the folder."),
     ] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
@@ -102,8 +100,8 @@ def train(
 ) -> None:
     """Train a translation model on raw parallel text.
 
-    Progress goes to standard error. Ctrl-C saves and ends; the same command then goes on where it
-    stood, and ends with the same weights as if it had never been stopped.
+    Progress goes to standard error. Ctrl-C saves and stops. The same command then resumes, and ends
+    with the same weights as a run that was never stopped.
 
     \b
       dragoman train train.en train.de --valid valid.en valid.de -o runs/en-de
@@ -144,17 +142,17 @@ def train(
 
 
 def speaks() -> bool:
-    """Whether this process is the one of several (started by torchrun) that says how it goes."""
+    """Whether this process shows the progress. Of those that torchrun starts, only the first does."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Files, and overrides: what holds an `=` and is no file."""
+    """Sort words into files and overrides. An override holds an `=` and is not the name of a file."""
 
     def exists(word: str) -> bool:
         try:
             return Path(word).exists()
-        except OSError:  # a long title, say, is too long for a name
+        except OSError:  # such as a title longer than a file name can be
             return False
 
     overrides = [word for word in words if "=" in word and not exists(word)]
@@ -163,10 +161,10 @@ def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stopper]]:
-    """What surrounds a run: its display, memory that stays, warnings on the display, and signals.
+    """Set up the display, memory settings, warnings and signals of a run.
 
-    Yields an observer, and what a trainer asks whether to stop. Raises Interrupted for a signal that
-    ends the run before it saves.
+    Yields its observer, and a function that returns the signal that asks to stop, or 0. Raises Interrupted
+    if a signal ends the run before it saves.
     """
     from dragoman.display import Silent, observer_for
     from dragoman.training.malloc import keep_freed_memory
@@ -183,24 +181,26 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
             number = number_of(interrupt)
             if not speaks():
                 raise typer.Exit(128 + number) from interrupt
-            what = "stopped at once, without saving" if stopper.patient else "stopped"
-            raise Interrupted(what, signal=number, hint=_goes_on(output)) from interrupt
+            message = "stopped at once, without saving" if stopper.patient else "stopped"
+            raise Interrupted(message, signal=number, hint=_resuming(output)) from interrupt
         except (Elsewhere, Interrupted) as error:
             if speaks():
                 raise
-            raise typer.Exit(error.exit_code) from error  # another process says why
+            raise typer.Exit(error.exit_code) from error  # the first process reports why
 
 
-def _goes_on(output: Path) -> str:
-    if (output / "checkpoints" / "latest").is_dir():
-        return "repeat the command to go on from the last checkpoint"
-    return "repeat the command to begin again; nothing was trained yet"
+def _resuming(output: Path) -> str:
+    from dragoman.runs.folder import RunFolder
+
+    if RunFolder(output).checkpoints.resumable:
+        return "repeat the command to resume from the last checkpoint"
+    return "repeat the command to start again; nothing was trained yet"
 
 
 @contextmanager
 def _warnings_to(say: Callable[[str], None], verbosity: int) -> Iterator[None]:
-    """What the library logs, on the display: a line of its own would tear a panel."""
-    log, handler = logging.getLogger("dragoman"), _Saying(say)
+    """Show what the library logs on the display. Written to standard error it would break the panel."""
+    log, handler = logging.getLogger("dragoman"), _SayHandler(say)
     handler.setLevel(logging.INFO if verbosity > 0 else logging.WARNING)
     before = log.level
     log.setLevel(handler.level)
@@ -212,7 +212,7 @@ def _warnings_to(say: Callable[[str], None], verbosity: int) -> Iterator[None]:
         log.setLevel(before)
 
 
-class _Saying(logging.Handler):
+class _SayHandler(logging.Handler):
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__()
         self.say = say

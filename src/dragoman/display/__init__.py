@@ -1,8 +1,8 @@
-"""How a training run looks while it runs: live on a terminal, now and then a line elsewhere, or nothing.
+"""How a training run looks: a live panel on a terminal, occasional lines elsewhere, or nothing.
 
-Everything goes to standard error. The displays are observers as `training.options` has them; one that
-fails steps aside, and the training goes on. Text of the user's is shown as text: markup in it means
-nothing, and control characters are replaced.
+Everything goes to standard error. The displays are observers (`training/events.py`). If one fails, a simpler
+one takes over and the training continues. The user's text is shown literally: markup has no effect, and
+control characters are replaced.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["Live", "Plain", "Silent", "observer_for"]
 
 
 def observer_for(console: Console | None = None, *, verbosity: int = 0) -> Live | Plain | Silent:
-    """The display for `console` (standard error by default).
+    """The display for `console`, by default standard error.
 
-    `verbosity` is how often -v was given, or below 0 with -q. Live needs a terminal that can move its
-    cursor and show blocks; NO_COLOR takes the colours, not the movement.
+    `verbosity` counts -v; below 0 means -q. Live needs a terminal that can move its cursor and show block
+    characters. NO_COLOR removes the colours, not the movement.
     """
     if verbosity < 0:
         return Silent()
@@ -31,7 +31,7 @@ def observer_for(console: Console | None = None, *, verbosity: int = 0) -> Live 
 
 
 def _is_tty(console: Console) -> bool:
-    """Rich also counts a file as a terminal when FORCE_COLOR is set; a log wants no moving panel."""
+    """Whether it is a real terminal. With FORCE_COLOR, rich also takes a file for one."""
     try:
         return console.file.isatty()
     except (AttributeError, ValueError):

@@ -1,33 +1,29 @@
-"""What every display is: an observer of training that may fail without harm."""
+"""The base of every display: an observer of training that may fail without harm."""
 
 from __future__ import annotations
 
 import functools
 import logging
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Concatenate, ParamSpec, Self, TypeVar, cast
+
+from dragoman.training.events import Quiet
 
 P = ParamSpec("P")
 D = TypeVar("D", bound="Display")
 
 
-class Display:
-    """A with-block closes the display however the block ends, so that the terminal is left tidy."""
+class Display(Quiet):
+    """An observer that shows something. A with-block closes it, so that the terminal is left tidy."""
 
     def __init__(self) -> None:
-        self.instead: Display | None = None
-
-    def on_start(self, info: dict[str, Any]) -> None: ...
-    def on_step(self, metrics: dict[str, Any]) -> None: ...
-    def on_validation(self, metrics: dict[str, Any]) -> None: ...
-    def on_message(self, text: str) -> None: ...
-    def on_end(self, metrics: dict[str, Any]) -> None: ...
+        self.instead: Display | None = None  # takes over when this display has failed
 
     def close(self) -> None:
-        """Gives the terminal back. Raises nothing, does nothing the second time."""
+        """Give the terminal back. Raises nothing; a second call does nothing."""
 
     def fall_back(self) -> Display:
-        """Who goes on when this display has failed."""
+        """The display that takes over when this one fails."""
         return Silent()
 
     def __enter__(self) -> Self:
@@ -38,7 +34,7 @@ class Display:
 
 
 def harmless(method: Callable[Concatenate[D, P], None]) -> Callable[Concatenate[D, P], None]:
-    """No error of a display stops a training: the display closes and its fall-back takes over."""
+    """Keep errors of a display from stopping the training: it closes and its fall-back takes over."""
 
     @functools.wraps(method)
     def guarded(self: D, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -56,4 +52,4 @@ def harmless(method: Callable[Concatenate[D, P], None]) -> Callable[Concatenate[
 
 
 class Silent(Display):
-    """Says nothing."""
+    """Shows nothing."""

@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO
 
 from dragoman.display.observer import Display, harmless
 from dragoman.display.wording import (
@@ -21,10 +21,11 @@ from dragoman.display.wording import (
     validation_parts,
 )
 from dragoman.text.clean import clean
+from dragoman.training.events import Finished, Report, Started, Validation
 
 
 class Plain(Display):
-    """A line every so many seconds and a few for each validation, none wider than 100 columns."""
+    """A line every few seconds and several for each validation, none wider than 100 columns."""
 
     def __init__(
         self,
@@ -36,34 +37,36 @@ class Plain(Display):
     ) -> None:
         super().__init__()
         self.stream, self.every, self.samples, self.clock = stream, every, samples, clock
-        self.info: dict[str, Any] = {}
-        self.shown = -math.inf  # when the last line was, in seconds
+        self.started: Started | None = None
+        self.shown = -math.inf  # when the last report was shown, in seconds
 
     @harmless
-    def on_start(self, info: dict[str, Any]) -> None:
-        self.info = info
-        for label, value in (("output", str(info.get("output", "-"))), *facts(info)):
+    def on_start(self, event: Started) -> None:
+        self.started = event
+        for label, value in (("output", event.output), *facts(event)):
             self._write(f"{label:<10} {value}")
 
     @harmless
-    def on_step(self, metrics: dict[str, Any]) -> None:
+    def on_report(self, event: Report) -> None:
         now = self.clock()
         if now - self.shown < self.every:
             return
         self.shown = now
-        step, limit = metrics["step"], self.info.get("max_updates")
-        share = f" {share_done(self.info, step, metrics['seconds']):.0%}" if limit else ""
+        limit = share = ""
+        if self.started is not None:
+            limit = f"/{self.started.max_updates:,}"
+            share = f" {share_done(self.started, event.step, event.seconds):.0%}"
         self._write(
-            f"update {step:,}{f'/{limit:,}' if limit else ''}{share}  loss {metrics['loss']:.2f}  "
-            f"ppl {number(metrics['perplexity'])}  {number(metrics['tokens_per_second'])} tok/s  "
-            f"pad {metrics['padding']:.1%}  lr {metrics['learning_rate']:.2g}  "
-            f"left {clock_time(metrics.get('eta_seconds'))}"
+            f"update {event.step:,}{limit}{share}  loss {event.loss:.2f}  "
+            f"ppl {number(event.perplexity)}  {number(event.tokens_per_second)} tok/s  "
+            f"pad {event.padding:.1%}  lr {event.learning_rate:.2g}  "
+            f"left {clock_time(event.eta_seconds)}"
         )
 
     @harmless
-    def on_validation(self, metrics: dict[str, Any]) -> None:
-        self._write(f"validation at {metrics['step']:,}: " + "  ".join(validation_parts(metrics)))
-        for sample in metrics.get("samples", [])[: self.samples]:
+    def on_validation(self, event: Validation) -> None:
+        self._write(f"validation at {event.step:,}: " + "  ".join(validation_parts(event)))
+        for sample in event.samples[: self.samples]:
             for label, text, equal in sample_lines(sample):
                 self._write(f"  {label:<11}  {text}{'  (= reference)' if equal else ''}")
 
@@ -72,8 +75,8 @@ class Plain(Display):
         self._write(text)
 
     @harmless
-    def on_end(self, metrics: dict[str, Any]) -> None:
-        self._write(finished(metrics))
+    def on_finish(self, event: Finished) -> None:
+        self._write(finished(event))
 
     def _write(self, line: str) -> None:
         stream = self.stream or sys.stderr

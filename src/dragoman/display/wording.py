@@ -1,24 +1,26 @@
-"""What a display says, as plain text of a known width."""
+"""The words and figures of the displays, as plain text of a known width."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-WIDTH = 100  # columns; nothing plain is wider, and nothing live either, since long lines are hard to read
+from dragoman.base.tables import count
+from dragoman.training.events import Finished, Sample, Started, Validation
+
+WIDTH = 100  # columns at most, since long lines are hard to read
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def clip(text: str, width: int) -> str:
-    """`text` in at most `width` columns of a terminal; an ellipsis says that something is missing."""
+    """`text` in at most `width` columns of a terminal, with an ellipsis if it is cut."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def clock_time(seconds: float | None) -> str:
-    """`3:07`, `1:02:09`; `-` where it is not known."""
+    """`3:07` or `1:02:09`; `-` if unknown."""
     if seconds is None or not math.isfinite(seconds):
         return "-"
     minutes, second = divmod(max(0, round(seconds)), 60)
@@ -27,14 +29,14 @@ def clock_time(seconds: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """A figure of three digits or all before the point: `4.13`, `52.1`, `6,120`, `1.2e+09`."""
+    """A number with three significant digits or all before the point: `4.13`, `52.1`, `6,120`, `1.2e+09`."""
     if not math.isfinite(value) or abs(value) >= 1e7:
         return f"{value:.2g}"
     return f"{value:,.{0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2}f}"
 
 
 def sparkline(values: Sequence[float], width: int = 30) -> str:
-    """A curve of blocks, lowest to highest; of more values than `width`, evenly chosen ones and the last."""
+    """A curve of block characters. Of more than `width` values it shows evenly spaced ones and the last."""
     if len(values) > width:
         chosen = [round(n * (len(values) - 1) / (width - 1)) for n in range(width)] if width > 1 else [-1]
         values = [values[n] for n in chosen]
@@ -44,63 +46,58 @@ def sparkline(values: Sequence[float], width: int = 30) -> str:
     return "".join(_BLOCKS[round((value - low) / span * top) if span else top // 2] for value in values)
 
 
-def share_done(info: dict[str, Any], step: int, seconds: float) -> float:
-    """How much of the run is behind, 0 to 1: by updates or by time, whichever ends it first."""
-    shares = [0.0]
-    if info.get("max_updates"):
-        shares.append(step / info["max_updates"])
-    if info.get("max_seconds"):
-        shares.append(seconds / info["max_seconds"])
-    return min(max(shares), 1.0)
+def share_done(started: Started, step: int, seconds: float) -> float:
+    """The fraction of the run that is over, 0 to 1: by updates or by time, whichever ends it first."""
+    share = step / started.max_updates
+    if started.max_seconds is not None:
+        share = max(share, seconds / started.max_seconds)
+    return min(share, 1.0)
 
 
-def facts(info: dict[str, Any]) -> Iterable[tuple[str, str]]:
-    """What a run is, as labelled lines."""
-    source, target = info.get("source_vocab"), info.get("target_vocab")
-    if "parameters" in info:
-        vocabulary = f"{source:,}" if source == target else f"{source:,} and {target:,}"
-        yield "model", f"{info['parameters']:,} parameters, vocabulary {vocabulary}"
-    if "train_pairs" in info:
-        validation = f", {info['valid_pairs']:,} to validate" if info.get("valid_pairs") else ""
-        yield "data", f"{info['train_pairs']:,} pairs to learn from{validation}"
-    if "precision" in info:
-        threads, ranks = info.get("threads", 1), info.get("world_size", 1)
-        machine = f"{info['precision']}, {threads} thread{'' if threads == 1 else 's'}"
-        machine += f" in each of {ranks} processes" if ranks > 1 else ""
-        yield "machine", f"{machine}, batches of {info.get('batch_tokens', 0):,} tokens"
-    limits = [f"{info['max_updates']:,} updates"] if info.get("max_updates") else []
-    limits += [clock_time(info["max_seconds"])] if info.get("max_seconds") else []
-    if limits:
-        yield "until", " or ".join(limits)
-    if info.get("resumed_from"):
-        yield "goes on", f"from update {info['resumed_from']:,}"
+def facts(started: Started) -> Iterable[tuple[str, str]]:
+    """What the run is: labels and values."""
+    source, target = started.source_vocab, started.target_vocab
+    vocabulary = f"{source:,}" if source == target else f"{source:,} and {target:,}"
+    yield "model", f"{started.parameters:,} parameters, vocabulary {vocabulary}"
+    validation = f", {started.valid_pairs:,} to validate" if started.valid_pairs else ""
+    yield "data", f"{started.train_pairs:,} pairs to learn from{validation}"
+    machine = f"{started.precision}, {count(started.threads, 'thread')}"
+    if started.processes > 1:
+        machine += f" in each of {started.processes} processes"
+    yield "machine", f"{machine}, batches of {started.batch_tokens:,} tokens"
+    limits = [f"{started.max_updates:,} updates"]
+    if started.max_seconds is not None:
+        limits.append(clock_time(started.max_seconds))
+    yield "until", " or ".join(limits)
+    if started.resumed_from:
+        yield "resumes", f"from update {started.resumed_from:,}"
 
 
-def validation_parts(metrics: dict[str, Any], *, brief: bool = False) -> Iterable[str]:
-    """The figures of a validation; `brief` leaves out the loss, which the perplexity says too."""
-    loss = metrics.get("loss")
-    if loss is not None and loss >= 0:  # below 0 it stands for "not measured"
-        if not brief:
-            yield f"loss {loss:.3f}"
-        yield f"perplexity {number(metrics['perplexity'])}"
-    for name, label in (("bleu", "BLEU"), ("chrf", "chrF")):
-        if metrics.get(name) is not None:
-            yield f"{label} {metrics[name]:.1f}"
-    if metrics.get("best"):
+def validation_parts(validation: Validation, *, brief: bool = False) -> Iterable[str]:
+    """The figures of a validation. `brief` leaves out the loss, which the perplexity implies."""
+    if validation.loss is not None and not brief:
+        yield f"loss {validation.loss:.3f}"
+    if validation.perplexity is not None:
+        yield f"perplexity {number(validation.perplexity)}"
+    for value, label in ((validation.bleu, "BLEU"), (validation.chrf, "chrF")):
+        if value is not None:
+            yield f"{label} {value:.1f}"
+    if validation.best:
         yield "best so far"
 
 
-def sample_lines(sample: dict[str, str]) -> Iterable[tuple[str, str, bool]]:
-    """Label, text, and whether it is what the reference says, which then needs no line."""
-    equal = sample["hypothesis"].strip() == sample["reference"].strip()
-    yield "source", sample["source"], False
-    yield "translation", sample["hypothesis"], equal
+def sample_lines(sample: Sample) -> Iterable[tuple[str, str, bool]]:
+    """Label, text, and whether it equals the reference, which then gets no line of its own."""
+    equal = sample.hypothesis.strip() == sample.reference.strip()
+    yield "source", sample.source, False
+    yield "translation", sample.hypothesis, equal
     if not equal:
-        yield "reference", sample["reference"], False
+        yield "reference", sample.reference, False
 
 
-def finished(metrics: dict[str, Any]) -> str:
-    text = f"done: {metrics['step']:,} updates in {clock_time(metrics['seconds'])}"
-    if metrics.get("best_step") is not None:
-        text += f", the best at {metrics['best_step']:,}"
-    return text + (f"; kept {metrics['outcome']}" if metrics.get("outcome") else "")
+def finished(event: Finished) -> str:
+    """The last line of a run."""
+    return (
+        f"done: {event.step:,} updates in {clock_time(event.seconds)}, the best at {event.best_step:,}; "
+        f"kept {event.outcome}"
+    )

@@ -1,40 +1,51 @@
-"""The model card: README.md of a model folder, so that whoever finds it knows what it is."""
+"""The model card: README.md of a model folder, so that whoever finds the model knows what it is."""
 
 from __future__ import annotations
 
-import platform
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import torch
+from dataclasses import dataclass
 
 from dragoman.base.config import to_table
 from dragoman.base.tables import count
 from dragoman.models.shapes import Architecture
 from dragoman.runs.recipe import Recipe
+from dragoman.training.events import Finished, Started
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """One of the texts of a run."""
+
+    pairs: int  # kept
+    fingerprint: str
+    report: str  # what was read and set aside
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versions:
+    """The software that trained the model."""
+
+    dragoman: str
+    torch: str
+    python: str
 
 
 def render(
     recipe: Recipe,
     *,
-    command: list[str],
-    parameters: int,
-    corpora: Mapping[str, Mapping[str, Any]],
-    training: Mapping[str, Any],
-    version: str,
+    started: Started,
+    finished: Finished,
+    texts: Mapping[str, Text],
+    command: Sequence[str],
+    versions: Versions,
 ) -> str:
-    """The card as Markdown.
-
-    `corpora` maps a name to its pairs, fingerprint and the report of what was set aside; `training`
-    holds updates, tokens, seconds, precision, threads, processes, outcome and the validation scores.
-    """
-    data, model = recipe.data, recipe.model
-    languages = f"{data.source_language} to {data.target_language}"
+    """The card as Markdown. `command` is empty for a run from Python."""
+    languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
     lines = [
         f"# {recipe.title or languages}",
         "",
-        f"Translates from {languages}. Trained with dragoman {version}.",
+        f"Translates from {languages}. Trained with dragoman {versions.dragoman}.",
         "",
         "    dragoman translate THIS_FOLDER FILE",
         "",
@@ -42,9 +53,9 @@ def render(
         "",
         *_table(
             ["", ""],
-            ["parameters", f"{parameters:,}"],
-            ["architecture", model.architecture],
-            ["shape", ", ".join(f"{name} {value}" for name, value in _shape(model))],
+            ["parameters", f"{started.parameters:,}"],
+            ["architecture", recipe.model.architecture],
+            ["shape", ", ".join(_shape(recipe.model))],
             ["tokenizer", recipe.tokenizer.kind],
         ),
         "",
@@ -53,32 +64,39 @@ def render(
         *_table(
             ["text", "pairs", "fingerprint", "read and set aside"],
             *(
-                [name, f"{of['pairs']:,}", f"`{of['fingerprint']}`", of["report"].replace("\n", ";")]
-                for name, of in corpora.items()
+                [name, f"{text.pairs:,}", f"`{text.fingerprint}`", text.report.replace("\n", ";")]
+                for name, text in texts.items()
             ),
         ),
         "",
         "## Training",
         "",
+        *_table(
+            ["", ""],
+            ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
+            ["updates, target tokens", f"{finished.step:,}, {finished.tokens:,}"],
+            ["time", f"{finished.seconds / 60:.1f} minutes"],
+            ["arithmetic", f"{started.precision}, {_processes(started.threads, started.processes)}"],
+            ["seed", str(recipe.seed)],
+            ["weights", finished.outcome],
+            ["torch, Python", f"{versions.torch}, {versions.python}"],
+            *_validation(finished),
+        ),
+        "",
+        "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.",
+        "",
     ]
-    rows = [
-        ["", ""],
-        ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
-        ["updates, target tokens", f"{training['step']:,}, {training['tokens']:,}"],
-        ["time", f"{training['seconds'] / 60:.1f} minutes"],
-        ["arithmetic", f"{training['precision']}, {_processes(training['threads'], training['world_size'])}"],
-        ["seed", str(recipe.seed)],
-        ["weights", training["outcome"]],
-        ["torch, Python", f"{torch.__version__}, {platform.python_version()}"],
-    ]
-    if training.get("loss") is not None:
-        rows.append(["validation loss", f"{training['loss']:.4f} nats a token"])
-    if training.get("bleu") is not None:
-        rows.append(["validation BLEU, greedy", f"{training['bleu']:.2f}"])
-        rows.append(["signature", f"`{training['signature']}`"])
-    lines += _table(*rows)
-    lines += ["", "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.", ""]
     return "\n".join(lines)
+
+
+def _validation(finished: Finished) -> list[list[str]]:
+    rows = []
+    if finished.loss is not None:
+        rows.append(["validation loss", f"{finished.loss:.4f} nats a token"])
+    if finished.bleu is not None:
+        rows.append(["validation BLEU, greedy", f"{finished.bleu:.2f}"])
+        rows.append(["signature", f"`{finished.signature}`"])
+    return rows
 
 
 def _processes(threads: int, processes: int) -> str:
@@ -86,13 +104,13 @@ def _processes(threads: int, processes: int) -> str:
 
 
 def _table(head: Sequence[str], *rows: Sequence[str]) -> list[str]:
-    """A Markdown table. A bar in a cell, such as in a signature, is no border."""
+    """A Markdown table. A bar inside a cell, as in a signature, is escaped."""
     cells = [[cell.replace("|", r"\|") for cell in row] for row in (head, *rows)]
     first, *others = ["| " + " | ".join(row) + " |" for row in cells]
     return [first, "|" + " --- |" * len(head), *others]
 
 
-def _shape(model: Architecture) -> list[tuple[str, Any]]:
+def _shape(model: Architecture) -> list[str]:
     """The options that say how large the model is and what it is made of."""
     ids = ("architecture", "source_vocab", "target_vocab", "pad_id", "start_id", "end_id")
-    return [(name, value) for name, value in to_table(model).items() if name not in ids and value]
+    return [f"{name} {value}" for name, value in to_table(model).items() if name not in ids and value]

@@ -1,32 +1,31 @@
-"""The first two minutes: a small English-German translator, trained on the embedded corpus and tried out.
+"""The demo: a small English-German translator, trained on the embedded corpus and tried out.
 
-It does nothing that a user's own commands do not: it writes text files, trains on them, scores what it
-has trained on sentences it has not seen, and translates a few more.
+It does only what a user's own commands do: it writes text files, trains on them, scores the model on
+sentences that it has not seen, and translates a few more.
 """
 
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.base.files import write_whole
-from dragoman.evaluation.measures import score_corpus
+from dragoman.evaluation.evaluate import evaluate
 from dragoman.evaluation.scores import Scores
 from dragoman.runs.run import train
 from dragoman.text import toy
 from dragoman.text.corpus import open_corpus
-from dragoman.training.options import Observer
+from dragoman.training.events import Observer
 
-PAIRS = 40_000  # to learn from
-HELD_OUT = 500  # to validate on, and as many to score
+PAIRS = 40_000  # in the training text
+HELD_OUT = 500  # in the validation text, and in the test text
 PARTS = ("train", "valid", "test")
 
 PRESET = "tiny"
-# What makes the preset quick. So much text is read only twice, so nothing need be dropped; small
-# batches learn more from a token; and the rate falls to zero by the end.
+# Options that make the preset quick. It sees each sentence only twice, so it needs no dropout; small
+# batches learn more from each token; and the learning rate falls to zero by the end.
 OVERRIDES = (
     "title=English to German, the demo of dragoman",
     "tokenizer.vocab_size=2000",
@@ -43,21 +42,21 @@ OVERRIDES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Demonstration:
-    """What the demo has to show."""
+    """The results of the demo."""
 
     scores: Scores  # on sentences it has not seen
     sentences_per_second: float
     translations: tuple[tuple[str, str], ...]  # of DEMO_SENTENCES: sentence, translation
-    report: Path  # one of them, opened up
-    commands: tuple[tuple[str, str], ...]  # to try next: command, what it does
+    report: Path  # how one of them came about
+    commands: tuple[tuple[str, str], ...]  # to try next, each with what it does
 
 
 def demonstrate(
     output: Path, *, observer: Observer | None = None, stop: Callable[[], int] = lambda: 0
 ) -> Demonstration:
-    """Trains in `output` (or goes on there, or finds it done), scores and translates.
+    """Train in `output`, or resume there; then score and translate.
 
-    The text lies in its folder `text`. Raises Interrupted when `stop` says so.
+    The text is written to its folder `text`. Raises Interrupted when `stop` returns a signal.
     """
     text = output / "text"
     write_text(text)
@@ -70,30 +69,23 @@ def demonstrate(
         observer=observer,
         stop=stop,
     )
-    corpus = list(open_corpus([text / "test.en", text / "test.de"]))
-    began = time.perf_counter()
-    found = translator.translate([line.source for line in corpus])
-    seconds = time.perf_counter() - began
-    scores = score_corpus(
-        [one.text for one in found],
-        [line.target for line in corpus],
-        target_language=translator.target_language,
-        metrics=("bleu", "chrf"),
-    )
-    shown = translator.translate(toy.DEMO_SENTENCES)
+    corpus = open_corpus([text / "test.en", text / "test.de"])
+    pairs = [(line.source, line.target) for line in corpus]
+    evaluation = evaluate(translator, pairs, metrics=("bleu", "chrf"))
+    samples = translator.translate(toy.DEMO_SENTENCES)
     report = output / "report.html"
     write_whole(report, translator.inspect(toy.DEMO_SENTENCES[0], name=str(output)).to_html())
     return Demonstration(
-        scores=scores,
-        sentences_per_second=len(corpus) / seconds,
-        translations=tuple((one.source, one.text) for one in shown),
+        scores=evaluation.scores,
+        sentences_per_second=evaluation.sentences_per_second,
+        translations=tuple((sample.source, sample.text) for sample in samples),
         report=report,
         commands=commands(output),
     )
 
 
 def commands(output: Path) -> tuple[tuple[str, str], ...]:
-    """What to try next."""
+    """Commands to try next, each with what it does."""
     folder = shlex.quote(str(output))
     return (
         (f"dragoman translate {folder}", "translate what you type"),
@@ -110,7 +102,7 @@ def commands(output: Path) -> tuple[tuple[str, str], ...]:
 
 
 def write_text(folder: Path) -> None:
-    """Writes train, valid and test, each as .en and .de, unless they are there."""
+    """Write train, valid and test, each as .en and .de, unless all of them exist."""
     paths = {(part, side): folder / f"{part}.{side}" for part in PARTS for side in ("en", "de")}
     if all(path.exists() for path in paths.values()):
         return

@@ -1,7 +1,7 @@
-"""A ladder: recipes trained on the same text within the same budget, evaluated, and put side by side.
+"""A ladder: recipes trained on the same text within the same budget, evaluated and compared.
 
-Each rung is a training run like any other, in a folder of its own, so a ladder that was stopped goes on
-where it stood, and any rung can be translated with.
+Each rung is a training run in a folder of its own. So a ladder that was stopped can be resumed, and every
+rung is a model to translate with.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dragoman.base import charts
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
-from dragoman.evaluation.measures import score_corpus
-from dragoman.evaluation.scores import Scores
+from dragoman.evaluation.evaluate import evaluate
+from dragoman.runs.folder import RunFolder
 from dragoman.runs.recipe import find_data, resolve
 from dragoman.runs.run import train
 from dragoman.text.corpus import open_corpus
-from dragoman.training.options import Observer
+from dragoman.training.events import Observer
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Stop
 from dragoman.translator import Translator
@@ -34,7 +34,7 @@ from dragoman.translator import Translator
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A recipe to train, with options that say otherwise."""
+    """A recipe to train, with overrides."""
 
     name: str
     file: Path
@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
-    """What an entry came to."""
+    """The result of an entry."""
 
     name: str
     title: str
@@ -73,9 +73,9 @@ Watch = Callable[[Path], AbstractContextManager[tuple[Observer, Stop]]]
 def entries(
     files: Sequence[Path], overrides: Sequence[str], vary: str | None, data_root: Path | None
 ) -> list[Entry]:
-    """One entry a recipe, or, with `vary` = "section.key=a,b,c", one for each value.
+    """One entry for each recipe; with `vary` = "section.key=a,b,c", one for each recipe and value.
 
-    Raises ConfigError for whatever is wrong with any of them, before the first is trained.
+    Raises ConfigError if anything is wrong with one of them, before the first is trained.
     """
     key, equals, listed = (vary or "").partition("=")
     values = [value.strip() for value in listed.split(",")]
@@ -84,7 +84,7 @@ def entries(
             f"--vary {vary}: not an option and its values",
             hint="for example --vary model.positions=sinusoidal,rotary,none",
         )
-    made = [
+    rungs = [
         Entry(
             name=f"{file.stem}-{re.sub(r'[^0-9A-Za-z_+-]+', '-', value)}" if value else file.stem,
             file=file,
@@ -93,18 +93,18 @@ def entries(
         for file in files
         for value in values
     ]
-    counts = Counter(entry.name for entry in made)
+    counts = Counter(entry.name for entry in rungs)
     if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ConfigError(
             f"two rungs named {', '.join(twice)}", hint="rungs are named after recipes and values: change one"
         )
-    for entry in made:
+    for entry in rungs:
         data = resolve(recipe=entry.file, overrides=entry.overrides).data
         for part, names in (("train", data.train), ("valid", data.valid), ("test", data.test)):
             if not names:
                 raise ConfigError(f"{entry.file}: names no {part} text", hint=f"set data.{part}")
             find_data(data, data_root, names)
-    return made
+    return rungs
 
 
 def climb(
@@ -115,9 +115,9 @@ def climb(
     watch: Watch,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Rung]:
-    """Trains and evaluates each in a folder of `output`, and writes ladder.json and ladder.html there.
+    """Train and evaluate each rung in a folder of `output`; write ladder.json and ladder.html there.
 
-    A rung that is done is not trained again. Raises what `train` raises.
+    A rung that is complete is not trained again. Raises what `train` raises.
     """
     done: list[Rung] = []
     for number, entry in enumerate(rungs, 1):
@@ -141,7 +141,7 @@ def climb(
 
 
 def to_text(rungs: Sequence[Rung]) -> str:
-    """A table, best last, as one climbs."""
+    """A table, best rung last."""
     head, *rows = _table(rungs)
     return "\n".join((*aligned([head, *rows]), "", *_notes(rungs)))
 
@@ -203,49 +203,42 @@ def _notes(rungs: Sequence[Rung]) -> list[str]:
 def _evaluate(entry: Entry, folder: Path, translator: Translator, data_root: Path | None) -> Rung:
     recipe = resolve(recipe=entry.file, overrides=entry.overrides)
     languages = translator.source_language, translator.target_language
-    lines = list(open_corpus(find_data(recipe.data, data_root, recipe.data.test), languages=languages))
-    sources, references = [line.source for line in lines], [line.target for line in lines]
-    hypotheses = [one.text for one in translator.translate(sources)]
-
-    def score(chosen: Sequence[int], *, lowercase: bool = False) -> Scores:
-        return score_corpus(
-            [hypotheses[i] for i in chosen],
-            [references[i] for i in chosen],
-            lowercase=lowercase,
-            target_language=languages[1],
-            metrics=("bleu", "chrf"),
-            bootstrap=0,
-        )
-
-    tokenizer = translator.bundle.tokenizer
-    longest = int(TokenisedCorpus(folder / "checkpoints/corpus/train", tokenizer).source.lengths.max())
-    # Lengths in the corpus count no end token, and neither do these.
-    longer = [i for i, ids in enumerate(tokenizer.encode_source(sources)) if len(ids) > longest]
-    whole = score(range(len(lines)))
-    progress = json.loads((folder / "checkpoints/latest/progress.json").read_text("utf-8"))
-    history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()]
-    checks = [check for check in history if check["kind"] == "valid"]
+    test = open_corpus(find_data(recipe.data, data_root, recipe.data.test), languages=languages)
+    pairs = [(line.source, line.target) for line in test]
+    evaluation = evaluate(translator, pairs, metrics=("bleu", "chrf"), bootstrap=0)
+    tokenizer = translator.tokenizer
+    run = RunFolder(folder)
+    corpus = TokenisedCorpus(run.checkpoints.corpus("train"), tokenizer)
+    longest = int(corpus.source.lengths.max())
+    # Lengths in the corpus do not count the end token, nor do these.
+    encoded = tokenizer.encode_source([source for source, _ in pairs])
+    longer = [row for row, ids in enumerate(encoded) if len(ids) > longest]
+    scores, progress = evaluation.scores, run.checkpoints.progress()
     model = cast(nn.Module, translator.bundle.model)
     return Rung(
         name=entry.name,
         title=recipe.title,
         architecture=recipe.model.architecture,
         parameters=sum(p.numel() for p in model.parameters()),
-        updates=progress["step"],
-        minutes=progress["seconds"] / 60,
-        tokens=progress["tokens"],
-        bleu=whole.bleu.value,
-        signature=whole.bleu.signature,
-        lowercased=score(range(len(lines)), lowercase=True).bleu.value,
-        chrf=whole.chrf.value,
+        updates=progress.step,
+        minutes=progress.seconds / 60,
+        tokens=progress.tokens,
+        bleu=scores.bleu.value,
+        signature=scores.bleu.signature,
+        lowercased=evaluation.score(lowercase=True).bleu.value,
+        chrf=scores.chrf.value,
         longest_seen=longest,
         longer=len(longer),
-        longer_bleu=score(longer).bleu.value if longer else None,
-        curve=tuple((check["elapsed"] / 60, check["bleu"]) for check in checks),
+        longer_bleu=evaluation.score(longer).bleu.value if longer else None,
+        curve=tuple(
+            (validation.elapsed / 60, validation.bleu)
+            for validation in run.metrics.validations()
+            if validation.bleu is not None
+        ),
     )
 
 
 def budget(minutes: float | None, updates: int | None) -> list[str]:
     """The options that give every rung the same budget."""
-    given = {"training.max_minutes": minutes, "training.max_updates": updates}
-    return [f"{key}={value}" for key, value in given.items() if value is not None]
+    limits = {"training.max_minutes": minutes, "training.max_updates": updates}
+    return [f"{key}={value}" for key, value in limits.items() if value is not None]

@@ -1,8 +1,8 @@
-"""Embeddings that begin as word vectors from outside, frozen or tuned."""
+"""Embeddings that start from pretrained word vectors, frozen or tuned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ class EmbeddingsConfig:
 
 
 def freeze(model: Seq2Seq, config: EmbeddingsConfig) -> None:
-    """Takes the embeddings that have a file out of training, if so configured."""
+    """Exclude the embeddings that have a file from training, if the configuration says so."""
     if config.frozen:
         for embedding, _, _ in _sides(model, config):
             embedding.weight.requires_grad_(False)
@@ -37,13 +37,12 @@ def fill(
     tokenizer: Tokenizer,
     config: EmbeddingsConfig,
     *,
-    find: Callable[[str], Path] = Path,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Puts the vectors of the vocabulary's words into the embeddings, and says how many were found.
+    """Copy the vectors of the vocabulary's words into the embeddings and report how many there are.
 
-    A word is looked up as it is, else in lower case. Vectors are scaled, all alike, so that their numbers
-    vary as much as those they replace; words without one keep what was drawn. Raises DataError for a file
+    A word is looked up as it is, then in lower case. All vectors are scaled by one factor, so that their
+    numbers vary as much as the initial ones; words without a vector keep those. Raises DataError for a file
     that does not fit.
     """
     for embedding, name, side in _sides(model, config):
@@ -53,33 +52,37 @@ def fill(
             else (tokenizer.target_size, tokenizer.target_pieces)
         )
         words = [piece.lstrip("▁") for piece in pieces(range(len(SPECIALS), size))]
-        path = find(name)
-        found = read_vectors(path, {form for word in words for form in (word, word.lower())})
+        path = Path(name)
+        vectors = read_vectors(path, {form for word in words for form in (word, word.lower())})
         width = embedding.weight.shape[1]
-        if found.width != width:
+        if vectors.width != width:
             raise DataError(
-                f"{path}: vectors of {found.width} numbers, the model's are of {width}",
-                hint=f"set model.d_model={found.width}",
+                f"{path}: vectors of {vectors.width} numbers, but the model is {width} wide",
+                hint=f"set model.d_model={vectors.width}",
             )
-        exact = [i for i, word in enumerate(words) if word in found.by_word]
-        lowered = [i for i, w in enumerate(words) if w not in found.by_word and w.lower() in found.by_word]
+        forms = [_form(word, vectors.by_word) for word in words]
+        rows = [row for row, form in enumerate(forms) if form is not None]
+        lowered = sum(forms[row] != words[row] for row in rows)
         say(
-            f"{side} embeddings: {len(exact) + len(lowered):,} of {len(words):,} words found in {path} "
-            f"({len(lowered):,} only in lower case), of {found.in_file:,} there"
+            f"{side} embeddings: {len(rows):,} of {len(words):,} words are among the {vectors.in_file:,} "
+            f"in {path} ({lowered:,} only in lower case)"
         )
-        if not exact and not lowered:
-            raise DataError(f"{path}: none of the words", hint="is it of the right language?")
-        rows = exact + lowered
-        vectors = [found.by_word[words[i]] for i in exact]
-        vectors += [found.by_word[words[i].lower()] for i in lowered]
-        table = torch.stack([torch.from_numpy(vector) for vector in vectors]).to(embedding.weight.device)
+        if not rows:
+            raise DataError(f"{path}: has none of the words", hint="is it the right language?")
+        chosen = [torch.from_numpy(vectors.by_word[form]) for form in forms if form is not None]
+        table = torch.stack(chosen).to(embedding.weight.device)
         with torch.no_grad():
             scale = embedding.weight.pow(2).mean().sqrt() / table.pow(2).mean().sqrt().clamp(min=1e-12)
             embedding.weight[torch.tensor(rows) + len(SPECIALS)] = (table * scale).to(embedding.weight.dtype)
 
 
+def _form(word: str, vectors: Container[str]) -> str | None:
+    """The word as the file spells it: as it is, or in lower case."""
+    return next((form for form in (word, word.lower()) if form in vectors), None)
+
+
 def _sides(model: Seq2Seq, config: EmbeddingsConfig) -> list[tuple[nn.Embedding, str, str]]:
-    """(embedding, file, side) for each file."""
+    """Embedding, file and side, for each side that has a file."""
     sides = [
         (model.source_embedding, config.source, "source"),
         (model.target_embedding, config.target, "target"),

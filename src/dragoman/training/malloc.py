@@ -1,4 +1,4 @@
-"""How the C library keeps memory: a setting for programs that train, never made by an import."""
+"""How the C library keeps freed memory. Programs that train change it; importing this file does not."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ _MOST = 2**31 - 1
 
 
 def keep_freed_memory() -> bool:
-    """Tells glibc to keep what is freed, for the whole process; whether it did.
+    """Tell glibc to keep freed memory for the whole process. Return whether it does.
 
-    By default large tensors are mapped when made and unmapped when freed, and the top of the heap is
-    given back. So every update faults the same pages in again, zeroed by the kernel: 20 to 40% of the
-    time of a training step on a CPU. Elsewhere than on glibc nothing happens.
+    By default glibc maps and unmaps every large tensor and gives the top of the heap back. Every update
+    then faults the same pages in again, and the kernel zeroes them: 20 to 40% of the time of a training
+    step on a CPU. Without glibc this does nothing.
     """
     try:
         library = ctypes.CDLL(None)
         mallopt = library.mallopt
     except (AttributeError, OSError, TypeError):
         return False
-    if not hasattr(library, "gnu_get_libc_version"):  # other libraries have a mallopt that does nothing
+    if not hasattr(library, "gnu_get_libc_version"):  # in other libraries mallopt does nothing
         return False
     mallopt.argtypes, mallopt.restype = (ctypes.c_int, ctypes.c_int), ctypes.c_int
-    # Before glibc 2.35 a threshold above 32 MB is refused; then nothing at all is mapped.
+    # glibc before 2.35 refuses a threshold above 32 MB. There, forbid mapping altogether.
     mapped = mallopt(_MMAP_THRESHOLD, _MOST) or mallopt(_MMAP_MAX, 0)
     return bool(mapped and mallopt(_TRIM_THRESHOLD, _MOST) and mallopt(_TOP_PAD, 2**28))

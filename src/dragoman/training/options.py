@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Literal, get_args
 
 from dragoman.base.errors import ConfigError
 from dragoman.training import schedule
@@ -101,13 +101,3 @@ class TrainingConfig:
                 return schedule.cosine(
                     step, peak=self.learning_rate or 0, warmup=self.warmup, last=self.max_updates
                 )
-
-
-class Observer(Protocol):
-    """Whoever wants to know how a run is going. Figures are plain numbers and strings."""
-
-    def on_start(self, info: dict[str, Any]) -> None: ...
-    def on_step(self, metrics: dict[str, Any]) -> None: ...
-    def on_validation(self, metrics: dict[str, Any]) -> None: ...
-    def on_message(self, text: str) -> None: ...
-    def on_end(self, metrics: dict[str, Any]) -> None: ...

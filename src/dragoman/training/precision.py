@@ -14,7 +14,7 @@ from torch import Tensor, nn
 Precision = Literal["auto", "fp32", "bf16"]
 
 
-def resolve(precision: Precision, device: torch.device) -> Literal["fp32", "bf16"]:
+def precision_for(precision: Precision, device: torch.device) -> Literal["fp32", "bf16"]:
     """What "auto" means on this machine: bf16 if the processor multiplies it natively."""
     if precision != "auto":
         return precision

@@ -1,72 +1,70 @@
-"""The training loop: which batches make the next update, and what comes between updates.
+"""The training loop: which batches make an update, and what happens between updates.
 
-Validation, checkpoints, reports, stopping; `update.py` has the update itself.
+That is reports, validation, checkpoints and stopping. `update.py` has the update itself, `selection.py`
+which checkpoints stay.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import nn
 
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
-from dragoman.base.files import write_whole
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.training import checkpoint
-from dragoman.training.batches import Batch, collate, plan
+from dragoman.training import checkpoint, selection
+from dragoman.training.batches import Batch, Ints, collate, plan
+from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
-from dragoman.training.options import Observer, TrainingConfig
+from dragoman.training.events import Finished, Observer, Report, Sample, Validation
+from dragoman.training.metrics import Metrics
+from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
+from dragoman.training.progress import Candidate, Progress, Totals
 from dragoman.training.tokenised import Ragged, TokenisedCorpus
 from dragoman.training.update import Learner
 
-log = logging.getLogger(__name__)
+_OTHER_FOLDER = "or choose another folder with -o"
 
 
-Translate = Callable[[Seq2Seq], dict[str, Any]]  # a model -> bleu, chrf and samples on the validation text
-Stop = Callable[[], int]  # the signal that asked to stop, 0 for none
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """Translations of the validation text: their scores and a few of them."""
+
+    bleu: float
+    chrf: float
+    signature: str = ""  # of BLEU
+    samples: tuple[Sample, ...] = ()
 
 
-@dataclass
-class Window:
-    """Sums over the updates since the last report."""
-
-    loss: float = 0.0
-    nll: float = 0.0
-    tokens: int = 0
-    real: int = 0  # source and target positions that hold a token
-    slots: int = 0  # positions, padding included
-    seconds: float = 0.0
-    gradient_norm: float = 0.0
+Translate = Callable[[Seq2Seq], Scored]
+Stop = Callable[[], int]  # the signal that asks to stop, or 0
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Trainer:
-    """One run. `train` goes from wherever the run stands to its end."""
+    """One run. `train` takes it from where it stands to its end."""
 
     model: Seq2Seq
     corpus: TokenisedCorpus
     valid: TokenisedCorpus | None
     config: TrainingConfig
-    folder: Path
+    checkpoints: Checkpoints
+    metrics: Metrics
     seed: int
     world: World
     observer: Observer
     translate: Translate | None = None
     stop: Stop = lambda: 0
     profile: Profile | None = None
-    progress: checkpoint.Progress = field(default_factory=checkpoint.Progress)
-    outcome: dict[str, Any] = field(default_factory=dict)  # which weights were kept, and their scores
+    progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
         if self.config.stop_on == "bleu" and self.translate is None:
@@ -74,79 +72,74 @@ class Trainer:
                 'training.stop_on = "bleu" needs validation text', hint="pass --valid FILE FILE"
             )
         self.learner = Learner(self.model, self.config, self.world)
-        self.checkpoints = self.folder / "checkpoints"
-        self.window = Window()
 
     @property
     def module(self) -> nn.Module:
         """The model as PyTorch sees it."""
         return cast(nn.Module, self.model)
 
-    @property
-    def final(self) -> Path:
-        """The file of the weights that training ended with."""
-        return self.checkpoints / "final.safetensors"
-
     def resume(self) -> bool:
-        """Takes up the run in the folder, if there is one."""
-        progress = checkpoint.restore(self.checkpoints / "latest", self.module, self.learner.optimizers)
+        """Restore the latest checkpoint. Return False if there is none.
+
+        Raises DataError for other training text, ConfigError for another number of processes.
+        """
+        progress = checkpoint.restore(self.checkpoints.latest, self.module, self.learner.optimizers)
         if progress is None:
             self.progress.corpus, self.progress.processes = self.corpus.fingerprint, self.world.size
             return False
+        folder = self.checkpoints.folder
         if progress.corpus != self.corpus.fingerprint:
             raise DataError(
-                f"{self.folder}: the training text is not what this run began with",
-                hint="restore the text, or choose another folder with -o",
+                f"{folder}: this run began with other training text",
+                hint=f"restore the text, {_OTHER_FOLDER}",
             )
         if progress.processes != self.world.size:
             raise ConfigError(
-                f"{self.folder}: this run began in {progress.processes} processes, not {self.world.size}",
-                hint="start as many as before, or choose another folder with -o",
+                f"{folder}: this run began in {progress.processes} processes, not {self.world.size}",
+                hint=f"start as many as before, {_OTHER_FOLDER}",
             )
-        self.progress, self.window = progress, Window(**progress.window)
+        self.progress = progress
         return True
 
-    def train(self) -> Path:
-        """Trains to the end and returns the file of the final weights.
+    def train(self) -> Finished:
+        """Train to the end and write the final weights.
 
-        Raises Interrupted, after saving, when asked to stop; TrainingError when updates keep
-        failing.
+        Raises Interrupted, after saving, when asked to stop; TrainingError when updates keep failing.
         """
         clock = time.monotonic()
-        self._trim_metrics()
-        if not self.done():  # a run that had ended may have been given longer
-            self.progress.finished, self.progress.history = False, self._regular()
+        if self.world.leads:
+            self.metrics.trim(self.progress.step)
+        if not self.done():  # a finished run may have been given longer
+            self.progress.finished = False
+            self.progress.history = selection.regular(self.progress.history, self.config)
         while not self.done():
             for batches in self._epoch():
                 began = time.monotonic()
                 with nullcontext() if self.profile is None else self.profile.around():
                     self._update(batches)
                 now = time.monotonic()
-                self.window.seconds += now - began
+                self.progress.totals.seconds += now - began
                 self.progress.seconds, clock = self.progress.seconds + now - clock, now
                 if self.progress.step % self.config.log_every == 0:
                     self._report()
                 if self.progress.step % self.config.validate_every == 0:
                     self._validate()
-                if signal := self._asked_to_stop():
-                    self._save()
-                    raise Interrupted(
-                        f"stopped at update {self.progress.step}; all of it is saved in {self.folder}",
-                        signal=signal,
-                        hint="repeat the command to go on",
-                    )
+                self._stop_if_asked()
                 if self.done():
                     break
             else:
                 self.progress.epoch, self.progress.cursor = self.progress.epoch + 1, 0
-        if not self.progress.history or self.progress.history[-1]["step"] != self.progress.step:
+        if not self.progress.history or self.progress.history[-1].step != self.progress.step:
             self._validate()
-        return self._finish()
+        # Saved before the weights become the average: a longer run resumes from where training stood.
+        self.progress.finished = True
+        self._save()
+        return self.world.lead(self._finish)
 
     # ---- one update ------------------------------------------------------------------------------
 
     def _epoch(self) -> Iterator[list[Batch]]:
-        """What is left of this epoch: for each update, this rank's batches."""
+        """The rest of this epoch: for each update, the batches of this process."""
         source, target = self.corpus.epoch(self.progress.epoch, seed=self.seed)
         config, world = self.config, self.world
         each = config.accumulate * world.size
@@ -162,7 +155,7 @@ class Trainer:
             mine = groups[update * each + world.rank : (update + 1) * each : world.size]
             yield [self._collate(source, target, group) for group in mine if len(group)]
 
-    def _collate(self, source: Ragged, target: Ragged, rows: Any) -> Batch:
+    def _collate(self, source: Ragged, target: Ragged, rows: Ints) -> Batch:
         config = self.model.config
         batch = collate(
             [source[row] for row in rows],
@@ -174,7 +167,7 @@ class Trainer:
         return batch.to(self.world.device)
 
     def _update(self, batches: list[Batch]) -> None:
-        progress, window = self.progress, self.window
+        progress, totals = self.progress, self.progress.totals
         step = progress.step + 1
         update = self.learner.update(batches, step, seed=self.seed)
         if update.made:
@@ -183,16 +176,16 @@ class Trainer:
             self._skip(step)
         progress.step, progress.cursor = step, progress.cursor + 1
         progress.tokens += update.tokens
-        window.loss, window.nll = window.loss + update.loss, window.nll + update.nll
-        window.slots, window.real = window.slots + update.slots, window.real + update.real
-        window.tokens, window.gradient_norm = window.tokens + update.tokens, update.gradient_norm
+        totals.loss, totals.nll = totals.loss + update.loss, totals.nll + update.nll
+        totals.slots, totals.real = totals.slots + update.slots, totals.real + update.real
+        totals.tokens, totals.gradient_norm = totals.tokens + update.tokens, update.gradient_norm
 
     def _skip(self, step: int) -> None:
         self.progress.skipped += 1
-        self.observer.on_message(f"update {step} left out: its gradient is not finite")
+        self.observer.on_message(f"update {step} skipped: its gradient is not finite")
         if self.progress.skipped >= 10:
             if not self.world.leads:
-                raise Elsewhere("the gradient is not finite, as the first process says")
+                raise Elsewhere("the gradient is not finite, as the first process reports")
             raise TrainingError(
                 f"update {step}: the gradient has not been finite for 10 updates in a row",
                 hint="lower the learning rate, set training.clip=1.0, or training.precision=fp32",
@@ -201,7 +194,7 @@ class Trainer:
     # ---- between updates -------------------------------------------------------------------------
 
     def done(self) -> bool:
-        """Whether the run has come to its end."""
+        """Whether the run has reached its end."""
         config, progress = self.config, self.progress
         if progress.step >= config.max_updates:
             return True
@@ -209,40 +202,41 @@ class Trainer:
             return True
         minutes_up = config.max_minutes is not None and progress.seconds >= 60 * config.max_minutes
         if self.world.size > 1 and config.max_minutes is not None:
-            minutes_up = bool(self.world.share(minutes_up))  # clocks differ, the decision may not
-        return minutes_up or self._out_of_patience()
+            minutes_up = bool(self.world.share(minutes_up))  # clocks differ, but all must decide alike
+        return minutes_up or selection.out_of_patience(progress.history, config)
 
-    def _out_of_patience(self) -> bool:
-        scores = [entry["score"] for entry in self._regular()]
-        if not self.config.patience or not scores:
-            return False
-        return len(scores) - 1 - scores.index(max(scores)) >= self.config.patience
-
-    def _asked_to_stop(self) -> int:
+    def _stop_if_asked(self) -> None:
         signal = self.stop()
-        if self.world.size == 1:
-            return signal
-        return int(self.world.greatest(torch.tensor(signal, device=self.world.device)))
+        if self.world.size > 1:
+            signal = int(self.world.greatest(torch.tensor(signal, device=self.world.device)))
+        if signal:
+            self._save()
+            raise Interrupted(
+                f"stopped at update {self.progress.step}; everything is saved in {self.checkpoints.folder}",
+                signal=signal,
+                hint="repeat the command to resume",
+            )
 
     def _report(self) -> None:
-        window, progress = self.window, self.progress
-        self.window = Window()
-        metrics = {
-            "step": progress.step,
-            "epoch": progress.epoch,
-            "loss": window.loss / window.tokens,
-            "nll": window.nll / window.tokens,
-            "perplexity": math.exp(min(window.nll / window.tokens, 700)),
-            "learning_rate": self.config.rate(progress.step, self.model.config.d_model),
-            "tokens_per_second": window.tokens / window.seconds,
-            "padding": 1 - window.real / window.slots,
-            "gradient_norm": window.gradient_norm,
-            "tokens": progress.tokens,
-            "seconds": progress.seconds,
-            "eta_seconds": self._eta(),
-        }
-        self._write_metrics("train", metrics)
-        self.observer.on_step(metrics)
+        progress, totals = self.progress, self.progress.totals
+        progress.totals = Totals()
+        report = Report(
+            step=progress.step,
+            epoch=progress.epoch,
+            loss=totals.loss / totals.tokens,
+            nll=totals.nll / totals.tokens,
+            perplexity=_perplexity(totals.nll / totals.tokens),
+            learning_rate=self.config.rate(progress.step, self.model.config.d_model),
+            tokens_per_second=totals.tokens / totals.seconds,
+            padding=1 - totals.real / totals.slots,
+            gradient_norm=totals.gradient_norm,
+            tokens=progress.tokens,
+            seconds=progress.seconds,
+            eta_seconds=self._eta(),
+        )
+        if self.world.leads:
+            self.metrics.append(report)
+        self.observer.on_report(report)
 
     def _eta(self) -> float:
         progress, config = self.progress, self.config
@@ -250,48 +244,61 @@ class Trainer:
         return eta if config.max_minutes is None else min(eta, 60 * config.max_minutes - progress.seconds)
 
     def _validate(self) -> None:
+        self.progress.history.append(self.world.lead(self._report_validation))
+        self._save(with_step=True)
+
+    def _save(self, *, with_step: bool = False) -> None:
+        """Write the latest checkpoint; `with_step`, also the weights of this update, for the average."""
+        self.world.lead(lambda: self._write_checkpoint(with_step))
+
+    def _write_checkpoint(self, with_step: bool) -> None:
+        if with_step:
+            write_weights(self.checkpoints.step(self.progress.step), weights_of(self.module))
+        checkpoint.save(self.checkpoints.latest, self.module, self.learner.optimizers, self.progress)
+        if with_step:  # only now, since the previous checkpoint may need more of them
+            self.checkpoints.prune(selection.kept(self.progress.history, self.config))
+
+    # ---- validation, on the leader ---------------------------------------------------------------
+
+    def _report_validation(self) -> Candidate:
         began = time.monotonic()
-        entry: dict[str, Any] = {}
-        if self.world.leads:
-            entry, shown = self.examine()
-            entry["score"] = self._score(entry)
-            best = all(entry["score"] > earlier["score"] for earlier in self.progress.history)
-            shown |= entry | {"best": best, "seconds": time.monotonic() - began}
-            shown["elapsed"] = self.progress.seconds
-            self._write_metrics("valid", {key: value for key, value in shown.items() if key != "samples"})
-            self.observer.on_validation(shown)
-        self.progress.history.append(self.world.share(entry))
-        if self.world.leads:
-            write_weights(self._step_file(self.progress.step), weights_of(self.module))
-        self._save()
-        if self.world.leads:
-            self._prune()  # now that no checkpoint asks for more
+        candidate, scored = self._examine()
+        validation = Validation(
+            step=candidate.step,
+            loss=candidate.loss,
+            perplexity=candidate.perplexity,
+            bleu=candidate.bleu,
+            chrf=candidate.chrf,
+            signature=scored.signature if scored is not None else "",
+            score=candidate.score,
+            best=all(candidate.score > earlier.score for earlier in self.progress.history),
+            seconds=time.monotonic() - began,
+            elapsed=self.progress.seconds,
+            samples=scored.samples if scored is not None else (),
+        )
+        self.metrics.append(validation)
+        self.observer.on_validation(validation)
+        return candidate
 
-    def examine(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Scores of the model as it is (step, loss, perplexity, bleu) and what else there is to show.
-
-        A score is None where there is no text to take it on.
-        """
+    def _examine(self) -> tuple[Candidate, Scored | None]:
+        """Validate the model as it is. Without text to translate there is no Scored."""
         self.module.eval()
-        entry: dict[str, Any] = {"step": self.progress.step, "bleu": None, "chrf": None}
-        shown: dict[str, Any] = {"samples": []}
         with torch.inference_mode():
-            entry["loss"] = self._validation_loss()
-            if self.translate is not None:
-                shown |= self.translate(self.model)
-        entry |= {key: shown[key] for key in ("bleu", "chrf") if key in shown}
-        entry["perplexity"] = None if entry["loss"] is None else math.exp(min(entry["loss"], 700))
-        return entry, shown
-
-    def _score(self, entry: dict[str, Any]) -> float:
-        """What makes one validation better than another: the greater the better."""
-        if entry["loss"] is None:
-            return float(entry["step"])  # with nothing to compare them by, the last is the best
-        score = float(entry["bleu"] if self.config.stop_on == "bleu" else -entry["loss"])
-        return -math.inf if math.isnan(score) else score
+            loss = self._validation_loss()
+            scored = self.translate(self.model) if self.translate is not None else None
+        bleu = scored.bleu if scored is not None else None
+        candidate = Candidate(
+            step=self.progress.step,
+            score=selection.score(self.progress.step, loss, bleu, self.config),
+            loss=loss,
+            perplexity=None if loss is None else _perplexity(loss),
+            bleu=bleu,
+            chrf=scored.chrf if scored is not None else None,
+        )
+        return candidate, scored
 
     def _validation_loss(self) -> float | None:
-        """Negative log-likelihood in nats a token, without smoothing."""
+        """Negative log-likelihood in nats a token, without smoothing. None without validation text."""
         if self.valid is None:
             return None
         source, target = self.valid.source, self.valid.target
@@ -303,101 +310,35 @@ class Trainer:
             tokens += batch.tokens
         return total / tokens
 
-    # ---- files -----------------------------------------------------------------------------------
-
-    def _step_file(self, step: int) -> Path:
-        return self.checkpoints / f"step-{step:07d}.safetensors"
-
-    def _save(self) -> None:
-        self.progress.window = dict(vars(self.window))
-        if self.world.leads:
-            checkpoint.save(self.checkpoints / "latest", self.module, self.learner.optimizers, self.progress)
-        self.world.wait()
-
-    def _regular(self) -> list[dict[str, Any]]:
-        """The validations that came by themselves: all but one at the end of a run."""
-        return [entry for entry in self.progress.history if entry["step"] % self.config.validate_every == 0]
-
-    def _chosen(self, entries: list[dict[str, Any]] | None = None) -> list[int]:
-        """The steps whose checkpoints the final average takes."""
-        entries = self.progress.history if entries is None else entries
-        if self.config.average_of == "best":
-            entries = sorted(entries, key=lambda entry: entry["score"])
-        return [entry["step"] for entry in entries[-self.config.average :]]
-
-    def _best_step(self, entries: list[dict[str, Any]] | None = None) -> int:
-        best = max(entries or self.progress.history, key=lambda entry: entry["score"])
-        return int(best["step"])
-
-    def _prune(self) -> None:
-        """Keeps what the final average may take, and the best; here, or in a run given longer."""
-        steps = {*self._chosen(), self._best_step()}
-        if regular := self._regular():
-            steps |= {*self._chosen(regular), self._best_step(regular)}
-        kept = {self._step_file(step) for step in steps}
-        for path in self.checkpoints.glob("step-*.safetensors"):
-            if path not in kept:
-                path.unlink()
-
-    def _finish(self) -> Path:
-        """Averages, and keeps the average unless the best single checkpoint does better on validation."""
-        # Before the weights become the average: a longer run is to go on from where training stood.
-        self.progress.finished = True
-        self._save()
-        if self.world.leads:
-            steps = self._chosen()
-            put_weights(self.module, average([self._step_file(step) for step in steps]), "the average")
-            outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
-            best = max(self.progress.history, key=lambda entry: entry["score"])
-            entry = best
-            if self.valid is not None:
-                entry, shown = self.examine()
-                self._write_metrics("average", entry)
-                if self._score(entry) < best["score"]:
-                    path = self._step_file(best["step"])
-                    put_weights(self.module, read_weights(path), path)
-                    outcome = f"update {best['step']}, which validates better than the average"
-                    entry = best
-                self.outcome |= {"signature": shown.get("signature", "")}
-            self.outcome |= {"outcome": outcome, "loss": entry["loss"], "bleu": entry["bleu"]}
-            write_weights(self.final, weights_of(self.module))
-            self.observer.on_end(
-                {
-                    "step": self.progress.step,
-                    "seconds": self.progress.seconds,
-                    "tokens": self.progress.tokens,
-                    "best_step": self._best_step(),
-                    **self.outcome,
-                }
-            )
-        return self.final
-
-    def _write_metrics(self, kind: str, metrics: dict[str, Any]) -> None:
-        if self.world.leads:
-            path = self.folder / "metrics.jsonl"
-            try:
-                with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"kind": kind, **metrics}, ensure_ascii=False) + "\n")
-            except OSError as error:
-                raise TrainingError(
-                    f"{path}: cannot be written ({error.strerror or error})",
-                    hint="free some space and repeat the command: it goes on from the last checkpoint",
-                ) from error
-
-    def _trim_metrics(self) -> None:
-        """Drops lines written after the checkpoint a run resumes from, which will be written again."""
-        path = self.folder / "metrics.jsonl"
-        if self.world.leads and path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if _written_at(line) <= self.progress.step]
-            if len(kept) < len(lines):
-                write_whole(path, "".join(kept))
+    def _finish(self) -> Finished:
+        """Write the average, or the best single checkpoint if that validates better."""
+        steps = selection.averaged(self.progress.history, self.config)
+        put_weights(self.module, average([self.checkpoints.step(step) for step in steps]), "the average")
+        outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
+        best = selection.best(self.progress.history)
+        final, signature = best, ""
+        if self.valid is not None:
+            final, scored = self._examine()
+            signature = scored.signature if scored is not None else ""
+            self.metrics.append(final)
+            if final.score < best.score:
+                path = self.checkpoints.step(best.step)
+                put_weights(self.module, read_weights(path), path)
+                outcome, final = f"update {best.step}, which validates better than the average", best
+        write_weights(self.checkpoints.final, weights_of(self.module))
+        finished = Finished(
+            step=self.progress.step,
+            seconds=self.progress.seconds,
+            tokens=self.progress.tokens,
+            best_step=best.step,
+            outcome=outcome,
+            loss=final.loss,
+            bleu=final.bleu,
+            signature=signature,
+        )
+        self.observer.on_finish(finished)
+        return finished
 
 
-def _written_at(line: str) -> float:
-    """The update after which a line of metrics was written; never, for one that will be written again."""
-    try:
-        entry = json.loads(line)
-        return math.inf if entry["kind"] == "average" else float(entry["step"])
-    except (ValueError, KeyError, TypeError):
-        return math.inf  # cut short when the run was
+def _perplexity(loss: float) -> float:
+    return math.exp(min(loss, 700))  # beyond 700 it would overflow

@@ -17,7 +17,7 @@ from dragoman.training.distributed import World
 from dragoman.training.loss import Objective
 from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
-from dragoman.training.precision import resolve, working_copies
+from dragoman.training.precision import precision_for, working_copies
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Learner:
         self.model, self.config, self.world = model, config, world
         self.module = cast(nn.Module, model).to(world.device)
         self._objective = Objective(model, config.label_smoothing, config.consistency)
-        self.precision = resolve(config.precision, world.device)
+        self.precision = precision_for(config.precision, world.device)
         self.optimizers = optimizers(self.module, config)
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,134 @@
+"""A training folder: its paths, the run that it belongs to, and its lock.
+
+config.json, model.safetensors, tokenizer.json ...   the model folder, see `folder/bundle.py`
+training.toml    the recipe of the run
+metrics.jsonl    every measurement
+README.md        the model card
+profile.txt      where the time of an update goes, if asked for
+checkpoints/     what resuming needs, see `training/checkpoints.py`
+"""
+
+from __future__ import annotations
+
+import filecmp
+from pathlib import Path
+from typing import Self
+
+from dragoman.base.config import build, difference, read_toml, to_table, to_toml
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import sweep, write_whole
+from dragoman.runs.lock import Lock
+from dragoman.runs.recipe import Recipe
+from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.metrics import Metrics
+
+_OTHER_FOLDER = "choose another folder with -o"
+# Options that may change when a run is resumed.
+_MAY_CHANGE = {
+    "title",
+    *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
+}
+# Files that training writes. If they belong to somebody else, it refuses the folder.
+_WRITTEN = (
+    *("README.md", "config.json", "generation.json", "metrics.jsonl", "tokenizer.json"),
+    *("tokenizer*.spm", "tokenizer*.words.json"),
+)
+
+
+class RunFolder:
+    """The folder that one run writes. At the end of a with-block it gives its lock back."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = Checkpoints(path / "checkpoints")
+        self.metrics = Metrics(path / "metrics.jsonl")
+        self.recipe = path / "training.toml"
+        self.card = path / "README.md"
+        self.profile = path / "profile.txt"
+        self.weights = path / "model.safetensors"
+        self._lock = Lock(self.checkpoints.lock, path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the model in the folder is the one that training ended with."""
+        final = self.checkpoints.final
+        return final.exists() and self.weights.exists() and filecmp.cmp(final, self.weights, shallow=False)
+
+    def lock_if_ours(self) -> None:
+        """Lock a folder in which a run has begun, before the long work of reading text.
+
+        Raises ConfigError if another run is writing it.
+        """
+        if self.recipe.exists() and self.checkpoints.folder.is_dir():
+            self._lock.acquire()
+
+    def begin(self, recipe: Recipe) -> bool:
+        """Lock the folder and write down the recipe. Return whether there is a run to resume.
+
+        Raises ConfigError, and writes nothing, if the folder holds somebody else's files, a run with other
+        options, or a run that another process is writing.
+        """
+        self._check(recipe)
+        self._lock.acquire()
+        begun = self._check(recipe)  # again: another run may have begun in between
+        for folder in (
+            self.path,
+            self.checkpoints.folder,
+            self.checkpoints.corpus("train"),
+            self.checkpoints.corpus("valid"),
+        ):
+            sweep(folder)
+        write_whole(self.recipe, to_toml(recipe))
+        return begun
+
+    def _check(self, recipe: Recipe) -> bool:
+        """Return whether there is a run to resume. Raises ConfigError if `recipe` may not run here."""
+        trained, resumable = self.weights.exists(), self.checkpoints.resumable
+        if not self.recipe.exists():
+            self._check_free(trained or resumable)
+        if trained and not resumable:
+            raise ConfigError(
+                f"{self.path}: holds a trained model, but not the checkpoints to resume from",
+                hint=_OTHER_FOLDER,
+            )
+        # A run that stopped before its first checkpoint, say because of an error in the text, binds nobody.
+        if resumable and (changes := self.changes(recipe)):
+            raise ConfigError(
+                f"{self.path}: a run with other options began here\n  " + "\n  ".join(changes),
+                hint=f"repeat the options it began with, or {_OTHER_FOLDER}",
+            )
+        return resumable
+
+    def _check_free(self, holds_model: bool) -> None:
+        if holds_model:
+            raise ConfigError(
+                f"{self.path}: holds a model that this command did not train", hint=_OTHER_FOLDER
+            )
+        if names := [path.name for pattern in _WRITTEN for path in sorted(self.path.glob(pattern))]:
+            raise ConfigError(
+                f"{self.path}: training would overwrite {', '.join(names)}",
+                hint="choose a new folder with -o",
+            )
+
+    def changes(self, recipe: Recipe) -> list[str]:
+        """The options in which `recipe` differs from the run in the folder, if they may not change.
+
+        One line each, such as `model.heads: 4 -> 8`.
+        """
+        # `build` gives an option that is newer than the file its default.
+        before = to_table(build(Recipe, read_toml(self.recipe)))
+        lines = difference(before, to_table(recipe))
+        return [line for line in lines if not _may_change(line.partition(":")[0], recipe)]
+
+
+def _may_change(option: str, recipe: Recipe) -> bool:
+    """Whether a run may be resumed with another value of the option."""
+    if option == "training.max_updates" and recipe.training.schedule == "cosine":
+        return False  # every learning rate depends on it
+    return option in _MAY_CHANGE or option.startswith("expected.")

@@ -1,0 +1,69 @@
+"""A lock on a training folder, so that two runs never write it at once.
+
+The lock is the operating system's: it ends with the process that holds it, however that ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+from pathlib import Path
+
+import filelock
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import write_whole
+
+log = logging.getLogger(__name__)
+
+
+class Lock:
+    """The lock of one folder, taken by `acquire` and given back by `release`."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self._path, self._folder = path, folder
+        self._owner = path.with_name(f"{path.name}.owner")
+        self._held: filelock.BaseFileLock | None = None
+
+    def acquire(self) -> None:
+        """Take the lock, unless it is held already. Raises ConfigError if another process holds it.
+
+        Where the file system has no locks, this logs a warning and the run goes on.
+        """
+        if self._held is not None:
+            return
+        lock = filelock.FileLock(self._path)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return  # the first file written there reports what is wrong
+        try:
+            lock.acquire(timeout=0)
+            if isinstance(lock, filelock.SoftFileLock):  # a marker file, which a killed run leaves behind
+                lock.release()
+                raise OSError("no locks here")
+        except filelock.Timeout as error:
+            raise ConfigError(
+                f"{self._folder}: another run is writing this folder{self._who()}",
+                hint="wait until it ends, stop it, or choose another folder with -o",
+            ) from error
+        except (OSError, NotImplementedError) as error:
+            log.warning("%s: cannot be locked (%s); start no second run there", self._folder, error)
+            return
+        self._held = lock
+        write_whole(self._owner, f"process {os.getpid()} on {socket.gethostname()}\n")
+
+    def release(self) -> None:
+        """Give the lock back, if it is held."""
+        if self._held is not None:
+            self._owner.unlink(missing_ok=True)
+            self._held.release()
+            self._held = None
+
+    def _who(self) -> str:
+        owner = ""
+        with contextlib.suppress(OSError, ValueError):
+            owner = self._owner.read_text(encoding="utf-8").strip()
+        return f": {owner}" if owner else ""

@@ -1,0 +1,234 @@
+"""Everything before training: recipe, text, folder, tokenizer and tokenised corpora.
+
+What can be wrong is found before anything is written, and before torch is imported.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.runs.folder import RunFolder
+from dragoman.runs.recipe import Recipe, find_data, resolve
+from dragoman.text.corpus import Corpus, FilterConfig, open_corpus, open_pairs
+from dragoman.text.languages import Languages
+from dragoman.text.tokenizer import Tokenizer
+from dragoman.training.distributed import World
+from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
+
+if TYPE_CHECKING:
+    from dragoman.runs.word_vectors import EmbeddingsConfig
+
+Data = Sequence[str | Path] | Sequence[tuple[str, str]]
+Say = Callable[[str], None]
+
+# Every validation pair counts, also a long one or one that occurs twice.
+_KEEP_ALL = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """All that training needs, the same on every process."""
+
+    recipe: Recipe  # with its languages
+    begun: bool  # whether there is a run to resume
+    vectors: EmbeddingsConfig  # with the paths of its files on this machine, unless the run has begun
+    tokenizer: Tokenizer
+    training: TokenisedCorpus
+    validation: TokenisedCorpus | None
+    validation_pairs: tuple[tuple[str, str], ...]  # source and reference, to translate and score
+
+    @property
+    def source_language(self) -> str:
+        return cast(str, self.recipe.data.source_language)
+
+    @property
+    def target_language(self) -> str:
+        return cast(str, self.recipe.data.target_language)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settled:
+    """What the leader found out and the other processes cannot read from the folder."""
+
+    recipe: Recipe
+    begun: bool
+    vectors: EmbeddingsConfig
+    validation_pairs: tuple[tuple[str, str], ...] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Texts:
+    """The text of a run, with the recipe it is used by."""
+
+    recipe: Recipe
+    training: Corpus
+    validation: Corpus | None
+
+
+def prepare(
+    data: Data | None,
+    valid: Data | None,
+    *,
+    folder: RunFolder,
+    world: World,
+    say: Say,
+    preset: str | None,
+    recipe: Path | None,
+    overrides: Iterable[str],
+    languages: Languages,
+    data_root: Path | None,
+) -> Prepared:
+    """Settle the recipe, lock the folder and tokenise the text there, or find it tokenised.
+
+    The leader does the work; then every process opens the result. Raises ConfigError and DataError.
+    """
+
+    def settle() -> _Settled:
+        folder.lock_if_ours()
+        texts = _open_texts(
+            data, valid, preset=preset, recipe=recipe, overrides=overrides, languages=languages,
+            data_root=data_root, say=say,
+        )  # fmt: skip
+        pairs = _read(texts.validation)
+        begun = folder.begin(texts.recipe)
+        # The weights of a run that has begun are in its checkpoint.
+        vectors = texts.recipe.embeddings if begun else _find_vectors(texts.recipe, data_root)
+        _tokenise(texts, folder, begun=begun, say=say)
+        return _Settled(recipe=texts.recipe, begun=begun, vectors=vectors, validation_pairs=pairs)
+
+    settled = world.lead(settle)
+    tokenizer = Tokenizer.load(folder.path)
+    training, validation = folder.checkpoints.corpus("train"), folder.checkpoints.corpus("valid")
+    return Prepared(
+        recipe=settled.recipe,
+        begun=settled.begun,
+        vectors=settled.vectors,
+        tokenizer=tokenizer,
+        training=TokenisedCorpus(training, tokenizer),
+        validation=None if settled.validation_pairs is None else TokenisedCorpus(validation, tokenizer),
+        validation_pairs=settled.validation_pairs or (),
+    )
+
+
+def _open_texts(
+    data: Data | None,
+    valid: Data | None,
+    *,
+    preset: str | None,
+    recipe: Path | None,
+    overrides: Iterable[str],
+    languages: Languages,
+    data_root: Path | None,
+    say: Say,
+) -> _Texts:
+    """Resolve the recipe and open the text: that given, or else that which the recipe names."""
+    if data is not None and recipe is None and preset is None:
+        training = _open(data, languages)
+        pairs = sum(1 for _ in training)
+        resolved = resolve(overrides=overrides, pairs=pairs)
+        say(f"{pairs:,} pairs: preset {resolved.preset}")
+    else:
+        resolved = resolve(preset=preset, recipe=recipe, overrides=overrides)
+        if data is None:
+            if not resolved.data.train:
+                raise ConfigError("no training text", hint="name two files, or a recipe that names them")
+            data = find_data(resolved.data, data_root, resolved.data.train)
+            if valid is None and resolved.data.valid:
+                valid = find_data(resolved.data, data_root, resolved.data.valid)
+        training = _open(data, _first(languages, _languages(resolved)))
+    languages = _first(languages, _languages(resolved))
+    source, target = _first(languages, (training.source_language, training.target_language))
+    if not source or not target:
+        raise ConfigError(
+            f"{training.name}: the names do not say which languages these are",
+            hint="pass --source-language and --target-language, or name the files train.en train.de",
+        )
+    return _Texts(
+        recipe=replace(resolved, data=replace(resolved.data, source_language=source, target_language=target)),
+        training=training,
+        validation=None if valid is None else _open(valid, (source, target)),
+    )
+
+
+def _open(data: Data, languages: Languages) -> Corpus:
+    if all(isinstance(item, str | Path) for item in data):
+        return open_corpus(cast(Sequence[str | Path], data), languages=languages)
+    return open_pairs(cast(Sequence[tuple[str, str]], data))
+
+
+def _languages(recipe: Recipe) -> Languages:
+    return recipe.data.source_language, recipe.data.target_language
+
+
+def _first(languages: Languages, otherwise: Languages) -> Languages:
+    return languages[0] or otherwise[0], languages[1] or otherwise[1]
+
+
+def _read(corpus: Corpus | None) -> tuple[tuple[str, str], ...] | None:
+    """The pairs with two sides. Reading them now finds errors before the work on the training text."""
+    if corpus is None:
+        return None
+    return tuple((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())
+
+
+def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
+    """The files of word vectors, each by its path or in the folder of the recipe's text."""
+    folder = data_root / recipe.data.folder if data_root is not None else Path()
+
+    def find(name: str) -> str:
+        for path in (Path(name), folder / name):
+            if path.exists():
+                return str(path)
+        raise ConfigError(f"{name}: no such file of word vectors", hint="check its path")
+
+    sides = recipe.embeddings
+    return replace(
+        sides,
+        source=find(sides.source) if sides.source else "",
+        target=find(sides.target) if sides.target else "",
+    )
+
+
+def _tokenise(texts: _Texts, folder: RunFolder, *, begun: bool, say: Say) -> None:
+    """Write the tokenizer and the tokenised text, unless the folder holds those of the same text."""
+    recipe, checkpoints = texts.recipe, folder.checkpoints
+    if begun:
+        if _same_text(texts, folder):
+            return
+        tokenizer = Tokenizer.load(folder.path)
+    else:
+        shutil.rmtree(checkpoints.corpus("valid"), ignore_errors=True)
+        say("training the tokenizer")
+        pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
+        tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
+        tokenizer.save(folder.path)
+    say("tokenising the text")
+    tokenised = tokenise(texts.training, tokenizer, recipe.data.filter, checkpoints.corpus("train"))
+    for line in tokenised.report.splitlines():
+        say(f"train: {line}")
+    if texts.validation is not None:
+        tokenised = tokenise(texts.validation, tokenizer, _KEEP_ALL, checkpoints.corpus("valid"))
+        for line in tokenised.report.splitlines():
+            say(f"valid: {line}")
+
+
+def _same_text(texts: _Texts, folder: RunFolder) -> bool:
+    """Whether the tokens in the folder are whole. Raises DataError if they are of other text."""
+    train, valid = folder.checkpoints.corpus("train"), folder.checkpoints.corpus("valid")
+    same = {"training": made_from(texts.training, train)}
+    if texts.validation is not None and valid.exists():
+        same["validation"] = made_from(texts.validation, valid)
+    elif train.exists():
+        same["validation"] = texts.validation is None and not valid.exists()
+    for name, as_before in same.items():
+        if as_before is False:
+            raise DataError(
+                f"{folder.path}: the {name} text is not what this run began with",
+                hint="restore the text, or choose another folder with -o",
+            )
+    return all(same.values())

@@ -1,0 +1,35 @@
+"""Greedy translations of the validation text and their scores: what training shows and may stop on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.evaluation.evaluate import evaluate
+from dragoman.folder.bundle import Bundle
+from dragoman.training.events import Sample
+from dragoman.training.trainer import Scored
+from dragoman.translator import Translator
+
+_SAMPLES = 3  # shown at each validation
+
+
+def translate_and_score(bundle: Bundle, pairs: Sequence[tuple[str, str]], *, seed: int) -> Scored:
+    """BLEU and chrF of the model's greedy translations. `seed` picks the samples, always the same ones."""
+    evaluation = evaluate(Translator.of(bundle), pairs, metrics=("bleu", "chrf"), bootstrap=0, beam=1)
+    scores = evaluation.scores
+    rows = np.random.default_rng(seed).permutation(len(pairs))[:_SAMPLES].tolist()
+    return Scored(
+        bleu=scores.bleu.value,
+        chrf=scores.chrf.value,
+        signature=scores.bleu.signature,
+        samples=tuple(
+            Sample(
+                source=evaluation.translations[row].source,
+                hypothesis=evaluation.translations[row].text,
+                reference=evaluation.references[row],
+            )
+            for row in rows
+        ),
+    )

@@ -1,0 +1,75 @@
+"""The folder of checkpoints: what lies where, and which step files stay.
+
+latest/                     weights, optimizer state and progress: what resuming needs
+step-0000500.safetensors    weights alone, to average
+final.safetensors           the weights that training ended with
+corpus/train, corpus/valid  the tokenised text
+lock, lock.owner            held by the run that writes here, and which one that is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dragoman.training.progress import Progress, read_progress
+
+PROGRESS = "progress.json"
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The paths in a folder of checkpoints. Nothing needs to exist."""
+
+    folder: Path
+
+    @property
+    def latest(self) -> Path:
+        """The checkpoint to resume from."""
+        return self.folder / "latest"
+
+    @property
+    def final(self) -> Path:
+        """The weights that training ended with."""
+        return self.folder / "final.safetensors"
+
+    @property
+    def lock(self) -> Path:
+        """The lock of the run that writes here."""
+        return self.folder / "lock"
+
+    @property
+    def resumable(self) -> bool:
+        """Whether there is a checkpoint to resume from."""
+        return whole(self.latest) is not None
+
+    def step(self, step: int) -> Path:
+        """The weights after update `step`."""
+        return self.folder / f"step-{step:07d}.safetensors"
+
+    def corpus(self, part: Literal["train", "valid"]) -> Path:
+        """The folder of the tokenised text."""
+        return self.folder / "corpus" / part
+
+    def progress(self) -> Progress:
+        """How far the run has come. Raises ModelError if that cannot be read."""
+        return read_progress((whole(self.latest) or self.latest) / PROGRESS)
+
+    def prune(self, kept: Collection[int]) -> None:
+        """Delete the weights of every update but these."""
+        paths = {self.step(step) for step in kept}
+        for path in self.folder.glob("step-*.safetensors"):
+            if path not in paths:
+                path.unlink()
+
+
+def previous(folder: Path) -> Path:
+    """Where the checkpoint at `folder` goes while a new one takes its place."""
+    return folder.with_name(f"{folder.name}.old")
+
+
+def whole(folder: Path) -> Path | None:
+    """The checkpoint at `folder`, or the previous one if a crash came while it was replaced."""
+    return next((path for path in (folder, previous(folder)) if path.exists()), None)

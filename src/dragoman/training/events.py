@@ -1,0 +1,106 @@
+"""What a training run reports as it goes, and the observer that hears it.
+
+Figures are plain numbers and strings, so an observer needs no torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """The first update is about to run. From here on the trainer asks whether to stop."""
+
+    output: str  # the folder of the run
+    parameters: int
+    source_vocab: int
+    target_vocab: int
+    train_pairs: int
+    valid_pairs: int  # 0 without validation text
+    precision: str
+    threads: int  # in each process
+    processes: int
+    resumed_from: int  # updates made by earlier runs of the same command
+    max_updates: int
+    max_seconds: float | None
+    batch_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Means over the updates since the last report, and where the run stands."""
+
+    step: int  # updates so far
+    epoch: int  # counted from 0
+    loss: float  # nats a token, with label smoothing
+    nll: float  # nats a token, without
+    perplexity: float
+    learning_rate: float
+    tokens_per_second: float  # target tokens
+    padding: float  # fraction of positions that hold no token
+    gradient_norm: float  # of the last update, before clipping
+    tokens: int  # target tokens so far
+    seconds: float  # so far, validation included
+    eta_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A validation sentence and its translation."""
+
+    source: str
+    hypothesis: str
+    reference: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """How the model does on the validation text. A figure is None if there is no text to take it on."""
+
+    step: int
+    loss: float | None  # nats a token, without label smoothing
+    perplexity: float | None
+    bleu: float | None  # of greedy translations
+    chrf: float | None
+    signature: str  # of BLEU; empty without one
+    score: float  # what validations are compared by; higher is better
+    best: bool  # better than all before
+    seconds: float  # that validating took
+    elapsed: float  # seconds of the run so far
+    samples: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """The run is over, and its final weights are written."""
+
+    step: int
+    seconds: float
+    tokens: int  # target tokens
+    best_step: int  # of the checkpoint that validated best
+    outcome: str  # which weights were kept
+    loss: float | None  # of these weights, on the validation text
+    bleu: float | None
+    signature: str
+
+
+class Observer(Protocol):
+    """Anything that wants to know how a run goes. Its errors end the run."""
+
+    def on_start(self, event: Started) -> None: ...
+    def on_report(self, event: Report) -> None: ...
+    def on_validation(self, event: Validation) -> None: ...
+    def on_message(self, text: str) -> None: ...
+    def on_finish(self, event: Finished) -> None: ...
+
+
+class Quiet:
+    """An observer that ignores everything. Override what you want to hear."""
+
+    def on_start(self, event: Started) -> None: ...
+    def on_report(self, event: Report) -> None: ...
+    def on_validation(self, event: Validation) -> None: ...
+    def on_message(self, text: str) -> None: ...
+    def on_finish(self, event: Finished) -> None: ...

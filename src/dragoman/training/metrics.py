@@ -1,0 +1,75 @@
+"""metrics.jsonl: every report and every validation of a run, one JSON object a line.
+
+The key `kind` is `train` for a report, `valid` for a validation and `average` for the final average.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from dragoman.base.errors import TrainingError
+from dragoman.base.files import write_whole
+from dragoman.training.events import Report, Validation
+from dragoman.training.progress import Candidate
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The file of a run's measurements."""
+
+    path: Path
+
+    def append(self, event: Report | Validation | Candidate) -> None:
+        """Write one line; a Candidate is the final average. Raises TrainingError if the disk is full."""
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(_row(event), ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise TrainingError(
+                f"{self.path}: cannot be written ({error.strerror or error})",
+                hint="free some space and repeat the command: it resumes from the last checkpoint",
+            ) from error
+
+    def trim(self, step: int) -> None:
+        """Drop the lines after update `step` and that of an average: a resumed run writes them again."""
+        if self.path.exists():
+            lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if _step_of(line) <= step]
+            if len(kept) < len(lines):
+                write_whole(self.path, "".join(kept))
+
+    def validations(self) -> list[Validation]:
+        """The validations of the run in their order, without samples."""
+        names = {field.name for field in fields(Validation)}
+        rows = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+        return [
+            Validation(**{"signature": ""} | {key: value for key, value in row.items() if key in names})
+            for row in rows
+            if row["kind"] == "valid"
+        ]
+
+
+def _row(event: Report | Validation | Candidate) -> dict[str, Any]:
+    table = asdict(event)
+    match event:
+        case Report():
+            return {"kind": "train", **table}
+        case Validation():
+            hidden = {"samples"} if event.signature else {"samples", "signature"}
+            return {"kind": "valid", **{key: value for key, value in table.items() if key not in hidden}}
+        case Candidate():
+            del table["score"]
+            return {"kind": "average", **table}
+
+
+def _step_of(line: str) -> float:
+    """The update that a line was written after; infinity if a resumed run writes the line again."""
+    try:
+        row = json.loads(line)
+        return math.inf if row["kind"] == "average" else float(row["step"])
+    except (ValueError, KeyError, TypeError):
+        return math.inf  # cut short by a crash

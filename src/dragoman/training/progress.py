@@ -1,0 +1,76 @@
+"""Where a run stands: the counts, sums and validations that resuming needs, as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from dragoman.base.errors import ModelError
+
+DAMAGED = "remove the folder of checkpoints to train from the start"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A checkpoint and how it validated. The final weights are chosen among the candidates."""
+
+    step: int
+    score: float  # what candidates are compared by; higher is better
+    loss: float | None = None  # nats a token
+    perplexity: float | None = None
+    bleu: float | None = None
+    chrf: float | None = None
+
+
+@dataclass
+class Totals:
+    """Sums over the updates since the last report."""
+
+    loss: float = 0.0  # nats, with label smoothing
+    nll: float = 0.0  # nats, without
+    tokens: int = 0  # targets
+    real: int = 0  # source and target positions that hold a token
+    slots: int = 0  # positions, padding included
+    seconds: float = 0.0
+    gradient_norm: float = 0.0  # of the last update
+
+
+@dataclass
+class Progress:
+    """Where a run stands. With the weights and the optimizer's state it is all that resuming needs:
+    every random choice is a function of the seed and these counts."""
+
+    step: int = 0  # updates made
+    epoch: int = 0
+    cursor: int = 0  # updates made in this epoch
+    tokens: int = 0  # target tokens seen
+    seconds: float = 0.0  # time spent, validation included
+    corpus: str = ""  # fingerprint of the training text
+    processes: int = 1  # that share an update
+    finished: bool = False
+    history: list[Candidate] = field(default_factory=list)
+    skipped: int = 0  # updates skipped in a row because their gradient was not finite
+    totals: Totals = field(default_factory=Totals)
+
+    def to_json(self) -> str:
+        """The JSON that `read_progress` reads. The totals keep the key they had in version 0.1."""
+        table = asdict(self)
+        table["window"] = table.pop("totals")
+        return json.dumps(table)
+
+
+def read_progress(path: Path) -> Progress:
+    """The progress in `path`. Raises ModelError if the file is missing or damaged."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        history = [Candidate(**entry) for entry in table.pop("history", [])]
+        totals = Totals(**table.pop("window", {}))
+        progress = Progress(**table, history=history, totals=totals)
+        for name, default in vars(Progress()).items():
+            value = getattr(progress, name)
+            if type(value) is not type(default):
+                raise ValueError(f"{name} = {value!r}")
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ModelError(f"{path}: damaged ({error})", hint=DAMAGED) from error
+    return progress

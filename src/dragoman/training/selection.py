@@ -1,0 +1,54 @@
+"""Which checkpoints are kept, which are averaged, and when no better one is to be expected.
+
+The candidates of a run come in the order of their updates. Section 6.1 of the paper averages the last 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dragoman.training.options import TrainingConfig
+from dragoman.training.progress import Candidate
+
+
+def score(step: int, loss: float | None, bleu: float | None, config: TrainingConfig) -> float:
+    """What candidates are compared by; higher is better. NaN is the worst, so it is never the best."""
+    if loss is None:
+        return float(step)  # without validation text the last is the best
+    value = -loss if config.stop_on == "loss" or bleu is None else bleu
+    return -math.inf if math.isnan(value) else float(value)
+
+
+def regular(history: Sequence[Candidate], config: TrainingConfig) -> list[Candidate]:
+    """The candidates of every `validate_every` updates, without the extra one at the end of a run."""
+    return [candidate for candidate in history if candidate.step % config.validate_every == 0]
+
+
+def best(history: Sequence[Candidate]) -> Candidate:
+    """The candidate with the highest score; of equal ones the first."""
+    return max(history, key=lambda candidate: candidate.score)
+
+
+def averaged(history: Sequence[Candidate], config: TrainingConfig) -> list[int]:
+    """The updates whose weights the final average takes."""
+    if config.average_of == "best":
+        history = sorted(history, key=lambda candidate: candidate.score)
+    return [candidate.step for candidate in history[-config.average :]]
+
+
+def kept(history: Sequence[Candidate], config: TrainingConfig) -> set[int]:
+    """The updates whose weights may still be needed: by the average of this run, or of a longer one."""
+    steps: set[int] = set()
+    for candidates in (history, regular(history, config)):
+        if candidates:
+            steps |= {*averaged(candidates, config), best(candidates).step}
+    return steps
+
+
+def out_of_patience(history: Sequence[Candidate], config: TrainingConfig) -> bool:
+    """Whether `patience` regular validations in a row were no better than the best before them."""
+    candidates = regular(history, config)
+    if not config.patience or not candidates:
+        return False
+    return len(candidates) - 1 - candidates.index(best(candidates)) >= config.patience

@@ -1,0 +1,69 @@
+"""metrics.jsonl: its keys stay, and a resumed run writes no line twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.display.runs import report, validation
+
+from dragoman.base.errors import TrainingError
+from dragoman.training.metrics import Metrics
+from dragoman.training.progress import Candidate
+
+SAVED = Path(__file__).parents[1] / "saved/0.1/transformer/metrics.jsonl"
+AVERAGE = Candidate(step=600, score=-1.5, loss=1.5, perplexity=4.5, bleu=30.0, chrf=50.0)
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_keys_are_those_of_version_0_1(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    for event in (report(20), validation(500), AVERAGE):
+        metrics.append(event)
+
+    before = {row["kind"]: row.keys() for row in rows(SAVED)}
+    assert {row["kind"]: row.keys() for row in rows(metrics.path)} == before
+
+
+def test_without_a_score_there_is_no_signature(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.append(validation(bleu=None, chrf=None, signature=""))
+
+    (row,) = rows(metrics.path)
+    assert "signature" not in row
+    assert row["bleu"] is None
+
+
+def test_validations_come_back_without_their_samples(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    events = [validation(500, samples=()), validation(1000, signature="", bleu=None, samples=())]
+    for event in (report(20), *events, AVERAGE):
+        metrics.append(event)
+
+    assert metrics.validations() == events
+    assert [one.step for one in Metrics(SAVED).validations()] == [8, 16, 24]
+
+
+def test_lines_after_the_checkpoint_are_dropped(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.trim(20)  # no file yet
+    for event in (report(20), report(40), AVERAGE):
+        metrics.append(event)
+    with metrics.path.open("a", encoding="utf-8") as file:
+        file.write('{"kind": "train", "st')  # cut short by a crash
+
+    metrics.trim(20)
+
+    assert [row["step"] for row in rows(metrics.path)] == [20]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_an_error_with_a_hint() -> None:
+    with pytest.raises(TrainingError, match="cannot be written") as caught:
+        Metrics(Path("/dev/full")).append(report(20))
+
+    assert "space" in caught.value.hint
