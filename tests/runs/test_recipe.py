@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.config import build, read_toml, to_toml
+from dragoman.base.config import from_table, read_toml, to_toml
 from dragoman.base.errors import ConfigError
 from dragoman.models.shapes import RecurrentConfig, TransformerConfig
 from dragoman.runs.recipe import DATA_VARIABLE, PRESETS, DataConfig, Recipe, find_data, preset_for, resolve
@@ -94,7 +94,7 @@ def test_what_a_run_notes_down_is_the_same_recipe(tmp_path):
     recipe = resolve(preset="small", overrides=["training.max_minutes=1.5", 'data.train=["a.en", "a.de"]'])
     (tmp_path / "training.toml").write_text(to_toml(recipe))
 
-    assert build(Recipe, read_toml(tmp_path / "training.toml")) == recipe
+    assert from_table(Recipe, read_toml(tmp_path / "training.toml")) == recipe
     assert resolve(recipe=tmp_path / "training.toml") == recipe
 
 

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import torch
 from torch import nn
 
-from dragoman.base.config import build, to_table
+from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.decoding.search import Beam
@@ -84,8 +84,8 @@ def load(folder: Path) -> Bundle:
             hint=f"this dragoman knows: {', '.join(ARCHITECTURES)}",
         )
     try:
-        shape = build(_Shape, {"model": {**config["model"], "architecture": architecture}}).model
-        generation = build(Beam, _read_json(folder, "generation.json"), "generation")
+        shape = from_table(_Shape, {"model": {**config["model"], "architecture": architecture}}).model
+        generation = from_table(Beam, _read_json(folder, "generation.json"), "generation")
         source_language, target_language = str(config["source_language"]), str(config["target_language"])
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(

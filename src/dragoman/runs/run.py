@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from dragoman import native
-from dragoman.base.config import build, difference, read_toml, to_table, to_toml
+from dragoman.base.config import difference, from_table, read_toml, to_table, to_toml
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import sweep, write_whole
 from dragoman.evaluation.measures import score_corpus
@@ -280,8 +280,8 @@ class _Run:
                 f"{self.output}: training would overwrite {', '.join(others)}",
                 hint="choose a new folder with -o",
             )
-        # What the folder says goes through `build`: options that came later have their defaults there.
-        before = to_table(build(Recipe, read_toml(path))) if self.begun else {}
+        # What the folder says goes through `from_table`: options that came later have their defaults there.
+        before = to_table(from_table(Recipe, read_toml(path))) if self.begun else {}
         changes = difference(before, to_table(self.recipe)) if self.begun else []
         changes = [line for line in changes if not _may_change(line.partition(":")[0], self.recipe)]
         if changes:
