@@ -38,10 +38,7 @@ def select(listed: Sequence[Section], names: Sequence[str]) -> list[Section]:
     known = option_names(Recipe)
     for name in names:
         if name not in known:
-            near = [option for option in known if option.rpartition(".")[2] == name]
-            near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"sections: {', '.join(_tables(listed))}"
-            raise ConfigError(f"no section or option {name!r}", hint=hint)
+            raise ConfigError(f"no section or option {name!r}", hint=_suggest(name, known))
 
     def chosen(full: str) -> bool:
         return any(f"{full}.".startswith(f"{name}.") for name in names)
@@ -117,13 +114,8 @@ def to_markdown() -> str:
         else:
             lines += ["", f"## {section.name or 'Top level'}"]
         rows = [
-            [
-                f"`{join(section.name, entry.name)}`",
-                entry.needed,
-                _code(entry.default),
-                entry.option.description,
-            ]
-            for entry, _ in section.options
+            [f"`{join(section.name, e.name)}`", e.needed, _code(e.default), e.option.description]
+            for e, _ in section.options
         ]
         lines += ["", section.about, "", *_table(["option", "values", "default", "description"], rows)]
     return "\n".join(lines) + "\n"
@@ -147,7 +139,7 @@ def _model(model: Architecture, name: str) -> Iterator[Section]:
     shared = entries(ModelConfig)
     tag = replace(
         entries(type(model))["architecture"],
-        kind=_any_of(kind.architecture for kind in kinds),
+        kind=Literal[tuple(kind.architecture for kind in kinds)],
         default=kinds[0].architecture,
     )
     rest = ((entry, getattr(model, key)) for key, entry in shared.items() if key != tag.name)
@@ -177,17 +169,19 @@ def _presets(listed: Sequence[Section]) -> list[str]:
     return _table(["option", "default", *(f"`{name}`" for name in PRESETS)], rows)
 
 
-def _any_of(choices: Iterator[str]) -> Any:
-    return Literal[tuple(choices)]
-
-
 def _about(cls: type) -> str:
     """The docstring of a configuration, which describes its section."""
     return " ".join((cls.__doc__ or "").split())
 
 
-def _tables(listed: Sequence[Section]) -> list[str]:
-    return list(dict.fromkeys(section.name for section in listed if section.name))
+def _suggest(name: str, known: Sequence[str]) -> str:
+    """The names closest to a mistyped one, given in full (modle) or without its section (haeds)."""
+    last = {option: option.rpartition(".")[2] for option in known}
+    close = difflib.get_close_matches(name, [*known, *last.values()], n=1)
+    if near := [option for option in known if close and close[0] in (option, last[option])]:
+        return f"did you mean {' or '.join(near)}?"
+    tables = dict.fromkeys(section.name for section in sections(Recipe()) if section.name)
+    return f"sections: {', '.join(tables)}"
 
 
 def _comment(text: str) -> list[str]:
