@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from dragoman.base.config import from_table, override, read_toml
 from dragoman.base.errors import ConfigError
@@ -73,11 +73,10 @@ class Recipe(Options):
     """A training run. Sections and tables cited without a name are those of Vaswani et al. 2017."""
 
     title: Annotated[str, Option("Title of the model card.")] = ""
-    preset: Annotated[str | None, Option("Preset to build on: tiny, small, base or big.")] = None
-    seed: Annotated[
-        int,
-        Option("Seed of everything random in a run.", at_least=0, at_most=2**63 - 1),
-    ] = 1
+    preset: Annotated[
+        Literal["tiny", "small", "base", "big"] | None, Option("Preset that the other options build on.")
+    ] = None
+    seed: Annotated[int, Option("Seed of everything random.", at_least=0, at_most=2**63 - 1)] = 1
     data: DataConfig = DataConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: Architecture = TransformerConfig()
