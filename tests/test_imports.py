@@ -42,13 +42,24 @@ TORCHLESS = [
     *("version", "base", "text", "models.shapes", "folder.config", "translator", "display"),
     *("decoding.options", "decoding.rules", "decoding.engine", "evaluation"),
     *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
-    *("training.options", "training.distributed", "training.malloc"),
+    *("training.options", "training.schedule", "training.distributed", "training.malloc"),
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
 ]
 PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PICKLING_CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.hub.load", "torch.package"}
-SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu"]
-COMMANDS = ["demo", "train", "translate", "evaluate", "score", "inspect", "positions", "ladder", "doctor"]
+SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu", "sentencepiece"]
+COMMANDS = [
+    "demo",
+    "train",
+    "translate",
+    "evaluate",
+    "score",
+    "inspect",
+    "positions",
+    "ladder",
+    "config",
+    "doctor",
+]
 
 Imports = dict[str, set[str]]
 
@@ -181,6 +192,16 @@ def test_plain_data_and_text_load_no_torch() -> None:
 
     assert len(modules) >= len(TORCHLESS)
     assert "torch" not in loaded_by(f"import {', '.join(modules)}")
+
+
+@pytest.mark.xfail(reason="Beam still stands in a file that imports torch", strict=True)
+def test_checking_a_recipe_loads_nothing_slow() -> None:
+    code = """
+from dragoman.runs import recipe, reference
+recipe.resolve(overrides=["model.heads=4"])
+reference.to_markdown()
+"""
+    assert loaded_by(code) == []
 
 
 def test_help_loads_nothing_slow() -> None:

@@ -1,4 +1,4 @@
-"""Recipes: layers that add up, and where their text is. Those of the repository are in test_recipes.py."""
+"""Recipes: their layers, and where their text is. test_recipes.py tests those of the repository."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.config import build, read_toml, to_toml
+from dragoman.base.config import from_table, read_toml, to_toml
 from dragoman.base.errors import ConfigError
 from dragoman.models.shapes import RecurrentConfig, TransformerConfig
 from dragoman.runs.recipe import DATA_VARIABLE, PRESETS, DataConfig, Recipe, find_data, preset_for, resolve
 
 
-def test_without_a_word_it_is_the_model_of_the_paper():
+def test_the_default_is_the_model_of_the_paper():
     assert Recipe().model == TransformerConfig()
     model = resolve(preset="base").model
     assert (model.d_model, model.d_ff, model.heads) == (512, 2048, 8)
@@ -21,7 +21,7 @@ def test_without_a_word_it_is_the_model_of_the_paper():
     assert (big.d_model, big.d_ff, big.heads, big.dropout) == (1024, 4096, 16, 0.3)
 
 
-def test_the_small_presets_have_the_shapes_that_are_promised():
+def test_the_small_presets_have_their_documented_shapes():
     shapes = {
         name: (m.encoder_layers, m.decoder_layers, m.d_model, m.d_ff, m.heads)
         for name in ("tiny", "small")
@@ -31,7 +31,7 @@ def test_the_small_presets_have_the_shapes_that_are_promised():
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_is_a_recipe_that_knows_its_name(name):
+def test_every_preset_is_a_recipe_with_its_name(name):
     assert resolve(preset=name).preset == name
 
 
@@ -45,7 +45,7 @@ def test_later_layers_win(tmp_path):
     assert (recipe.training.warmup, recipe.training.average) == (7, 8)
 
 
-def test_a_preset_that_is_asked_for_replaces_that_of_the_file(tmp_path):
+def test_a_preset_argument_replaces_the_preset_of_the_file(tmp_path):
     file = tmp_path / "r.toml"
     file.write_text('preset = "tiny"\n[model]\nheads = 8\n')
 
@@ -54,7 +54,7 @@ def test_a_preset_that_is_asked_for_replaces_that_of_the_file(tmp_path):
     assert (recipe.preset, recipe.model.d_model, recipe.model.heads) == ("small", 256, 8)
 
 
-def test_a_preset_gives_another_architecture_what_it_has_use_for():
+def test_a_preset_gives_another_architecture_the_options_it_has():
     model = resolve(preset="tiny", overrides=["model.architecture=recurrent", "model.layers=1"]).model
 
     assert model == RecurrentConfig(d_model=128, dropout=0.3, layers=1)
@@ -66,7 +66,7 @@ def test_a_preset_may_be_an_override():
     assert resolve(overrides=["preset=small"], pairs=10).model.d_model == 256
 
 
-def test_a_file_without_a_preset_begins_with_the_paper(tmp_path):
+def test_a_file_without_a_preset_builds_on_the_defaults(tmp_path):
     (tmp_path / "r.toml").write_text("seed = 3\n")
 
     recipe = resolve(recipe=tmp_path / "r.toml", pairs=10)
@@ -77,12 +77,17 @@ def test_a_file_without_a_preset_begins_with_the_paper(tmp_path):
 @pytest.mark.parametrize(
     ("pairs", "name"), [(1, "tiny"), (99_999, "tiny"), (100_000, "small"), (10**6, "base"), (10**9, "base")]
 )
-def test_a_corpus_picks_the_preset_that_suits_its_size(pairs, name):
+def test_the_size_of_the_corpus_chooses_the_preset(pairs, name):
     assert preset_for(pairs) == name
     assert resolve(pairs=pairs).preset == name
 
 
-def test_the_presets_themselves_are_never_changed():
+def test_without_a_number_of_pairs_no_preset_is_chosen():
+    assert resolve(pairs=None) == Recipe()
+    assert resolve(overrides=["preset=big"], pairs=None).model.d_model == 1024
+
+
+def test_resolving_leaves_the_presets_unchanged():
     before = repr(PRESETS)
 
     resolve(preset="tiny", overrides=["model.heads=2", "training.max_updates=1"])
@@ -90,11 +95,11 @@ def test_the_presets_themselves_are_never_changed():
     assert repr(PRESETS) == before
 
 
-def test_what_a_run_notes_down_is_the_same_recipe(tmp_path):
+def test_a_recipe_survives_writing_and_reading(tmp_path):
     recipe = resolve(preset="small", overrides=["training.max_minutes=1.5", 'data.train=["a.en", "a.de"]'])
     (tmp_path / "training.toml").write_text(to_toml(recipe))
 
-    assert build(Recipe, read_toml(tmp_path / "training.toml")) == recipe
+    assert from_table(Recipe, read_toml(tmp_path / "training.toml")) == recipe
     assert resolve(recipe=tmp_path / "training.toml") == recipe
 
 
@@ -108,7 +113,7 @@ def test_what_a_run_notes_down_is_the_same_recipe(tmp_path):
         ({"recipe": Path("nowhere.toml")}, "nowhere.toml", "recipe"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments, what, hint):
+def test_mistakes_get_an_error_and_a_hint(arguments, what, hint):
     with pytest.raises(ConfigError, match=what) as caught:
         resolve(**arguments)
     assert hint in caught.value.hint
@@ -120,22 +125,22 @@ DATA = DataConfig(folder="corpus", train=("a.en", "a.de"), origin="https://examp
 
 
 @pytest.mark.parametrize("folder", ["", "corpus"])
-def test_text_is_found_below_the_root_or_in_it(tmp_path, folder, monkeypatch):
+def test_text_is_looked_up_in_the_folder_and_in_the_root(tmp_path, folder, monkeypatch):
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     (tmp_path / folder).mkdir(exist_ok=True)
     for name in DATA.train:
         (tmp_path / folder / name).touch()
 
-    found = find_data(DATA, tmp_path, DATA.train)
+    paths = find_data(DATA, tmp_path, DATA.train)
 
-    assert found == [tmp_path / folder / name for name in DATA.train]
+    assert paths == [tmp_path / folder / name for name in DATA.train]
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-    assert find_data(DATA, None, DATA.train) == found
-    with pytest.raises(ConfigError):  # what is said in the command goes before the environment
+    assert find_data(DATA, None, DATA.train) == paths
+    with pytest.raises(ConfigError):  # the argument wins over the environment
         find_data(DATA, tmp_path / "elsewhere", DATA.train)
 
 
-def test_where_the_text_is_not_the_message_says_where_it_is_to_be_had(tmp_path, monkeypatch):
+def test_if_text_is_missing_the_hint_says_where_to_get_it(tmp_path, monkeypatch):
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     for root in (None, tmp_path):
         with pytest.raises(ConfigError) as caught:
@@ -151,8 +156,8 @@ def test_one_side_alone_is_not_enough(tmp_path):
         find_data(DATA, tmp_path, DATA.train)
 
 
-def test_two_vocabularies_share_no_embedding():
-    """Even if they were of the same size."""
+def test_separate_vocabularies_cannot_share_an_embedding():
+    """Even if they have the same size."""
     apart = ["tokenizer.shared=false", "tokenizer.vocab_size=500"]
 
     with pytest.raises(ConfigError, match="one vocabulary") as caught:
@@ -163,6 +168,6 @@ def test_two_vocabularies_share_no_embedding():
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])
-def test_a_seed_that_torch_would_not_take(seed):
+def test_a_seed_that_torch_does_not_take_is_refused(seed):
     with pytest.raises(ConfigError, match="seed = "):
         resolve(preset="tiny", overrides=[f"seed={seed}"])

@@ -1,4 +1,4 @@
-"""Every recipe in the repository is complete: it resolves, says what it should reach, and runs."""
+"""Every recipe in the repository is complete: it resolves, states its expected score, and runs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_recipe_runs_on_a_small_sample(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-def test_a_recipe_says_what_it_reaches_and_costs(path):
+def test_a_recipe_states_its_score_and_cost(path):
     recipe = resolve(recipe=path)
     assert "BLEU" in recipe.expected.score
     assert recipe.expected.cost
@@ -62,7 +62,7 @@ def test_a_recipe_says_what_it_reaches_and_costs(path):
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-def test_without_data_a_recipe_says_where_it_is_to_be_had(path, monkeypatch):
+def test_if_its_text_is_missing_a_recipe_says_where_to_get_it(path, monkeypatch):
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     data = resolve(recipe=path).data
     with pytest.raises(ConfigError) as error:
@@ -71,7 +71,7 @@ def test_without_data_a_recipe_says_where_it_is_to_be_had(path, monkeypatch):
     assert data.origin in error.value.hint
 
 
-def test_the_rungs_of_the_ladder_differ_in_their_model_alone():
+def test_the_rungs_of_the_ladder_differ_only_in_their_model():
     rungs = [resolve(recipe=path) for path in sorted((FOLDER / "ladder").glob("*.toml"))]
 
     assert [rung.model.architecture for rung in rungs] == [*["recurrent"] * 3, "convolutional", "transformer"]
@@ -80,7 +80,7 @@ def test_the_rungs_of_the_ladder_differ_in_their_model_alone():
 
 
 @pytest.mark.parametrize("language", ["de", "fr"])
-def test_the_papers_recipes_are_its_table_3(language):
+def test_the_recipes_of_the_paper_follow_its_table_3(language):
     base = resolve(recipe=FOLDER / f"wmt14-en-{language}-base.toml")
     big = resolve(recipe=FOLDER / f"wmt14-en-{language}-big.toml")
     shape = [

@@ -14,7 +14,7 @@ from dragoman.models.seq2seq import build
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.runs import word_vectors as pretrained
-from dragoman.runs.word_vectors import EmbeddingsConfig
+from dragoman.runs.recipe import EmbeddingsConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 
 PAIRS = [("Bread and milk", "Brot und Milch"), ("milk and salt", "Milch und Salz")]

@@ -1,6 +1,7 @@
 """A tokenizer learns from pairs, is kept in a folder, and comes back the same, or says why not."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tests.text.sentences import DELICATE, PAIRS, SOURCES, TARGETS
 
-from dragoman.base.config import build, to_table
+from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.text import tokenizer as module
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
@@ -153,9 +154,9 @@ def test_no_pairs() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"vocab_size": 260}, "vocab_size = 260: at least 261"),
-        ({"vocab_size": 4, "kind": "words"}, "vocab_size = 4: at least 5"),
-        ({"vocab_size": 4, "byte_fallback": False}, "vocab_size = 4: at least 5"),
+        ({"vocab_size": 260}, "vocab_size = 260.*at least 261"),
+        ({"vocab_size": 4, "kind": "words"}, "vocab_size = 4.*at least 5"),
+        ({"vocab_size": 4, "byte_fallback": False}, "vocab_size = 4.*at least 5"),
         ({"character_coverage": 0.979}, "character_coverage"),
         ({"character_coverage": 1.01}, "character_coverage"),
         ({"character_coverage": float("nan")}, "character_coverage"),
@@ -167,8 +168,9 @@ def test_no_pairs() -> None:
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(ConfigError) as caught:
         TokenizerConfig(**options)
+    assert re.search(message, f"{caught.value} {caught.value.hint}")
     assert caught.value.hint
 
 
@@ -270,16 +272,16 @@ def test_a_table_that_is_none(folder: Path, text: str) -> None:
 
 def test_the_configuration_survives_as_a_table() -> None:
     for config in CONFIGS.values():
-        assert build(TokenizerConfig, to_table(config)) == config
+        assert from_table(TokenizerConfig, to_table(config)) == config
     assert replace(CONFIGS["bpe"], sampling=0.1) != CONFIGS["bpe"]
 
 
 @pytest.mark.parametrize("lowercase", ["sauce", 1, "true"])
 def test_a_case_that_is_none(lowercase: Any) -> None:
-    assert build(TokenizerConfig, {"lowercase": "source"}).lowercase == "source"
+    assert from_table(TokenizerConfig, {"lowercase": "source"}).lowercase == "source"
     with pytest.raises(ConfigError, match="lowercase") as caught:
-        build(TokenizerConfig, {"lowercase": lowercase})
-    assert caught.value.hint == "choose one of: false, true, source"
+        from_table(TokenizerConfig, {"lowercase": lowercase})
+    assert caught.value.hint == "it must be one of: false, true, source"
 
 
 @pytest.mark.parametrize("kind", ["bpe", "words"])

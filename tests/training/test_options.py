@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.base.config import build, to_table
+from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError
 from dragoman.training import schedule
 from dragoman.training.options import TrainingConfig
@@ -72,7 +72,7 @@ def test_what_makes_no_sense_is_an_error(options: dict[str, Any]) -> None:
 def test_it_goes_to_a_table_and_back() -> None:
     config = TrainingConfig(schedule="cosine", learning_rate=0.001, betas=(0.8, 0.95), max_minutes=2.5)
 
-    assert build(TrainingConfig, to_table(config)) == config
+    assert from_table(TrainingConfig, to_table(config)) == config
 
 
 @pytest.mark.parametrize("step", [1, 7, 50, 1000])

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.bench import bench
+from dragoman.cli.config import config
 from dragoman.cli.demo import demo
 from dragoman.cli.doctor import doctor
 from dragoman.cli.evaluate import evaluate
@@ -66,6 +67,7 @@ app.command("inspect", short_help="See how a translation came about, in one offl
 app.command("positions", short_help="See the sinusoidal positions, without a model.")(positions)
 app.command("ladder", short_help="Train several recipes within one budget, and compare.")(ladder)
 app.add_typer(bench, name="bench", short_help="Measure speed on this machine, beside the peers.")
+app.command("config", short_help="Print the options of a recipe, described.")(config)
 app.command("doctor", short_help="Look at this machine, and say what to change.")(doctor)
 
 

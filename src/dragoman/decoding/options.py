@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.options import Option, Options
 from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Rule
 
 Normalization = Literal["gnmt", "power"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beam:
+class Beam(Options, section="generation"):
     """Beam search; a beam of 1 is greedy search. The defaults are the paper's, section 6.1."""
 
-    size: int = 4
-    length_penalty: float = 0.6
-    normalization: Normalization = "gnmt"
-    n_best: int = 1
+    size: Annotated[int, Option("Width of the beam; 1 is greedy search.", at_least=1)] = 4
+    length_penalty: Annotated[
+        float, Option("Exponent of the length penalty; above 0 favours longer translations.")
+    ] = 0.6
+    normalization: Annotated[
+        Normalization,
+        Option(
+            "Length penalty: gnmt is ((5 + length) / 6)^penalty (Wu et al. 2016), power is length^penalty."
+        ),
+    ] = "gnmt"
+    n_best: Annotated[int, Option("Translations of each sentence, best first.", at_least=1)] = 1
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ConfigError(f"beam size {self.size}", hint="it is at least 1, which is greedy search")
-        if not math.isfinite(self.length_penalty):
-            raise ConfigError(f"length penalty {self.length_penalty}", hint="a number such as 0.6 is needed")
-        if self.normalization not in ("gnmt", "power"):
-            raise ConfigError(f"normalization {self.normalization!r}", hint='"gnmt" or "power" is needed')
-        if not 1 <= self.n_best <= self.size:
+        super().__post_init__()
+        if self.n_best > self.size:
             raise ConfigError(
-                f"{self.n_best} best of a beam of {self.size}", hint="1 <= n_best <= beam size is needed"
+                f"{self.n_best} best of a beam of {self.size}", hint="ask for at most as many as the beam"
             )
 
     @property
@@ -48,29 +50,14 @@ class Beam:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class Sample(Options, section="sample"):
     """Ancestral sampling: `n_best` independent draws. The score of a draw is its log-probability."""
 
-    temperature: float = 1.0
-    top_k: int = 0  # 0: no limit
-    top_p: float = 1.0
-    seed: int = 1
-    n_best: int = 1
-
-    def __post_init__(self) -> None:
-        if not 0 < self.temperature < math.inf:
-            raise ConfigError(
-                f"sampling temperature {self.temperature}",
-                hint="it is above 0; for greedy search use a beam of 1",
-            )
-        if self.top_k < 0:
-            raise ConfigError(f"top_k {self.top_k}", hint="a number of tokens, or 0 for no limit")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p {self.top_p}", hint="0 < top_p <= 1 is needed")
-        if self.seed < 0:
-            raise ConfigError(f"sampling seed {self.seed}", hint="it is at least 0")
-        if self.n_best < 1:
-            raise ConfigError(f"{self.n_best} samples", hint="it is at least 1")
+    temperature: Annotated[float, Option("Below 1 favours likely tokens.", above=0)] = 1.0
+    top_k: Annotated[int, Option("Draw from the k likeliest tokens; 0: no limit.", at_least=0)] = 0
+    top_p: Annotated[float, Option("Draw from the likeliest tokens that sum to p.", above=0, at_most=1)] = 1.0
+    seed: Annotated[int, Option("Seed of the draws.", at_least=0)] = 1
+    n_best: Annotated[int, Option("Draws for each sentence.", at_least=1)] = 1
 
     @property
     def rows(self) -> int:
@@ -83,30 +70,37 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decoding:
+class Decoding(Options):
     """How to translate: one object for `Translator`, the command line and the server.
 
     `beam`, `length_penalty` and `normalization` default to what the model folder says. Raises
     ConfigError for a value out of range and for options that contradict each other.
     """
 
-    beam: int | None = None  # width of the beam; 1 is greedy search
-    n_best: int = 1  # translations of each line; those after the first are its alternatives
-    length_penalty: float | None = None
-    normalization: Normalization | None = None
-    sample: Sample | None = None  # draw instead of searching for the best
-    minimum_length: int = 0  # tokens
-    no_repeat_ngram: int = 0  # n: no n tokens twice in a translation; 0 for no such rule
-    max_extra_tokens: int = 50  # a translation is at most this much longer than its source (section 6.1)
-    max_source_tokens: int = 4096  # a longer source is cut here
-    batch_tokens: int = 4096  # bounds memory: source tokens in a batch, padding and the beam counted
+    beam: Annotated[int | None, Option("Width of the beam; 1 is greedy search.", at_least=1)] = None
+    n_best: Annotated[
+        int, Option("Translations of each line. Those after the first are its alternatives.", at_least=1)
+    ] = 1
+    length_penalty: Annotated[float | None, Option("Above 0 favours longer translations.")] = None
+    normalization: Annotated[Normalization | None, Option("Formula of the length penalty.")] = None
+    sample: Annotated[Sample | None, Option("Draw instead of searching for the best.")] = None
+    minimum_length: Annotated[int, Option("Shortest translation allowed, in tokens.", at_least=0)] = 0
+    no_repeat_ngram: Annotated[
+        int, Option("n: no n tokens twice in a translation; 0: no such rule.", at_least=0)
+    ] = 0
+    max_extra_tokens: Annotated[
+        int,
+        Option("A translation may be this many tokens longer than its source (section 6.1).", at_least=0),
+    ] = 50
+    max_source_tokens: Annotated[int, Option("A longer source is cut here, in tokens.", at_least=1)] = 4096
+    batch_tokens: Annotated[
+        int,
+        Option("Bounds memory: source tokens in a batch, padding and beam included.", at_least=1),
+    ] = 4096
 
     def __post_init__(self) -> None:
-        least = {"minimum_length": 0, "no_repeat_ngram": 0, "max_extra_tokens": 0}
-        for name, bound in (least | {"max_source_tokens": 1, "batch_tokens": 1}).items():
-            if getattr(self, name) < bound:
-                raise ConfigError(f"{name} = {getattr(self, name)}", hint=f"it is at least {bound}")
-        self.how(Beam(size=max(Beam().size, self.n_best)))  # refuses what no model could search with
+        super().__post_init__()
+        self.how(Beam(size=max(Beam().size, self.n_best)))  # refuses contradictions
 
     @classmethod
     def of(cls, decoding: Decoding | None, options: DecodingOptions) -> Decoding:

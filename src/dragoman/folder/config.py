@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from dragoman.base.config import build, to_table
+from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.decoding.options import Beam
@@ -53,10 +53,10 @@ def read_config(folder: Path) -> FolderConfig:
         )
     try:
         return FolderConfig(
-            model=build(_Shape, {"model": {**table["model"], "architecture": architecture}}).model,
+            model=from_table(_Shape, {"model": {**table["model"], "architecture": architecture}}).model,
             source_language=str(table["source_language"]),
             target_language=str(table["target_language"]),
-            generation=build(Beam, _read_json(folder, "generation.json"), "generation"),
+            generation=from_table(Beam, _read_json(folder, "generation.json"), "generation"),
         )
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(

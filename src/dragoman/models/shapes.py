@@ -1,15 +1,16 @@
 """The shapes of models: one configuration for each architecture.
 
-Imports no torch, so that a recipe or a model folder can be checked at once; `build` in
-`models/seq2seq.py` makes the model.
+Imports no torch, so that a recipe or a model folder can be checked at once. `models/seq2seq.py` makes
+the model.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.options import Option, Options
 
 Tie = Literal["all", "decoder", "none"]
 Norm = Literal["post", "pre"]
@@ -20,101 +21,144 @@ AnyPositions = Literal[InputPositions, "relative", "t5", "alibi", "rotary"]
 Cell = Literal["lstm", "gru"]
 AttentionScore = Literal["none", "dot", "general", "additive"]
 
-_WIDEST = 20_000  # positions that a dilated stack sees; more than any sentence has
+_LONGEST = 20_000  # positions that a dilated stack may see; more than any sentence has
+_ARCHITECTURE = Option("Kind of network.")
+_BY_TOKENIZER = "Training sets it from the tokenizer."
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig:
-    """What search and training need to know of any architecture."""
+class ModelConfig(Options, section="model"):
+    """The options that every architecture has."""
 
     architecture: str
-    source_vocab: int = 0  # as many as the tokenizer has
-    target_vocab: int = 0
-    d_model: int = 512
-    dropout: float = 0.1
-    tie: Tie = "all"  # which embeddings share weights, section 3.4
-    output_bias: bool = False
-    pad_id: int = 0
-    start_id: int = 1
-    end_id: int = 2
+    source_vocab: Annotated[int, Option(f"Ids of the source vocabulary. {_BY_TOKENIZER}", at_least=0)] = 0
+    target_vocab: Annotated[int, Option(f"Ids of the target vocabulary. {_BY_TOKENIZER}", at_least=0)] = 0
+    d_model: Annotated[
+        int,
+        Option("Width of the embeddings and of the output of every layer (table 3, d_model).", at_least=1),
+    ] = 512
+    dropout: Annotated[
+        float,
+        Option("Dropout on the embeddings and in the layers (section 5.4).", at_least=0, below=1),
+    ] = 0.1
+    tie: Annotated[
+        Tie,
+        Option(
+            "Matrices that share their weights. all: source embedding, target embedding and output layer "
+            "(section 3.4); decoder: only the last two."
+        ),
+    ] = "all"
+    output_bias: Annotated[bool, Option("Add a bias to the output layer.")] = False
+    pad_id: Annotated[int, Option(f"Id of padding. {_BY_TOKENIZER}", at_least=0)] = 0
+    start_id: Annotated[int, Option(f"Id that starts the decoder's input. {_BY_TOKENIZER}", at_least=0)] = 1
+    end_id: Annotated[int, Option(f"Id that ends a sentence. {_BY_TOKENIZER}", at_least=0)] = 2
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self)).items():
-            value = getattr(self, name)
-            if get_origin(kind) is Literal and value not in get_args(kind):
-                # A mistyped activation would be none at all.
-                choices = ", ".join(get_args(kind))
-                raise ConfigError(f'model.{name} = "{value}"', hint=f"choose one of: {choices}")
-            if kind is float and not 0 <= value < 1:
-                raise ConfigError(f"model.{name} = {value}", hint="0 <= dropout < 1 is needed")
-            if kind is int and name.endswith(("_vocab", "_id")):
-                self._check_id(name, value)
-            elif kind in (int, int | None) and value is not None and value < 1:
-                raise ConfigError(f"model.{name} = {value}", hint="it must be at least 1")
+        super().__post_init__()
+        for name in ("pad_id", "start_id", "end_id"):
+            if 0 < self.target_vocab <= getattr(self, name):
+                raise ConfigError(
+                    f"model.{name} = {getattr(self, name)} in a vocabulary of {self.target_vocab}",
+                    hint="an id must be less than the size of the vocabulary",
+                )
         if self.tie == "all" and self.source_vocab != self.target_vocab:
             raise ConfigError(
                 f'model.tie = "all" with vocabularies of {self.source_vocab} and {self.target_vocab}',
                 hint='set tokenizer.shared=true, or model.tie="decoder"',
             )
 
-    def _check_id(self, name: str, value: int) -> None:
-        if value < 0:
-            raise ConfigError(f"model.{name} = {value}", hint="it must not be below 0")
-        if name.endswith("_id") and 0 < self.target_vocab <= value:
-            raise ConfigError(
-                f"model.{name} = {value} in a vocabulary of {self.target_vocab}",
-                hint="an id is a number below the size of the vocabulary",
-            )
-
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig(ModelConfig):
-    """The shape of a Transformer (table 3 names the same quantities)."""
+    """The Transformer. The defaults are the paper's base model (table 3)."""
 
-    architecture: Literal["transformer"] = "transformer"
-    d_ff: int = 2048
-    heads: int = 8
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    attention_dropout: float = 0.0  # on the attention weights
-    activation_dropout: float = 0.0  # inside the feed-forward network
-    norm: Norm = "post"
-    activation: Activation = "relu"
-    positions: AnyPositions = "sinusoidal"
-    window: int | None = None  # how many positions each sees in self-attention, section 4; all if not set
-    attention_bias: bool = False
+    architecture: Annotated[Literal["transformer"], _ARCHITECTURE] = "transformer"
+    d_ff: Annotated[
+        int, Option("Width of the hidden layer of the feed-forward networks (table 3, d_ff).", at_least=1)
+    ] = 2048
+    heads: Annotated[
+        int, Option("Attention heads in each layer (table 3, h). They divide d_model.", at_least=1)
+    ] = 8
+    encoder_layers: Annotated[int, Option("Layers of the encoder (table 3, N).", at_least=1)] = 6
+    decoder_layers: Annotated[int, Option("Layers of the decoder (table 3, N).", at_least=1)] = 6
+    attention_dropout: Annotated[float, Option("Dropout on the attention weights.", at_least=0, below=1)] = (
+        0.0
+    )
+    activation_dropout: Annotated[
+        float,
+        Option("Dropout on the hidden layer of the feed-forward networks.", at_least=0, below=1),
+    ] = 0.0
+    norm: Annotated[
+        Norm,
+        Option(
+            "Layer normalisation after each sub-layer, as in the paper (post, section 3.1), or before it "
+            "(pre), which trains better at high learning rates."
+        ),
+    ] = "post"
+    activation: Annotated[
+        Activation, Option("Non-linearity of the feed-forward networks; ReLU in the paper (section 3.3).")
+    ] = "relu"
+    positions: Annotated[
+        AnyPositions,
+        Option(
+            "Positional encoding. sinusoidal (section 3.5), sinusoidal-halves, learned, index and fraction "
+            "change the embeddings; relative, t5, alibi and rotary act inside self-attention."
+        ),
+    ] = "sinusoidal"
+    window: Annotated[
+        int | None,
+        Option(
+            "Positions that each position sees in self-attention (section 4, restricted self-attention). "
+            "Left out, it sees all.",
+            at_least=1,
+        ),
+    ] = None
+    attention_bias: Annotated[bool, Option("Add biases to the projections of attention.")] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.d_model % self.heads:
             raise ConfigError(
-                f"model.d_model = {self.d_model} is no multiple of model.heads = {self.heads}",
-                hint="every head gets d_model / heads dimensions",
+                f"model.d_model = {self.d_model} is not a multiple of model.heads = {self.heads}",
+                hint="each head gets d_model / heads dimensions",
             )
         if self.positions == "rotary" and self.d_model // self.heads % 2:
             raise ConfigError(
                 f'model.positions = "rotary" with heads of {self.d_model // self.heads} dimensions',
-                hint="they are turned in pairs: choose model.heads so that d_model / heads is even",
+                hint="it rotates pairs of dimensions: choose model.heads so that d_model / heads is even",
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentConfig(ModelConfig):
-    """The shape of a recurrent encoder and decoder, of the same width and depth."""
+    """A recurrent encoder and decoder of the same width and depth."""
 
-    architecture: Literal["recurrent"] = "recurrent"
-    cell: Cell = "lstm"
-    layers: int = 2
-    bidirectional: bool = True  # the encoder reads both ways, with half the width each
-    reverse_source: bool = False  # Sutskever et al. 2014, section 3.3
-    attention: AttentionScore = "none"
+    architecture: Annotated[Literal["recurrent"], _ARCHITECTURE] = "recurrent"
+    cell: Annotated[
+        Cell,
+        Option("Recurrent cell: LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014)."),
+    ] = "lstm"
+    layers: Annotated[int, Option("Layers of the encoder, and of the decoder.", at_least=1)] = 2
+    bidirectional: Annotated[
+        bool, Option("Read the source in both directions, each with half of d_model.")
+    ] = True
+    reverse_source: Annotated[
+        bool, Option("Read the source from its end to its start (Sutskever et al. 2014, section 3.3).")
+    ] = False
+    attention: Annotated[
+        AttentionScore,
+        Option(
+            "How the decoder scores the encoder's states: dot or general (Luong et al. 2015, section 3.1), "
+            "additive (Bahdanau et al. 2015). With none it has only the last state."
+        ),
+    ] = "none"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.bidirectional and self.reverse_source:
             raise ConfigError(
-                "model.reverse_source = true, and model.bidirectional reads both ways already",
-                hint="set model.bidirectional=false, or leave the source as it is",
+                "model.reverse_source = true, but model.bidirectional already reads in both directions",
+                hint="set model.bidirectional=false, or model.reverse_source=false",
             )
         if self.bidirectional and self.d_model % 2:
             raise ConfigError(
@@ -125,23 +169,33 @@ class RecurrentConfig(ModelConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionalConfig(ModelConfig):
-    """The shape of a convolutional encoder and decoder."""
+    """A convolutional encoder and decoder with attention in every decoder layer (Gehring et al. 2017)."""
 
-    architecture: Literal["convolutional"] = "convolutional"
-    encoder_layers: int = 4
-    decoder_layers: int = 4
-    kernel: int = 3
-    dilated: bool = False  # layer l skips kernel^l - 1 positions between those it sees, from l = 0
-    positions: InputPositions = "learned"
+    architecture: Annotated[Literal["convolutional"], _ARCHITECTURE] = "convolutional"
+    encoder_layers: Annotated[int, Option("Convolutional layers of the encoder.", at_least=1)] = 4
+    decoder_layers: Annotated[int, Option("Convolutional layers of the decoder.", at_least=1)] = 4
+    kernel: Annotated[
+        int,
+        Option("Positions that a convolution sees (Gehring et al. 2017, section 3.2); odd.", at_least=1),
+    ] = 3
+    dilated: Annotated[
+        bool,
+        Option("Layer l, counted from 0, skips kernel^l - 1 positions between those it sees."),
+    ] = False
+    positions: Annotated[
+        InputPositions,
+        Option("Positional encoding; learned in Gehring et al. 2017 (section 3.1)."),
+    ] = "learned"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kernel % 2 == 0:
             raise ConfigError(
-                f"model.kernel = {self.kernel}", hint="an odd number has as many neighbours on either side"
+                f"model.kernel = {self.kernel} is even",
+                hint="choose an odd number: a position and as many neighbours on either side",
             )
         layers = max(self.encoder_layers, self.decoder_layers)
-        if self.dilated and self.kernel**layers > _WIDEST:
+        if self.dilated and self.kernel**layers > _LONGEST:
             raise ConfigError(
                 f"model.dilated = true with {layers} layers of kernel {self.kernel}: the last sees "
                 f"{self.kernel**layers:,} positions",

@@ -14,7 +14,7 @@ import filecmp
 from pathlib import Path
 from typing import Self
 
-from dragoman.base.config import build, difference, read_toml, to_table, to_toml
+from dragoman.base.config import difference, from_table, read_toml, to_table, to_toml
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import sweep, write_whole
 from dragoman.runs.lock import Lock
@@ -121,8 +121,8 @@ class RunFolder:
 
         One line each, such as `model.heads: 4 -> 8`.
         """
-        # `build` gives an option that is newer than the file its default.
-        before = to_table(build(Recipe, read_toml(self.recipe)))
+        # `from_table` gives an option that is newer than the file its default.
+        before = to_table(from_table(Recipe, read_toml(self.recipe)))
         lines = difference(before, to_table(recipe))
         return [line for line in lines if not _may_change(line.partition(":")[0], recipe)]
 

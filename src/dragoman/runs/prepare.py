@@ -9,19 +9,16 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import Recipe, find_data, resolve
+from dragoman.runs.recipe import EmbeddingsConfig, Recipe, find_data, resolve
 from dragoman.text.corpus import Corpus, FilterConfig, open_corpus, open_pairs
 from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.distributed import World
 from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
-
-if TYPE_CHECKING:
-    from dragoman.runs.word_vectors import EmbeddingsConfig
 
 Data = Sequence[str | Path] | Sequence[tuple[str, str]]
 Say = Callable[[str], None]

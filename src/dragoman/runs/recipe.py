@@ -1,21 +1,22 @@
-"""A recipe: everything a training run is made of, as one file or one preset can say it.
+"""A recipe: everything a training run is made of, in one value.
 
-Later layers win: the defaults (the paper's base model), a preset, the recipe file, `section.key=value`.
+Its layers, of which later ones win: the defaults (the paper's base model), a preset, a recipe file,
+`section.key=value`. Checking a recipe imports no torch.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from dragoman.base.config import build, override, read_toml
+from dragoman.base.config import from_table, override, read_toml
 from dragoman.base.errors import ConfigError
+from dragoman.base.options import Option, Options, entries
 from dragoman.decoding.options import Beam
 from dragoman.models.shapes import Architecture, TransformerConfig
-from dragoman.runs.word_vectors import EmbeddingsConfig
 from dragoman.text.corpus import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training.options import TrainingConfig
@@ -24,35 +25,58 @@ DATA_VARIABLE = "DRAGOMAN_DATA"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataConfig:
-    """Which text. File names are relative to `folder` in the place given by --data or DRAGOMAN_DATA."""
+class DataConfig(Options, section="data"):
+    """The text. Its files are in `folder` below --data or $DRAGOMAN_DATA, or there itself."""
 
-    folder: str = ""
-    train: tuple[str, ...] = ()
-    valid: tuple[str, ...] = ()
-    test: tuple[str, ...] = ()  # for `dragoman evaluate`; training never reads it
-    origin: str = ""  # where the public corpus is to be had
-    source_language: str | None = None
-    target_language: str | None = None
+    folder: Annotated[str, Option("Folder that holds the files.")] = ""
+    train: Annotated[tuple[str, ...], Option("Training text: two files, source then target, or one.")] = ()
+    valid: Annotated[
+        tuple[str, ...], Option("Validation text, which chooses the best checkpoint and stops a run early.")
+    ] = ()
+    test: Annotated[
+        tuple[str, ...], Option("Test text for `dragoman evaluate`. Training never reads it.")
+    ] = ()
+    origin: Annotated[str, Option("Where to get the text: an address, and what to take from there.")] = ""
+    source_language: Annotated[
+        str | None, Option("Code of the language to translate from. Left out, the file names say it.")
+    ] = None
+    target_language: Annotated[
+        str | None, Option("Code of the language to translate into. Left out, the file names say it.")
+    ] = None
     filter: FilterConfig = FilterConfig()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
-    """What the recipe should reach, and what it costs: prose, with the signature of each score."""
+class EmbeddingsConfig(Options, section="embeddings"):
+    """Word vectors (word2vec, GloVe, fastText) as first embeddings. They need tokenizer.kind = "words"."""
 
-    score: str = ""
-    cost: str = ""
-    measured: bool = False  # by us; otherwise the score is from the paper it names
+    source: Annotated[str, Option("File of vectors for the source words.")] = ""
+    target: Annotated[str, Option("File of vectors for the target words.")] = ""
+    frozen: Annotated[
+        bool, Option("Do not train embeddings that have a file, including those of words it lacks.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """A training run."""
+class Expected(Options, section="expected"):
+    """What the recipe reaches and what it costs. Nothing in a run depends on it."""
 
-    title: str = ""
-    preset: str | None = None
-    seed: int = 1
+    score: Annotated[str, Option("Scores, each with its signature or its source.")] = ""
+    cost: Annotated[str, Option("Time, and on which hardware.")] = ""
+    measured: Annotated[
+        bool, Option("Whether the score was measured with this recipe; if not, it is the named paper's.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Options):
+    """A training run. Sections and tables cited without a name are those of Vaswani et al. 2017."""
+
+    title: Annotated[str, Option("Title of the model card.")] = ""
+    preset: Annotated[
+        Literal["tiny", "small", "base", "big"] | None, Option("Preset that the other options build on.")
+    ] = None
+    seed: Annotated[int, Option("Seed of everything random.", at_least=0, at_most=2**63 - 1)] = 1
     data: DataConfig = DataConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: Architecture = TransformerConfig()
@@ -62,10 +86,9 @@ class Recipe:
     expected: Expected = Expected()
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**63:
-            raise ConfigError(f"seed = {self.seed}", hint="a whole number from 0, of at most 18 digits")
+        super().__post_init__()
         self._check_embeddings()
-        # Two vocabularies of one size would fit, and mean nothing to each other.
+        # Two separate vocabularies may be of one size, but their ids mean different words.
         if self.model.tie == "all" and not self.tokenizer.shared:
             raise ConfigError(
                 'model.tie = "all" needs one vocabulary for both sides',
@@ -73,31 +96,32 @@ class Recipe:
             )
 
     def _check_embeddings(self) -> None:
-        """Vectors of words need words, and a matrix that is shared cannot be two things."""
-        given, tie = self.embeddings, self.model.tie
-        if (given.source or given.target) and self.tokenizer.kind != "words":
+        """Word vectors need a vocabulary of words, and a shared matrix cannot begin as two files."""
+        source, target, frozen = self.embeddings.source, self.embeddings.target, self.embeddings.frozen
+        tie = self.model.tie
+        if (source or target) and self.tokenizer.kind != "words":
             raise ConfigError(
-                f'embeddings of words, and tokenizer.kind = "{self.tokenizer.kind}"',
+                f'word vectors in [embeddings], but tokenizer.kind = "{self.tokenizer.kind}"',
                 hint='set tokenizer.kind="words", or leave the embeddings out',
             )
-        if given.source and given.target and tie == "all":
+        if source and target and tie == "all":
             raise ConfigError(
-                'embeddings for both sides, and model.tie = "all" has one matrix for both',
+                'embeddings for both sides, but model.tie = "all" has one matrix for both',
                 hint='set model.tie="decoder", or name one file',
             )
-        if given.frozen and not (given.source or given.target):
+        if frozen and not (source or target):
             raise ConfigError("embeddings.frozen = true without a file", hint="set embeddings.source")
-        if given.frozen and (tie == "all" or (given.target and tie == "decoder")):
+        if frozen and (tie == "all" or (target and tie == "decoder")):
             raise ConfigError(
-                f'embeddings.frozen = true, and model.tie = "{tie}" has the same matrix elsewhere',
+                f'embeddings.frozen = true, but model.tie = "{tie}" uses the same matrix elsewhere',
                 hint='set model.tie="none"',
             )
 
 
-# What a preset says beyond the defaults. `base` and `big` are table 3 of the paper. `tiny` and `small`
-# are for small corpora and small machines: they drop more because they see less, and are pre-norm
-# because at a high learning rate they learn many times sooner so: on Multi30k, validation BLEU after 600
-# updates of 2,500 tokens was 17.1 with pre-norm (peak 0.004) and 5.4 with post-norm (peak 0.0015).
+# The options that a preset changes. `base` and `big` are table 3 of the paper. `tiny` and `small` are for
+# small corpora and small machines. They have more dropout because they see less text, and pre-norm because
+# it learns much faster at a high learning rate: on Multi30k, validation BLEU after 600 updates of 2,500
+# tokens was 17.1 with pre-norm (peak 0.004) and 5.4 with post-norm (peak 0.0015).
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
         "tokenizer": {"vocab_size": 8000},
@@ -162,66 +186,74 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def preset_for(pairs: int) -> str:
-    """The preset that suits a corpus of so many pairs: a large model only learns a small corpus by heart."""
+    """The preset for a corpus of that many pairs. A large model only memorises a small corpus."""
     if pairs < 100_000:
         return "tiny"
     return "small" if pairs < 1_000_000 else "base"
 
 
 def resolve(
-    *, preset: str | None = None, recipe: Path | None = None, overrides: Iterable[str] = (), pairs: int = 0
+    *,
+    preset: str | None = None,
+    recipe: Path | None = None,
+    overrides: Iterable[str] = (),
+    pairs: int | None = 0,
 ) -> Recipe:
-    """The recipe that all layers add up to. With neither preset nor file, `pairs` picks a preset.
+    """The recipe that the layers add up to.
 
-    Raises ConfigError.
+    Without a preset or a file, the preset is the one for a corpus of `pairs`; with `pairs` None there is
+    no preset. Raises ConfigError.
     """
-    said = override(read_toml(recipe) if recipe is not None else {}, overrides)
-    name = preset or said.get("preset")
-    if name is None and recipe is None:
+    own = override(read_toml(recipe) if recipe is not None else {}, overrides)
+    name = preset or own.get("preset")
+    if name is None and recipe is None and pairs is not None:
         name = preset_for(pairs)
     if name is not None and (not isinstance(name, str) or name not in PRESETS):
         raise ConfigError(f"no preset {name!r}", hint=f"choose one of: {', '.join(PRESETS)}")
-    table = _merge(_fitting(PRESETS.get(name or "", {}), said), said)
+    table = _merge(_applicable(PRESETS.get(name or "", {}), own), own)
     if name is not None:
         table["preset"] = name
-    return build(Recipe, table)
+    return from_table(Recipe, table)
 
 
-def _fitting(preset: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """The preset, without what another architecture than the Transformer has no use for."""
-    model = said.get("model")
+def _applicable(preset: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The preset, without the model options that the architecture named in `own` does not have."""
+    model = own.get("model")
     architecture = model.get("architecture") if isinstance(model, Mapping) else None
     for kind in get_args(Architecture):
         if kind.architecture == architecture:
-            known = {field.name for field in fields(kind)}
-            return {**preset, "model": {k: v for k, v in preset.get("model", {}).items() if k in known}}
+            known, options = entries(kind), preset.get("model", {})
+            return {**preset, "model": {name: options[name] for name in options if name in known}}
     return dict(preset)
 
 
 def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list[Path]:
-    """Where the recipe's files are: below `root`, or below $DRAGOMAN_DATA. Raises ConfigError."""
-    given = root or (Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
-    origin = f"; the corpus is to be had from {data.origin}" if data.origin else ""
-    if given is None:
+    """The paths of the recipe's files below `root`, or below $DRAGOMAN_DATA. Raises ConfigError."""
+    variable = os.environ.get(DATA_VARIABLE)
+    top = root or (Path(variable) if variable else None)
+    origin = f"; get the text from {data.origin}" if data.origin else ""
+    if top is None:
         raise ConfigError(
             "the recipe names its text, but not where it is on this machine",
             hint=f"pass --data FOLDER or set {DATA_VARIABLE}{origin}",
         )
-    for folder in (given / data.folder, given):
+    for folder in (top / data.folder, top):
         paths = [folder / name for name in names]
         if all(path.exists() for path in paths):
             return paths
+    places = f"{top / data.folder} or {top}" if data.folder else f"{top}"
     raise ConfigError(
-        f"{given}: no {' and '.join(names)} there, nor in {data.folder or 'it'}",
+        f"no {' and '.join(names)} in {places}",
         hint=f"point --data or {DATA_VARIABLE} at the folder that holds them{origin}",
     )
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Both tables in one; values of `over` win."""
     result = {key: _merge(value, {}) if isinstance(value, Mapping) else value for key, value in under.items()}
     for key, value in over.items():
         below = result.get(key)
-        result[key] = (
-            _merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-        )
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            value = _merge(below, value)
+        result[key] = value
     return result

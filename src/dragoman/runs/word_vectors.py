@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -11,18 +10,10 @@ from torch import nn
 
 from dragoman.base.errors import DataError
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.runs.recipe import EmbeddingsConfig
 from dragoman.text.ids import SPECIALS
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.text.vectors import read_vectors
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddingsConfig:
-    """Files of word vectors: word2vec, GloVe or fastText; see `text/vectors.py`."""
-
-    source: str = ""
-    target: str = ""
-    frozen: bool = False  # embeddings that have a file stay as they are, drawn ones among them
 
 
 def freeze(model: Seq2Seq, config: EmbeddingsConfig) -> None:

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Annotated, Any
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.options import Option, Options
 from dragoman.text.formats import jsonl, plain, tsv
 from dragoman.text.languages import Languages, of_pair, of_side
 from dragoman.text.lines import STDIN, Line, one_line, open_text, read_lines
@@ -94,18 +95,20 @@ def open_pairs(pairs: Iterable[tuple[str, str]], *, name: str = "pairs") -> Corp
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilterConfig:
-    """Which pairs are set aside."""
+class FilterConfig(Options, section="data.filter"):
+    """Which training pairs to leave out."""
 
-    max_length: int = 256  # tokens on either side
-    max_ratio: float = 9.0  # of the longer side's tokens to the shorter's, where the longer has over 20
-    drop_duplicates: bool = True  # keep only the first of equal pairs
-
-    def __post_init__(self) -> None:
-        if self.max_length < 1:
-            raise ConfigError(f"max_length = {self.max_length}", hint="at least 1 token is needed")
-        if not self.max_ratio >= 1:
-            raise ConfigError(f"max_ratio = {self.max_ratio}", hint="at least 1 is needed, e.g. 9")
+    max_length: Annotated[int, Option("Longest sentence, in tokens, on either side.", at_least=1)] = 256
+    max_ratio: Annotated[
+        float,
+        Option(
+            f"Largest ratio of the longer side's tokens to the shorter's, if the longer has over {_SHORT}. "
+            "inf allows any.",
+            at_least=1,
+            infinite=True,
+        ),
+    ] = 9.0
+    drop_duplicates: Annotated[bool, Option("Keep only the first of equal pairs.")] = True
 
 
 @dataclass

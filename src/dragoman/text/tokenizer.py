@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from dragoman.base.config import build, to_table
+from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
-from dragoman.text import subwords, words
+from dragoman.base.options import Option, Options
+from dragoman.text import words
 from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
 from dragoman.text.spans import spans_of_prefixes, spans_of_surfaces
 
@@ -34,33 +35,63 @@ _BYTES = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizerConfig:
-    """How text is cut. Words and characters know no sampling; only words are ever unknown by design."""
+class TokenizerConfig(Options, section="tokenizer"):
+    """How text becomes tokens. The tokenizer is learned from the training text."""
 
-    kind: Literal["bpe", "unigram", "characters", "words"] = "bpe"
-    vocab_size: int = 8000  # ids, with the special ones and the bytes; fewer where the text supports no more
-    shared: bool = True  # one vocabulary for both sides
-    lowercase: Literal[False, True, "source"] = False  # both sides in lower case, or only what is read
-    byte_fallback: bool = True  # a character never seen becomes its UTF-8 bytes, and nothing is unknown
-    character_coverage: float = 1.0  # share of the text whose characters are ids of their own
-    sampling: float = 0.0  # of the training text: BPE-dropout, or the power of unigram sampling (0: none)
+    kind: Annotated[
+        Literal["bpe", "unigram", "characters", "words"],
+        Option(
+            "Subwords by byte-pair encoding (section 5.1) or by a unigram language model (Kudo 2018), "
+            "characters, or whole words."
+        ),
+    ] = "bpe"
+    vocab_size: Annotated[
+        int,
+        Option(
+            f"Ids in a vocabulary, including {len(SPECIALS)} special ones and, with byte_fallback, {_BYTES} "
+            "bytes. It is smaller if the text supports no more.",
+            at_least=len(SPECIALS) + 1,
+        ),
+    ] = 8000
+    shared: Annotated[bool, Option("One vocabulary for both languages (section 5.1).")] = True
+    lowercase: Annotated[
+        Literal[False, True, "source"], Option("Lower-case neither side, both sides, or only the source.")
+    ] = False
+    byte_fallback: Annotated[
+        bool,
+        Option("Write a character that is not in the vocabulary as its UTF-8 bytes, so no text is unknown."),
+    ] = True
+    character_coverage: Annotated[
+        float,
+        Option(
+            "Share of the characters in the training text that get an id of their own. 0.9995 leaves out "
+            "the rarest.",
+            at_least=0.98,  # as in SentencePiece
+            at_most=1,
+        ),
+    ] = 1.0
+    sampling: Annotated[
+        float,
+        Option(
+            "Random cuts of the training text; 0 for none, 0.1 is usual. For bpe the chance to skip a merge "
+            "(Provilkov et al. 2020), for unigram the exponent of the probabilities (Kudo 2018).",
+            at_least=0,
+            below=1,
+        ),
+    ] = 0.0
 
     def __post_init__(self) -> None:
-        bytes_too = self.byte_fallback and self.kind != "words"
-        least = len(SPECIALS) + _BYTES * bytes_too + 1
-        if self.vocab_size < least:
-            spent = f"{len(SPECIALS)} ids are special" + f" and {_BYTES} are bytes" * bytes_too
-            raise ConfigError(f"vocab_size = {self.vocab_size}: at least {least} is needed", hint=spent)
-        if not 0.98 <= self.character_coverage <= 1:  # as SentencePiece has it
+        super().__post_init__()
+        least = len(SPECIALS) + _BYTES + 1
+        if self.byte_fallback and self.kind != "words" and self.vocab_size < least:
             raise ConfigError(
-                f"character_coverage = {self.character_coverage}", hint="from 0.98 to 1; 1 takes in every one"
+                f"tokenizer.vocab_size = {self.vocab_size}",
+                hint=f"it must be at least {least}: {len(SPECIALS)} ids are special and {_BYTES} are bytes",
             )
-        if not 0 <= self.sampling < 1:
-            raise ConfigError(f"sampling = {self.sampling}", hint="0 for none, 0.1 is usual, below 1")
         if self.sampling and self.kind in ("characters", "words"):
             raise ConfigError(
-                f"sampling = {self.sampling}: {self.kind} can be cut in one way only",
-                hint="use bpe or unigram",
+                f"tokenizer.sampling = {self.sampling}: {self.kind} can be cut in one way only",
+                hint='set tokenizer.kind="bpe" or "unigram", or tokenizer.sampling=0',
             )
 
 
@@ -192,7 +223,7 @@ class Tokenizer:
                 hint="upgrade dragoman",
             )
         try:
-            config = build(TokenizerConfig, table["config"])
+            config = from_table(TokenizerConfig, table["config"])
             digests = {name: str(table["files"][name]) for name in _file_names(config)}
         except (ConfigError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
@@ -218,6 +249,8 @@ def _draw(pairs: Iterable[tuple[str, str]], size: int, seed: int) -> list[tuple[
 def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
     if config.kind == "words":
         return words.train(lines, vocab_size=config.vocab_size)
+    from dragoman.text import subwords  # loads SentencePiece: not needed to check a recipe
+
     return subwords.train(
         lines,
         config.kind,
@@ -229,12 +262,16 @@ def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
 
 def _file_names(config: TokenizerConfig) -> list[str]:
     """One name where the vocabulary is shared, else the source's and the target's."""
+    from dragoman.text import subwords
+
     suffix = words.Words.suffix if config.kind == "words" else subwords.Subwords.suffix
     sides = [""] if config.shared else [".source", ".target"]
     return [f"tokenizer{side}{suffix}" for side in sides]
 
 
 def _vocabulary(path: Path, digest: str, config: TokenizerConfig) -> Vocabulary:
+    from dragoman.text import subwords
+
     data = _read(path)
     if _digest(data) != digest:
         raise ModelError(f"{path}: damaged, or not the file that {_NAME} names", hint=_RESTORE)

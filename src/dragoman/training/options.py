@@ -1,85 +1,99 @@
-"""What can be said about a training run, and who is told how it goes."""
+"""Training options, and the protocol of those who watch a run."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.options import Option, Options
 from dragoman.training import schedule
-from dragoman.training.precision import Precision
 
 Schedule = Literal["paper", "inverse-sqrt", "cosine"]
 StopOn = Literal["loss", "bleu"]
 AverageOf = Literal["last", "best"]
 Optimizer = Literal["adam", "muon"]
+Precision = Literal["auto", "fp32", "bf16"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
-    """How to train. The defaults are the paper's, section 5, but for the size of a batch."""
+class TrainingConfig(Options, section="training"):
+    """How to train. The defaults are the paper's (section 5), except the size of a batch."""
 
-    batch_tokens: int = 4096  # most padded tokens a side in one batch
-    accumulate: int = 1  # batches that make up one update
-    max_updates: int = 100_000
-    max_epochs: int | None = None
-    max_minutes: float | None = None
-    schedule: Schedule = "paper"
-    learning_rate: float | None = None  # the peak; the paper's schedule has its own
-    warmup: int = 4000  # updates
-    optimizer: Optimizer = "adam"  # or Muon for the matrices, Adam for the rest: see training/optimizer.py
-    betas: tuple[float, ...] = (0.9, 0.98)
-    epsilon: float = 1e-9
-    weight_decay: float = 0.0  # decoupled (AdamW)
-    clip: float = 0.0  # greatest gradient norm; 0 leaves gradients as they are
-    label_smoothing: float = 0.1
-    consistency: float = 0.0  # weight of R-Drop's divergence between two passes (Wu et al. 2021); 0: one pass
-    precision: Precision = "auto"
-    validate_every: int = 500  # updates; a checkpoint is written as often
-    stop_on: StopOn = "loss"  # what makes a checkpoint better
-    patience: int = 0  # validations without a better one before stopping; 0 never stops early
-    average: int = 5  # checkpoints in the final average
-    average_of: AverageOf = "last"
-    log_every: int = 20  # updates
+    batch_tokens: Annotated[
+        int,
+        Option(
+            "Tokens in a batch, padding included: at most this many source and this many target tokens "
+            "in each process. The paper has about 25,000 on 8 GPUs together (section 5.1).",
+            at_least=1,
+        ),
+    ] = 4096
+    accumulate: Annotated[int, Option("Batches whose gradients are added up to one update.", at_least=1)] = 1
+    max_updates: Annotated[int, Option("Updates after which training stops.", at_least=1)] = 100_000
+    max_epochs: Annotated[
+        int | None, Option("Passes through the training text after which it stops.", at_least=1)
+    ] = None
+    max_minutes: Annotated[float | None, Option("Minutes of training after which it stops.", above=0)] = None
+    schedule: Annotated[
+        Schedule,
+        Option(
+            "Learning rate by update: eq. 3 of the paper (section 5.3), the same shape with its own peak, "
+            "or half a cosine down to 0 at max_updates (Loshchilov and Hutter 2017)."
+        ),
+    ] = "paper"
+    learning_rate: Annotated[
+        float | None,
+        Option("Peak of the learning rate. Schedules other than the paper's need it.", above=0),
+    ] = None
+    warmup: Annotated[
+        int, Option("Updates during which the learning rate rises (section 5.3).", at_least=1)
+    ] = 4000
+    optimizer: Annotated[
+        Optimizer,
+        Option("Adam (section 5.3), or Muon for the matrices inside the layers and Adam for the rest."),
+    ] = "adam"
+    betas: Annotated[
+        tuple[float, float],
+        Option("Adam's decay rates, beta1 and beta2 (section 5.3).", at_least=0, below=1),
+    ] = (0.9, 0.98)
+    epsilon: Annotated[float, Option("Adam's epsilon (section 5.3).", above=0)] = 1e-9
+    weight_decay: Annotated[
+        float, Option("Decoupled weight decay (Loshchilov and Hutter 2019).", at_least=0)
+    ] = 0.0
+    clip: Annotated[float, Option("Largest norm of the gradient; 0 does not clip it.", at_least=0)] = 0.0
+    label_smoothing: Annotated[float, Option("Label smoothing (section 5.4).", at_least=0, below=1)] = 0.1
+    consistency: Annotated[
+        float,
+        Option(
+            "Weight of R-Drop's divergence between two passes with different dropout (Wu et al. 2021). "
+            "0 makes one pass only.",
+            at_least=0,
+        ),
+    ] = 0.0
+    precision: Annotated[
+        Precision,
+        Option("Arithmetic of the layers. auto is bf16 if the processor multiplies it natively, else fp32."),
+    ] = "auto"
+    validate_every: Annotated[
+        int, Option("Updates between validations. Each validation writes a checkpoint.", at_least=1)
+    ] = 500
+    stop_on: Annotated[
+        StopOn, Option("What makes a checkpoint the best: validation loss, or BLEU of greedy translations.")
+    ] = "loss"
+    patience: Annotated[
+        int,
+        Option("Validations without a new best after which to stop; 0 never stops early.", at_least=0),
+    ] = 0
+    average: Annotated[
+        int, Option("Checkpoints whose weights are averaged at the end (section 6.1).", at_least=1)
+    ] = 5
+    average_of: Annotated[
+        AverageOf, Option("Which checkpoints to average: the last, as in the paper, or the best.")
+    ] = "last"
+    log_every: Annotated[int, Option("Updates between two reports of progress.", at_least=1)] = 20
 
     def __post_init__(self) -> None:
-        choices = {
-            "schedule": Schedule,
-            "precision": Precision,
-            "stop_on": StopOn,
-            "average_of": AverageOf,
-            "optimizer": Optimizer,
-        }
-        for name, kind in choices.items():
-            if getattr(self, name) not in get_args(kind):
-                raise ConfigError(
-                    f'training.{name} = "{getattr(self, name)}"',
-                    hint=f"choose one of: {', '.join(get_args(kind))}",
-                )
-        at_least_one = (
-            "batch_tokens",
-            "accumulate",
-            "max_updates",
-            "warmup",
-            "validate_every",
-            "average",
-            "log_every",
-        )
-        for name in at_least_one:
-            if getattr(self, name) < 1:
-                raise ConfigError(f"training.{name} = {getattr(self, name)}", hint="it must be at least 1")
-        for name in ("max_epochs", "max_minutes", "learning_rate", "epsilon"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ConfigError(f"training.{name} = {value}", hint="it must be above 0")
-        for name in ("clip", "weight_decay", "patience", "consistency"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"training.{name} = {getattr(self, name)}", hint="it must not be below 0")
-        if not 0 <= self.label_smoothing < 1:
-            raise ConfigError(f"training.label_smoothing = {self.label_smoothing}", hint="0 <= smoothing < 1")
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ConfigError(f"training.betas = {list(self.betas)}", hint="two numbers from 0 to below 1")
+        super().__post_init__()
         if self.schedule != "paper" and self.learning_rate is None:
             raise ConfigError(
                 f'training.schedule = "{self.schedule}" needs a peak', hint="set training.learning_rate"
@@ -87,11 +101,11 @@ class TrainingConfig:
         if self.schedule == "paper" and self.learning_rate is not None:
             raise ConfigError(
                 'training.schedule = "paper" sets its own learning rate',
-                hint='for a peak of your own set training.schedule="inverse-sqrt"',
+                hint='leave out training.learning_rate, or set training.schedule="inverse-sqrt"',
             )
 
     def rate(self, step: int, d_model: int) -> float:
-        """The learning rate of update `step`, counted from 1."""
+        """Return the learning rate of update `step`, counted from 1."""
         match self.schedule:
             case "paper":
                 return schedule.paper(step, d_model=d_model, warmup=self.warmup)

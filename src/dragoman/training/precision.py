@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-Precision = Literal["auto", "fp32", "bf16"]
+from dragoman.training.options import Precision
 
 
 def precision_for(precision: Precision, device: torch.device) -> Literal["fp32", "bf16"]:

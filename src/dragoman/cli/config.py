@@ -1,0 +1,64 @@
+"""`dragoman config`: the options of a recipe, described."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.cli.options import Debug, Json
+
+
+def config(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SECTION|key=value",
+            help="Sections to print, such as model or data.filter, or options, such as model.heads; all if "
+            "none is named. Options to change, such as model.heads=8.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset", metavar="NAME", help="Print the values of a preset: tiny, small, base or big."
+        ),
+    ] = None,
+    recipe: Annotated[
+        Path | None, typer.Option("--recipe", metavar="FILE", help="Print the values of a recipe (TOML).")
+    ] = None,
+    as_json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of all options.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Print the options of a recipe: name, value, choices or bounds, and what each means.
+
+    The output is a recipe file with comments. Save it, change it, and train with --recipe.
+
+    \b
+      dragoman config
+      dragoman config model training --preset tiny
+      dragoman config --recipe recipes/multi30k-en-de.toml training.max_updates=100 > short.toml
+    """
+    overrides = [word for word in words or [] if "=" in word]
+    names = [word for word in words or [] if "=" not in word]
+    if markdown and (words or preset or recipe or as_json):
+        raise ConfigError("--markdown prints the page of all options", hint="leave out the other words")
+    from dragoman.runs import reference
+    from dragoman.runs.recipe import resolve
+
+    if markdown:
+        print(reference.to_markdown(), end="")
+        return
+    about = resolve(preset=preset, recipe=recipe, overrides=overrides, pairs=None)
+    listed = reference.sections(about, all_architectures=recipe is None and not overrides)
+    if names:
+        listed = reference.select(listed, names)
+    if as_json:
+        print(json.dumps(reference.to_json(listed), ensure_ascii=False, indent=2))
+    else:
+        print(reference.to_toml(listed), end="")
