@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from dragoman.base.config import to_table
-from dragoman.base.tables import count
+from dragoman.base.tables import count, markdown
 from dragoman.models.shapes import Architecture
 from dragoman.runs.recipe import Recipe
 
@@ -40,29 +40,30 @@ def render(
         "",
         "## Model",
         "",
-        *_table(
+        *markdown(
             ["", ""],
-            ["parameters", f"{parameters:,}"],
-            ["architecture", model.architecture],
-            ["shape", ", ".join(f"{name} {value}" for name, value in _shape(model))],
-            ["tokenizer", recipe.tokenizer.kind],
+            [
+                ["parameters", f"{parameters:,}"],
+                ["architecture", model.architecture],
+                ["shape", ", ".join(f"{name} {value}" for name, value in _shape(model))],
+                ["tokenizer", recipe.tokenizer.kind],
+            ],
         ),
         "",
         "## Text",
         "",
-        *_table(
+        *markdown(
             ["text", "pairs", "fingerprint", "read and set aside"],
-            *(
+            [
                 [name, f"{of['pairs']:,}", f"`{of['fingerprint']}`", of["report"].replace("\n", ";")]
                 for name, of in corpora.items()
-            ),
+            ],
         ),
         "",
         "## Training",
         "",
     ]
     rows = [
-        ["", ""],
         ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
         ["updates, target tokens", f"{training['step']:,}, {training['tokens']:,}"],
         ["time", f"{training['seconds'] / 60:.1f} minutes"],
@@ -76,20 +77,13 @@ def render(
     if training.get("bleu") is not None:
         rows.append(["validation BLEU, greedy", f"{training['bleu']:.2f}"])
         rows.append(["signature", f"`{training['signature']}`"])
-    lines += _table(*rows)
+    lines += markdown(["", ""], rows)
     lines += ["", "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.", ""]
     return "\n".join(lines)
 
 
 def _processes(threads: int, processes: int) -> str:
     return count(threads, "thread") + (f" in each of {processes} processes" if processes > 1 else "")
-
-
-def _table(head: Sequence[str], *rows: Sequence[str]) -> list[str]:
-    """A Markdown table. A bar in a cell, such as in a signature, is no border."""
-    cells = [[cell.replace("|", r"\|") for cell in row] for row in (head, *rows)]
-    first, *others = ["| " + " | ".join(row) + " |" for row in cells]
-    return [first, "|" + " --- |" * len(head), *others]
 
 
 def _shape(model: Architecture) -> list[tuple[str, Any]]:
