@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -64,6 +65,29 @@ def test_the_clock_needs_only_numpy() -> None:
 
     assert not third & {"torch", "rich", "typer", "sentencepiece", "sacrebleu", "safetensors"}
     assert {"numpy", "dragoman"} <= third
+
+
+def test_a_toolkit_s_speed_is_read_from_its_log(tmp_path: Path) -> None:
+    """The median after the warm-up, in tokens; the memory of the toolkit, not of its driver."""
+    log = "x = bytearray(200_000_000)\nfor speed in ('1', '1,000', '3', '2,000'): print(f'{speed} units/s')"
+    code = f"""
+from types import SimpleNamespace
+import sys
+from toolkit import report
+options = SimpleNamespace(warm=1)
+report(options, [sys.executable, "-c", {log!r}], r"([\\d.,]+) units/s", "numpy", tokens=2.0)
+report(options, [sys.executable, "-c", "print('oh dear')"], "([0-9]+) units/s", "numpy")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=DRIVERS, capture_output=True, text=True, check=False
+    )
+    facts = json.loads(done.stdout)
+
+    assert facts["tokens_per_second"] == 2000
+    assert facts["peak_memory"] > 200_000_000
+    assert facts["version"].startswith("numpy ")
+    assert done.returncode == 1
+    assert done.stderr == "no speed in the log of numpy: oh dear\n"
 
 
 def test_no_driver_is_packaged() -> None:

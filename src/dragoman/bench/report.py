@@ -46,8 +46,9 @@ def to_text(contest: Contest) -> str:
         "",
         *aligned([[r.contender.name, r.contender.about, r.turns[-1].version] for r in results] or [[""]]),
         "",
-        f"median of {rounds} turns of {conditions.steps} steps; target tokens, without padding",
-        "x stock, x tuned: times the fastest toolkit that is not tuned, and the fastest other one in bf16",
+        f"median of {count(rounds, 'turn')} of {count(conditions.steps, 'step')}; target tokens"
+        " are counted without padding",
+        "x stock: ratio to the fastest toolkit that is not tuned; x tuned: to the fastest other one in bf16",
         f"ceiling: large products, {ceilings} GFLOP/s",
         "peak MB: resident memory of the largest process, times the processes",
     ]

@@ -22,10 +22,11 @@ import numpy as np
 from dragoman.base.errors import DataError
 from dragoman.base.machine import cache_folder
 from dragoman.bench.timing import END, PAD, START
-from dragoman.text import subwords
+from dragoman.text import subwords, toy
 from dragoman.training.batches import collate, plan
 
 VOCAB = 8000
+PAIRS = 40_000  # of the embedded corpus
 FULL = 0.85  # share of its budget that a batch must use, so that all batches have about one size
 
 
@@ -57,6 +58,11 @@ class Workload:
 def load(folder: Path) -> Workload:
     """A workload that `make` wrote."""
     return Workload(folder, About(**json.loads((folder / "about.json").read_text(encoding="utf-8"))))
+
+
+def embedded(*, batch_tokens: int, batches: int) -> Workload:
+    """The workload of the embedded corpus."""
+    return make(toy.pairs(count=PAIRS), title="embedded corpus", batch_tokens=batch_tokens, batches=batches)
 
 
 def make(pairs: Sequence[tuple[str, str]], *, title: str, batch_tokens: int, batches: int) -> Workload:

@@ -29,7 +29,6 @@ Peers = Annotated[
         help="The drivers of the other toolkits. [default: benchmarks/peers of the source checkout]",
     ),
 ]
-_PAIRS = 40_000  # of the embedded corpus
 _QUIET = 0.2  # cores that others may keep busy before a measurement
 
 
@@ -81,7 +80,6 @@ def train(
     from dragoman.bench.contenders import Conditions, choose
     from dragoman.bench.peers import MISSING, drivers
     from dragoman.runs.recipe import find_data, resolve
-    from dragoman.text import toy
     from dragoman.text.corpus import open_corpus
 
     say = _speaker(quiet)
@@ -102,13 +100,14 @@ def train(
             hint="wait until it is quiet; or pass --busy, and disturbed figures are marked",
         )
     if recipe is None:
-        title, pairs = "embedded corpus", toy.pairs(count=_PAIRS)
+        batches = workload.embedded(batch_tokens=batch_tokens, batches=warm + steps)
     else:
-        chosen_recipe = resolve(recipe=recipe)
-        corpus = open_corpus(find_data(chosen_recipe.data, data, chosen_recipe.data.train))
-        title, pairs = chosen_recipe.title, [(pair.source, pair.target) for pair in corpus]
+        named = resolve(recipe=recipe)
+        corpus = open_corpus(find_data(named.data, data, named.data.train))
+        pairs = [(pair.source, pair.target) for pair in corpus]
+        batches = workload.make(pairs, title=named.title, batch_tokens=batch_tokens, batches=warm + steps)
     conditions = Conditions(
-        workload=workload.make(pairs, title=title, batch_tokens=batch_tokens, batches=warm + steps),
+        workload=batches,
         preset=preset,
         threads=threads or machine.cores(),
         steps=steps,
@@ -200,15 +199,22 @@ def peers(
       dragoman bench peers
       dragoman bench peers huggingface
     """
+    from dragoman.base.tables import aligned
     from dragoman.bench.peers import WHERE, drivers, install, python_of, requirements
 
     folder = peers or drivers()
     if folder is None:
         raise ConfigError("the drivers of other toolkits come with the source checkout", hint=WHERE)
     if not names:
-        for name, path in requirements(folder).items():
-            status = "installed" if python_of(name).exists() else "not installed"
-            print(f"{name:<12} {status:<14} {', '.join(path.read_text(encoding='utf-8').split())}")
+        rows = [
+            [
+                name,
+                "installed" if python_of(name).exists() else "not installed",
+                ", ".join(path.read_text(encoding="utf-8").split()),
+            ]
+            for name, path in requirements(folder).items()
+        ]
+        print("\n".join(aligned(rows or [[f"no toolkits in {folder}"]])))
     for name in names or []:
         print(f"{name}: installing", file=sys.stderr)
         install(name, folder)
