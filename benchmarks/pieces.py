@@ -1,11 +1,14 @@
-"""What each piece of a training step saves: the step as it is, and with one piece at a time taken out.
+"""What each fast piece of a training step saves: the whole step, and the step without one piece.
 
     python benchmarks/pieces.py [--preset small] [--threads 2] [--steps 6] [--rounds 3] [NAME ...]
 
-The variants take turns, each in a process of its own; their order turns from round to round. Prints the
-medians over all rounds of milliseconds a step, and of the ratio to the whole step of the same round.
-Batches are made of random ids with the lengths of short sentences; post-norm and dropout 0.1, as in
-`dragoman bench train`.
+The model and the batches are those of `dragoman bench train`, on the embedded corpus. Without a NAME all
+pieces are measured. The variants take turns, each in a process of its own.
+
+Prints a line for each variant: the median milliseconds of a step; its ratio to the whole step of the same
+round, as median and spread; and the peak memory of its process. A ratio of 1.14 for "all loops in C" means
+that a step without them takes 1.14 times as long. If the spread includes 1, nothing was shown. A star marks
+a variant during whose turns other programs were busy.
 """
 
 from __future__ import annotations
@@ -13,30 +16,46 @@ from __future__ import annotations
 import argparse
 import contextlib
 import statistics
-import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
-from train_step import VOCAB, make_batches, timed
 
 from dragoman import native
-from dragoman.models.seq2seq import build
-from dragoman.runs.recipe import resolve
-from dragoman.training import distributed, loss, optimizer
+from dragoman.base import machine
+from dragoman.base.tables import aligned, count
+from dragoman.bench import workload
+from dragoman.bench.contenders import Conditions
+from dragoman.bench.ours import collated, learner
+from dragoman.bench.timing import answer
+from dragoman.bench.turns import MARK, NOTE, OtherWork, answer_of, disturbed, megabytes, orders, spread
+from dragoman.training import loss, optimizer
 from dragoman.training.batches import Batch
+from dragoman.training.distributed import World
 from dragoman.training.malloc import keep_freed_memory
-from dragoman.training.options import TrainingConfig
 from dragoman.training.precision import send_to_onednn
 from dragoman.training.update import Learner
 
-WHOLE = "the step as it is"
+WHOLE = "(the whole step)"
+WARM = 2  # steps before the clock runs
+
+
+@dataclass
+class Measured:
+    """The turns of one variant."""
+
+    seconds: list[float]
+    ratios: list[float]
+    peak: int = 0
+    busy: bool = False
 
 
 def main() -> None:
@@ -47,64 +66,84 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batch-tokens", type=int, default=4096)
+    # For the processes that measure: which variant, on which workload.
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--workload", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := set(options.names) - set(VARIANTS):
-        parser.error(f"no piece is called {', '.join(sorted(unknown))}")
+        parser.error(f"unknown piece: {', '.join(sorted(unknown))}")
+    if options.workload:
+        batches = workload.load(options.workload)
+    else:
+        batches = workload.embedded(batch_tokens=options.batch_tokens, batches=WARM + options.steps)
+    conditions = Conditions(
+        workload=batches,
+        preset=options.preset,
+        threads=options.threads,
+        steps=options.steps,
+        warm=WARM,
+    )
     if options.one:
-        print(measure(options.one, options))
+        measure_variant(VARIANTS[options.one], conditions)
         return
     names = [WHOLE, *(name for name in options.names or VARIANTS if name != WHOLE)]
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(options.rounds):
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
-            command = [sys.executable, __file__, *sys.argv[1:], "--one", name]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                sys.exit(done.stderr)
-            seconds[name].append(float(done.stdout.splitlines()[-1]))
-    print(f"{options.preset}, {options.threads} threads, about {options.batch_tokens:,} slots a batch\n")
-    print(f"{'without':52} {'ms a step':>9} {'ratio':>6}  spread")
-    for name in names:
-        ratios = [one / whole for one, whole in zip(seconds[name], seconds[WHOLE], strict=True)]
-        print(
-            f"{name:52} {statistics.median(seconds[name]) * 1e3:9.0f} {statistics.median(ratios):6.2f}"
-            f"  {min(ratios):.2f}-{max(ratios):.2f}"
+    results = {name: Measured([], []) for name in names}
+    command = [sys.executable, __file__, *sys.argv[1:], "--workload", str(batches.folder)]
+    for order in orders(names, options.rounds):
+        for name in order:
+            with OtherWork() as others:
+                facts = answer_of([*command, "--one", name], name=name)
+            result = results[name]
+            result.seconds.append(statistics.median(facts["seconds"]))
+            result.peak = max(result.peak, facts["peak_memory"])
+            result.busy |= disturbed(others.cores)
+        for name in order:
+            results[name].ratios.append(results[name].seconds[-1] / results[WHOLE].seconds[-1])
+    rows = [["without", "ms a step", "ratio", "spread", "peak MB"]]
+    for name, result in results.items():
+        rows.append(
+            [
+                name + (f" {MARK}" if result.busy else ""),
+                f"{statistics.median(result.seconds) * 1e3:,.0f}",
+                f"{statistics.median(result.ratios):.2f}",
+                spread(result.ratios, ".2f"),
+                megabytes(result.peak),
+            ]
         )
+    print(
+        f"{options.preset}, {batches.about.title}, batches of {options.batch_tokens:,} tokens,"
+        f" {count(options.threads, 'thread')}, {machine.processor()};"
+        f" {count(options.rounds, 'round')} of {count(options.steps, 'step')}\n"
+    )
+    print("\n".join(aligned(rows, right=range(1, 5))))
+    if any(result.busy for result in results.values()):
+        print(NOTE)
 
 
-def measure(name: str, options: argparse.Namespace) -> float:
-    """Median seconds of a step of that variant."""
-    variant = VARIANTS[name]
+def measure_variant(variant: Variant, conditions: Conditions) -> None:
+    """Train for the steps in this process, and answer with the seconds of each and the peak memory."""
     if variant.keeps_memory:
         keep_freed_memory()
     if variant.loops:
         native.enable()
     if variant.precision == "fp32" and variant.onednn:
         send_to_onednn()
-    torch.set_num_threads(options.threads)
-    recipe = resolve(preset=options.preset)
-    config = replace(recipe.model, norm="post", dropout=0.1, source_vocab=VOCAB, target_vocab=VOCAB)
-    training = TrainingConfig(
-        schedule="inverse-sqrt",
-        learning_rate=1e-4,
-        warmup=10,
-        precision=variant.precision,
-    )
-    batches = make_batches(options.batch_tokens, options.steps + 2)
+    torch.set_num_threads(conditions.threads)
+    world = World(0, 1, torch.device("cpu"))
+    batches = collated(conditions.workload.batches, world)
+    seconds = []
     with variant.inside():
-        learner = Learner(build(config), training, distributed.World(0, 1, torch.device("cpu")))
-        steps = [
-            timed(lambda: learner.update([batch], number, seed=1))  # noqa: B023
-            for number, batch in enumerate(batches, 1)
-        ]
-    return statistics.median(steps[2:])
+        trained = learner(conditions.shape, variant.precision, world)
+        for number, batch in enumerate(batches, 1):
+            began = time.perf_counter()
+            trained.update([batch], number, seed=1)
+            seconds.append(time.perf_counter() - began)
+    answer(seconds=seconds[conditions.warm :], peak_memory=machine.peak_memory())
 
 
 @contextmanager
 def plain_loss() -> Iterator[None]:
-    """All the logits of a batch at once, in float32, and autograd."""
+    """All the logits of a batch at once, in float32, with autograd."""
 
     def apply(
         states: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor, smoothing: float, _: float
@@ -118,7 +157,7 @@ def plain_loss() -> Iterator[None]:
 
 @contextmanager
 def plain_dropout() -> Iterator[None]:
-    """PyTorch's, in training mode."""
+    """PyTorch's dropout."""
 
     def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
         x = nn.functional.dropout(x, p)
@@ -130,7 +169,7 @@ def plain_dropout() -> Iterator[None]:
 
 @contextmanager
 def autocast() -> Iterator[None]:
-    """PyTorch's mixed precision, which casts weights where they are used."""
+    """PyTorch's mixed precision, which casts the weights at each use."""
 
     def objective(learner: Learner, batch: Batch) -> Any:
         with torch.autocast("cpu", torch.bfloat16):
@@ -153,14 +192,14 @@ def without_loops(*files: str) -> Callable[[], contextlib.ExitStack]:
 
 
 def loop_over_tensors() -> Any:
-    """Adam one operation at a time over lists of tensors, PyTorch's default."""
+    """Adam as one operation at a time over lists of tensors: PyTorch's default."""
     adam = torch.optim.AdamW
     return patch.object(optimizer.torch.optim, "AdamW", lambda *a, **k: adam(*a, **k | {"fused": False}))
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What is taken out of the step."""
+    """A training step, perhaps without one of its pieces."""
 
     precision: Literal["bf16", "fp32"] = "bf16"
     keeps_memory: bool = True

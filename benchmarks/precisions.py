@@ -1,9 +1,12 @@
-"""Whether bf16 learns what float32 learns: final loss and BLEU of some seeds in each, on the embedded corpus.
+"""Whether bf16 learns what float32 learns: validation loss and BLEU after training in each.
 
     python benchmarks/precisions.py [--updates 300] [--seeds 3]
 
-Trains a small model for a while in each precision from each seed; prints both figures of each run, their
-means and standard deviations, and the difference of the means beside the noise of the seeds.
+Trains a small model on the embedded corpus in both precisions, once from each seed.
+
+Prints the loss and BLEU of each run, then their means and standard deviations over the seeds, and the
+difference of the means. A difference below the standard deviations is noise. Nothing is timed, so other
+programs do not disturb it.
 """
 
 from __future__ import annotations
@@ -14,9 +17,12 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from dragoman.runs import run
+import dragoman
+from dragoman.base.tables import aligned
 from dragoman.text import toy
 from dragoman.training.malloc import keep_freed_memory
+
+PRECISIONS = ("fp32", "bf16")
 
 
 def main() -> None:
@@ -26,26 +32,27 @@ def main() -> None:
     options = parser.parse_args()
     keep_freed_memory()
     splits = toy.splits(train=20_000, valid=300, test=1)
-    found: dict[str, list[tuple[float, float]]] = {"fp32": [], "bf16": []}
+    results: dict[str, list[tuple[float, float]]] = {precision: [] for precision in PRECISIONS}
     for seed in range(1, options.seeds + 1):
-        for precision, results in found.items():
-            results.append(train(splits, precision, seed, options.updates))
-            loss, bleu = results[-1]
+        for precision in PRECISIONS:
+            loss, bleu = train(splits, precision, seed, options.updates)
+            results[precision].append((loss, bleu))
             print(f"seed {seed} {precision}: validation loss {loss:.4f}, BLEU {bleu:.2f}", flush=True)
-    for i, name in enumerate(("validation loss", "BLEU")):
-        columns = {precision: [result[i] for result in results] for precision, results in found.items()}
-        means = {precision: statistics.mean(column) for precision, column in columns.items()}
-        noise = {p: statistics.stdev(c) if len(c) > 1 else 0.0 for p, c in columns.items()}
-        print(
-            f"{name}: fp32 {means['fp32']:.4f} ± {noise['fp32']:.4f}, bf16 {means['bf16']:.4f}"
-            f" ± {noise['bf16']:.4f}, difference {means['bf16'] - means['fp32']:+.4f}"
-        )
+    rows = [["", *PRECISIONS, "difference"]]
+    for i, (name, form) in enumerate((("validation loss", ".4f"), ("BLEU", ".2f"))):
+        columns = [[result[i] for result in results[precision]] for precision in PRECISIONS]
+        means = [statistics.mean(column) for column in columns]
+        noises = [statistics.stdev(column) if len(column) > 1 else 0.0 for column in columns]
+        cells = [f"{mean:{form}} ± {noise:{form}}" for mean, noise in zip(means, noises, strict=True)]
+        rows.append([name, *cells, f"{means[1] - means[0]:+{form}}"])
+    print()
+    print("\n".join(aligned(rows, right=range(1, 4))))
 
 
 def train(splits: toy.Splits, precision: str, seed: int, updates: int) -> tuple[float, float]:
-    """Loss and BLEU on the held-out sentences after so many updates."""
+    """Loss in nats and BLEU on the validation text after `updates` updates."""
     with tempfile.TemporaryDirectory() as folder:
-        run.train(
+        dragoman.train(
             splits.train,
             valid=splits.valid,
             output=Path(folder) / "model",

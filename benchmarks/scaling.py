@@ -2,67 +2,88 @@
 
     python benchmarks/scaling.py [--preset small] [--threads 2] [--tokens 1024 2048 4096 8192 16384]
 
-Each size runs in a process of its own, so that its peak memory is its own. Prints the median seconds of a
-step, the peak memory above that of the smallest batch, both for each token, and the exponents fitted:
-1 is linear.
+Measures dragoman as `dragoman bench train` does, on the embedded corpus, once for each size of batch. The
+sizes take turns, each in a process of its own, so that its peak memory is its own.
+
+Prints a line for each size: target tokens of a batch, without padding; median milliseconds of a step and
+their spread over the rounds; microseconds for each token; peak memory above that of the smallest batch,
+which holds the program, the model and its optimizer. Below are the fitted exponents: 1 is linear growth, and
+less means that large batches are cheaper for each token. A star marks sizes during whose turns other programs
+were busy.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import resource
 import statistics
-import subprocess
-import sys
-from dataclasses import replace
 
-import numpy as np
-import torch
-from train_step import make_batches, step_times
+from dragoman.base import machine
+from dragoman.base.tables import aligned, count
+from dragoman.bench import workload
+from dragoman.bench.complexity import exponent
+from dragoman.bench.contenders import Conditions, choose
+from dragoman.bench.contest import Result
+from dragoman.bench.turns import MARK, NOTE, OtherWork, megabytes, orders, spread
 
-from dragoman import native
-from dragoman.runs.recipe import resolve
-from dragoman.training.malloc import keep_freed_memory
+SMALLEST, WARM = 100, 2  # tokens of the smallest batch; steps before the clock runs
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="small")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--tokens", type=int, nargs="+", default=[1024, 2048, 4096, 8192, 16384])
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one is not None:
-        print(json.dumps(measure(options)))
-        return
-    print("tokens   seconds   us/token   peak MB")
-    rows = []
-    for tokens in (0, *options.tokens):
-        command = [sys.executable, __file__, *sys.argv[1:], "--one", str(tokens)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        seconds, peak, real = json.loads(done.stdout.splitlines()[-1])
-        if not tokens:
-            floor = peak  # the program, the model and its optimizer
-            continue
-        rows.append((real, seconds, peak - floor))
-        print(f"{real:6,.0f} {seconds:9.3f} {seconds / real * 1e6:10.1f} {(peak - floor) / 1e6:9.0f}")
-    tokens, seconds, peak = np.array(rows).T
-    for name, column in (("time", seconds), ("memory", peak)):
-        print(f"{name} grows as tokens^{np.polyfit(np.log(tokens), np.log(column), 1)[0]:.2f}")
-
-
-def measure(options: argparse.Namespace) -> tuple[float, float, float]:
-    """Median seconds of a step, peak bytes, target tokens of a batch."""
-    keep_freed_memory()
-    native.enable()
-    torch.set_num_threads(options.threads)
-    model = resolve(preset=options.preset).model
-    batches = make_batches(options.one or 64, options.steps if options.one else 1)
-    seconds = step_times(replace(model, source_vocab=8000, target_vocab=8000), batches, "bf16")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return statistics.median(seconds), peak, statistics.median(batch.tokens for batch in batches)
+    (ours,) = choose(["dragoman"])
+    conditions = {
+        tokens: Conditions(
+            workload=workload.embedded(batch_tokens=tokens, batches=WARM + options.steps),
+            preset=options.preset,
+            threads=options.threads,
+            steps=options.steps,
+            warm=WARM,
+        )
+        for tokens in (SMALLEST, *options.tokens)
+    }
+    results = {tokens: Result(contender=ours) for tokens in conditions}
+    for order in orders(list(conditions), options.rounds):
+        for tokens in order:
+            with OtherWork() as others:
+                results[tokens].turns.append(ours.turn(conditions[tokens]))
+            results[tokens].busy.append(others.cores)
+    print(
+        f"{options.preset}, embedded corpus, {count(options.threads, 'thread')}, {machine.processor()};"
+        f" {count(options.rounds, 'round')} of {count(options.steps, 'step')}\n"
+    )
+    rows = [["tokens", "ms a step", "spread", "us a token", "peak MB", ""]]
+    points = []
+    for tokens in options.tokens:
+        result, size = results[tokens], conditions[tokens].work()[0] / options.steps
+        times = [size / turn.tokens_per_second for turn in result.turns]
+        seconds, peak = (
+            statistics.median(times),
+            (result.peak_memory or 0) - (results[SMALLEST].peak_memory or 0),
+        )
+        points.append((size, seconds, peak))
+        rows.append(
+            [
+                f"{size:,.0f}",
+                f"{seconds * 1e3:,.0f}",
+                spread([time * 1e3 for time in times]),
+                f"{seconds / size * 1e6:.1f}",
+                megabytes(peak),
+                MARK if result.disturbed else "",
+            ]
+        )
+    print("\n".join(aligned(rows, right=range(5))))
+    if any(result.disturbed for result in results.values()):
+        print(NOTE)
+    if len(points) > 1:
+        sizes, times, peaks = zip(*points, strict=True)
+        for name, values in (("time", times), ("memory", peaks)):
+            print(f"{name} grows as tokens^{exponent(sizes, values):.2f}")
 
 
 if __name__ == "__main__":

@@ -194,7 +194,6 @@ def test_plain_data_and_text_load_no_torch() -> None:
     assert "torch" not in loaded_by(f"import {', '.join(modules)}")
 
 
-@pytest.mark.xfail(reason="Beam still stands in a file that imports torch", strict=True)
 def test_checking_a_recipe_loads_nothing_slow() -> None:
     code = """
 from dragoman.runs import recipe, reference

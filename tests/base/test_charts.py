@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from dragoman.base.charts import Line, heading, line_chart, page, paragraph, table
+from dragoman.base.charts import Curve, heading, line_chart, page, paragraph, table
 
 NASTY = "</script><img onerror=alert(1)> & \"'"
 
@@ -26,12 +26,12 @@ def curves(figure: str) -> list[list[tuple[float, float]]]:
     ]
 
 
-def chart(*lines: Line, log: bool = False) -> str:
+def chart(*lines: Curve, log: bool = False) -> str:
     return line_chart(lines, title="growth", x="time", y="size", log=log)
 
 
 def test_places_are_in_proportion() -> None:
-    (points,) = curves(chart(Line(name="a", points=[(0, 0), (1, 10), (2, 20)])))
+    (points,) = curves(chart(Curve(name="a", points=[(0, 0), (1, 10), (2, 20)])))
 
     assert points[1][0] - points[0][0] == pytest.approx(points[2][0] - points[1][0], abs=0.2)
     assert points[0][1] - points[1][1] == pytest.approx(points[1][1] - points[2][1], abs=0.2)
@@ -39,14 +39,14 @@ def test_places_are_in_proportion() -> None:
 
 
 def test_logarithmic_axes_make_a_power_a_straight_line() -> None:
-    (points,) = curves(chart(Line(name="a", points=[(n, 3.0 * n**2) for n in (1, 4, 16)]), log=True))
+    (points,) = curves(chart(Curve(name="a", points=[(n, 3.0 * n**2) for n in (1, 4, 16)]), log=True))
 
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(points)]
     assert slopes[0] == pytest.approx(slopes[1], rel=0.01)
 
 
 def test_ticks_are_round_and_hold_the_values() -> None:
-    texts = [t.text for t in svg_of(chart(Line(name="a", points=[(0.3, 12), (9.2, 31.7)]))).iter("text")]
+    texts = [t.text for t in svg_of(chart(Curve(name="a", points=[(0.3, 12), (9.2, 31.7)]))).iter("text")]
 
     assert {"0", "2", "4", "6", "8", "10"} <= set(texts)
     assert {"15", "20", "25", "30", "35"} <= set(texts) or {"10", "20", "30", "40"} <= set(texts)
@@ -54,9 +54,9 @@ def test_ticks_are_round_and_hold_the_values() -> None:
 
 def test_a_predicted_line_is_dashed_in_the_colour_of_the_one_before() -> None:
     figure = chart(
-        Line(name="a", points=[(1, 1), (2, 2)]),
-        Line(name="a", points=[(1, 1), (2, 3)], predicted=True),
-        Line(name="b", points=[(1, 2), (2, 1)]),
+        Curve(name="a", points=[(1, 1), (2, 2)]),
+        Curve(name="a", points=[(1, 1), (2, 3)], predicted=True),
+        Curve(name="b", points=[(1, 2), (2, 1)]),
     )
 
     kinds = [p.get("class") for p in svg_of(figure).iter("path") if "curve" in p.get("class", "")]
@@ -64,7 +64,7 @@ def test_a_predicted_line_is_dashed_in_the_colour_of_the_one_before() -> None:
 
 
 def test_names_at_the_ends_do_not_cover_each_other() -> None:
-    lines = [Line(name=f"l{i}", points=[(0, 0), (1, 10 + i / 100)]) for i in range(6)]
+    lines = [Curve(name=f"l{i}", points=[(0, 0), (1, 10 + i / 100)]) for i in range(6)]
 
     heights = sorted(
         float(t.get("y", "0")) for t in svg_of(chart(*lines)).iter("text") if "name" in t.get("class", "")
@@ -80,19 +80,19 @@ def test_few_equal_and_negative_values_are_drawn_too(points: list[tuple[float, f
     if log and min(min(p) for p in points) <= 0:
         points = [(abs(a) + 1, abs(b) + 1) for a, b in points]
 
-    (drawn,) = curves(chart(Line(name="a", points=points), log=log))
+    (drawn,) = curves(chart(Curve(name="a", points=points), log=log))
 
     assert all(0 <= x <= 760 and 0 <= y <= 420 for x, y in drawn)
 
 
 def test_nothing_to_draw_is_said() -> None:
-    assert "nothing to draw" in chart(Line(name="a", points=[]))
+    assert "nothing to draw" in chart(Curve(name="a", points=[]))
 
 
 def test_text_is_only_text() -> None:
     html = page(
         NASTY, heading(NASTY), paragraph(NASTY), table([NASTY], [[NASTY]]),
-        line_chart([Line(name=NASTY, points=[(1, 1), (2, 2)])], title=NASTY, x=NASTY, y=NASTY),
+        line_chart([Curve(name=NASTY, points=[(1, 1), (2, 2)])], title=NASTY, x=NASTY, y=NASTY),
     )  # fmt: skip
 
     assert "<img" not in html
@@ -101,7 +101,7 @@ def test_text_is_only_text() -> None:
 
 
 def test_a_page_asks_for_nothing() -> None:
-    html = page("t", chart(Line(name="a", points=[(1, 1), (2, 2)])))
+    html = page("t", chart(Curve(name="a", points=[(1, 1), (2, 2)])))
 
     assert "default-src 'none'" in html
     assert not re.search(r"(src|href)=|url\(|@import|https?:", html)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,35 @@ def test_processor(tmp_path: Path) -> None:
     put(tmp_path, cpuinfo="processor : 0\nmodel name\t: Abacus 9\nmodel name\t: Abacus 9\n")
     assert machine.processor(tmp_path) == "Abacus 9"
     assert machine.processor(tmp_path / "none") == (platform.processor() or platform.machine())
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        ("fpu avx512_bf16 amx_tile amx_bf16", "Abacus 9 (AMX)"),
+        ("fpu avx512_bf16", "Abacus 9 (AVX-512 BF16)"),
+        ("fpu avx512_bf16x amx_tile", "Abacus 9"),
+    ],
+)
+def test_processor_says_how_it_multiplies_bf16(tmp_path: Path, flags: str, name: str) -> None:
+    put(tmp_path, cpuinfo=f"model name : Abacus 9\nflags\t\t: {flags}\n\nmodel name : Abacus 9\nflags : x\n")
+    assert machine.processor(tmp_path) == name
+    assert machine.processor_name(tmp_path) == "Abacus 9"
+
+
+def test_peak_memory_of_this_process(tmp_path: Path) -> None:
+    put(tmp_path, self__status="Name:\tx\nVmPeak:\t 900 kB\nVmHWM:\t   123 kB\nVmRSS:\t 100 kB\n")
+    assert machine.peak_memory(proc=tmp_path) == 123 * 1024
+    before = machine.peak_memory()
+    assert before is not None
+    block = bytearray(before)  # as much again
+    grown = machine.peak_memory()
+    assert grown is not None
+    assert grown >= before + 0.9 * len(block)
+
+
+def test_peak_memory_of_children() -> None:
+    subprocess.run([sys.executable, "-c", "x = bytearray(300_000_000)"], check=True)
+    peak = machine.peak_memory(of_children=True)
+    assert peak is not None
+    assert peak >= 300_000_000

@@ -15,7 +15,7 @@ from dragoman.bench.complexity import (
     Setting,
     exponent,
     exponents,
-    measure,
+    measure_costs,
     to_html,
     to_table,
     to_text,
@@ -26,7 +26,7 @@ SMALL = Setting(lengths=(8, 16, 32, 64), width=8, heads=2, neighbours=4, rounds=
 
 @pytest.fixture(scope="module")
 def costs() -> list[Cost]:
-    return measure(SMALL)
+    return measure_costs(SMALL)
 
 
 def test_every_layer_is_measured_at_every_length(costs: list[Cost]) -> None:

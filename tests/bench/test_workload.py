@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dragoman.base.errors import DataError
 from dragoman.bench import workload
-from dragoman.models.shapes import TransformerConfig
 from dragoman.text import toy
 from dragoman.text.subwords import Subwords
 
@@ -22,12 +20,12 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_batches_are_full_and_are_the_text() -> None:
-    made = workload.make(PAIRS, title="toy", batch_tokens=200, batches=5)
-    vocabulary = Subwords((made.folder / "subwords.spm").read_bytes())
+    toys = workload.make(PAIRS, title="toy", batch_tokens=200, batches=5)
+    vocabulary = Subwords((toys.folder / "subwords.spm").read_bytes())
     texts = set(PAIRS)
 
-    assert len(made.batches) == 5
-    for source, target in made.batches:
+    assert len(toys.batches) == 5
+    for source, target in toys.batches:
         assert source.size <= 200 and 0.85 * 200 < target.size <= 200  # noqa: PT018
         for row in zip(source, target, strict=True):
             sides = [side[side != 0] for side in row]
@@ -60,19 +58,6 @@ def test_it_is_made_once() -> None:
     assert workload.make(PAIRS, title="toy", batch_tokens=300, batches=2).folder != first.folder
 
 
-def test_too_little_text_is_said() -> None:
+def test_too_little_text_is_an_error() -> None:
     with pytest.raises(DataError, match="toy: 300 pairs fill .* not 5000"):
         workload.make(PAIRS, title="toy", batch_tokens=200, batches=5000)
-
-
-def test_operations_by_hand() -> None:
-    """One layer a side of width 2 and inner width 3; sources of 2 and 4 tokens, targets of 1 and 3."""
-    shape = TransformerConfig(
-        source_vocab=9, target_vocab=9, d_model=2, d_ff=3, heads=1, encoder_layers=1, decoder_layers=1
-    )
-    source, target = np.array([[5, 2, 0, 0], [5, 6, 7, 2]]), np.array([[2, 0, 0], [5, 6, 2]])
-    encoder = 6 * (4 * 4 + 2 * 6) + 6 * 2 * 2 * 3  # weights; then two products over 3 keys on average
-    decoder = 4 * (6 * 4 + 2 * 6) + 6 * 2 * 4 + 4 * 2 * 2 * (2 + 3)
-    head = 4 * 2 * workload.VOCAB
-
-    assert workload.operations(shape, source, target) == 6 * (encoder + decoder + head)

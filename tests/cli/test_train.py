@@ -46,7 +46,6 @@ def test_a_missing_argument_loads_no_torch(text: list[str]) -> None:
     assert "no folder to write to" in err
 
 
-@pytest.mark.skip(reason="the recipe still loads torch, through Beam and Precision")
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

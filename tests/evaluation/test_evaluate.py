@@ -51,7 +51,7 @@ def test_truncated_translations_are_counted() -> None:
 
 def test_what_cannot_be_evaluated_is_refused() -> None:
     translator = translator_of(History(vocab=14, seed=2))
-    with pytest.raises(ConfigError, match="beam size 0"):
+    with pytest.raises(ConfigError, match="beam = 0"):
         dragoman.evaluate(translator, PAIRS, beam=0)
     with pytest.raises(DataError):
         _ = dragoman.evaluate(translator, []).scores

@@ -1,6 +1,6 @@
-"""Line charts and tables as one self-contained HTML page: no script, no network, light and dark.
+"""Line charts and tables as one self-contained HTML page: no scripts, no network, light and dark.
 
-Text is escaped, and colours are told apart by the colour-blind (Okabe and Ito 2008).
+All text is escaped. Colour-blind readers can tell the colours apart (Okabe and Ito 2008).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _WIDTH, _HEIGHT = 760, 420
-_LEFT, _TOP, _BOTTOM = 64, 16, 48  # room for what is written around the plot
-_LETTER = 8.0  # the width of one, on average and then some
+_LEFT, _TOP, _BOTTOM = 64, 16, 48  # room for the labels around the plot
+_LETTER = 8.0  # width of a letter: a little more than the average
 _COLOURS = 8
-_MARKS = ("circle", "square", "diamond", "triangle")  # so that colour is not all that tells lines apart
+_MARKS = ("circle", "square", "diamond", "triangle")  # so that curves differ not only in colour
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1f; --soft: #5c5c66; --line: #d9d9e0; --paper: #ffffff;
@@ -41,8 +41,8 @@ th:first-child, td:first-child { text-align: left; } th { font-weight: 600; }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
-    """A curve. One that is `predicted` is dashed and has the colour of the one before."""
+class Curve:
+    """Named points, joined. A `predicted` curve is dashed, in the colour of the curve before it."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -50,7 +50,7 @@ class Line:
 
 
 def page(title: str, *parts: str) -> str:
-    """A whole HTML document of parts that are HTML."""
+    """An HTML document. `parts` are HTML already."""
     safe = html.escape(title)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
@@ -83,14 +83,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="scroll"><table><thead>{row(head, "th")}</thead>\n<tbody>{body}</tbody></table></div>'
 
 
-def line_chart(lines: Sequence[Line], *, title: str, x: str, y: str, log: bool = False) -> str:
-    """A figure of curves over one pair of axes, both logarithmic with `log`."""
-    lines = [line for line in lines if line.points]
-    if not lines:
+def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str, log: bool = False) -> str:
+    """A figure of curves over one pair of axes. With `log` both axes are logarithmic."""
+    curves = [curve for curve in curves if curve.points]
+    if not curves:
         return paragraph("nothing to draw")
-    right = _WIDTH - 24 - _LETTER * min(max(len(line.name) for line in lines), 45)  # names stand there
-    across = _Axis([p[0] for line in lines for p in line.points], _LEFT, right, log)
-    up = _Axis([p[1] for line in lines for p in line.points], _HEIGHT - _BOTTOM, _TOP, log)
+    right = _WIDTH - 24 - _LETTER * min(max(len(curve.name) for curve in curves), 45)  # room for the names
+    across = _Axis([p[0] for curve in curves for p in curve.points], _LEFT, right, log)
+    up = _Axis([p[1] for curve in curves for p in curve.points], _HEIGHT - _BOTTOM, _TOP, log)
     parts = []
     for value in across.ticks:
         place = across.place(value)
@@ -110,16 +110,16 @@ def line_chart(lines: Sequence[Line], *, title: str, x: str, y: str, log: bool =
     )
     ends: list[tuple[float, int, str]] = []
     number = -1
-    for line in lines:
-        number += not line.predicted or number < 0
-        places = [(across.place(a), up.place(b)) for a, b in sorted(line.points)]
+    for curve in curves:
+        number += not curve.predicted or number < 0
+        places = [(across.place(a), up.place(b)) for a, b in sorted(curve.points)]
         path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places)
-        kind = f"curve c{number % _COLOURS}" + (" predicted" if line.predicted else "")
-        parts.append(f'<path class="{kind}" d="{path}"><title>{html.escape(line.name)}</title></path>')
-        if not line.predicted:
+        kind = f"curve c{number % _COLOURS}" + (" predicted" if curve.predicted else "")
+        parts.append(f'<path class="{kind}" d="{path}"><title>{html.escape(curve.name)}</title></path>')
+        if not curve.predicted:
             parts += [_mark(a, b, number) for a, b in places]
-            ends.append((places[-1][1], number, line.name))
-    # Names stand at the ends of their lines, pushed apart where these are near.
+            ends.append((places[-1][1], number, curve.name))
+    # Names stand at the ends of their curves, pushed apart if two ends are near.
     below = -math.inf
     for height, number, name in sorted(ends):
         below = max(height + 4, below + 16)
@@ -136,7 +136,7 @@ def line_chart(lines: Sequence[Line], *, title: str, x: str, y: str, log: bool =
 
 
 class _Axis:
-    """Values to places on the page, and the round values that are marked."""
+    """Maps values to places on the page, and chooses round values to mark (`ticks`)."""
 
     def __init__(self, values: Sequence[float], start: float, end: float, log: bool) -> None:
         self.start, self.end, self.log = start, end, log
@@ -157,7 +157,7 @@ class _Axis:
         self.low, self.high = low, high
 
     def place(self, value: float) -> float:
-        """Where on the page."""
+        """Place of a value on the page."""
         if self.log:
             share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -166,7 +166,7 @@ class _Axis:
 
 
 def _step(span: float) -> float:
-    """A round distance of which a span holds about six."""
+    """A round distance that fits into a span about six times."""
     rough = span / 6
     power = 10.0 ** math.floor(math.log10(rough))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)

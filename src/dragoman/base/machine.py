@@ -1,21 +1,23 @@
-"""What the operating system says about this machine: cores, memory, how busy it is.
+"""Facts about this machine from the operating system: cores, memory, processor, how busy it is.
 
-Where it does not say (other systems than Linux, containers that hide it), the answer is None.
+A function returns None if the system does not provide the fact (outside Linux, or hidden by a container).
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
 import time
 from pathlib import Path
 
 PROC = Path("/proc")
 CGROUP = Path("/sys/fs/cgroup")
+_BF16_UNITS = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512 BF16"}  # Linux flag: name, the fastest first
 
 
 def cores() -> int:
-    """Cores this process may run on."""
+    """Number of cores this process may run on."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
@@ -23,7 +25,7 @@ def cores() -> int:
 
 
 def core_quota(cgroup: Path = CGROUP) -> float | None:
-    """Cores' worth of time a container is given, by cgroup version 2 or 1; None for no limit."""
+    """Cores that a container may use, from cgroup version 2 or 1; None without a limit."""
     quota, _, period = _read(cgroup / "cpu.max").partition(" ")
     if not quota:
         quota = _read(cgroup / "cpu/cpu.cfs_quota_us")
@@ -36,9 +38,9 @@ def core_quota(cgroup: Path = CGROUP) -> float | None:
 
 
 def busy_cores(seconds: float = 0.3, proc: Path = PROC) -> float | None:
-    """How many cores others keep busy now: measured while this process sleeps for `seconds`.
+    """Cores that other processes keep busy, measured while this process sleeps for `seconds`.
 
-    Counts time which a hypervisor gave to other guests (steal) as busy.
+    Time that a hypervisor gave to other guests (steal) counts as busy. Without /proc, the load average.
     """
     before = _ticks(proc)
     time.sleep(seconds)
@@ -53,13 +55,13 @@ def busy_cores(seconds: float = 0.3, proc: Path = PROC) -> float | None:
 
 
 def busy_seconds(proc: Path = PROC) -> float | None:
-    """Seconds of work that all cores together have done since the machine started."""
+    """Seconds of work of all cores together since the machine started."""
     ticks = _ticks(proc)
     return None if ticks is None else (ticks[1] - ticks[0]) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(proc: Path = PROC, cgroup: Path = CGROUP) -> tuple[int | None, int | None]:
-    """Bytes in all and bytes available, of the machine or of the container, whichever is less."""
+    """Total and available bytes, of the machine or of the container, whichever is less."""
     total = available = None
     fields = dict(line.split(":", 1) for line in _read(proc / "meminfo").splitlines() if ":" in line)
     if "MemTotal" in fields:
@@ -78,16 +80,48 @@ def memory(proc: Path = PROC, cgroup: Path = CGROUP) -> tuple[int | None, int | 
     return total, available
 
 
+def peak_memory(*, of_children: bool = False, proc: Path = PROC) -> int | None:
+    """Most bytes that this process has held in memory so far (peak resident set size).
+
+    With `of_children`, the most that any one finished descendant held. Pages shared with other processes
+    count in full.
+    """
+    if not of_children:
+        # Not getrusage: after an exec its figure still contains the memory of the process that forked.
+        for line in _read(proc / "self/status").splitlines():
+            if line.startswith("VmHWM:"):
+                return 1024 * int(line.split()[1])
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    used = resource.getrusage(resource.RUSAGE_CHILDREN if of_children else resource.RUSAGE_SELF)
+    return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def processor(proc: Path = PROC) -> str:
-    """The processor's name, or its architecture."""
+    """Name of the processor, and its unit for bf16 products: `Intel(R) Xeon(R) Processor (AMX)`."""
+    flags = _cpuinfo("flags", proc).split()
+    units = [unit for flag, unit in _BF16_UNITS.items() if flag in flags]
+    return processor_name(proc) + (f" ({units[0]})" if units else "")
+
+
+def processor_name(proc: Path = PROC) -> str:
+    """Name of the processor, or its architecture if it has none."""
+    return _cpuinfo("model name", proc) or platform.processor() or platform.machine()
+
+
+def _cpuinfo(field: str, proc: Path) -> str:
+    """A field of the first core that has it."""
     for line in _read(proc / "cpuinfo").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+        name, _, value = line.partition(":")
+        if name.strip() == field:
+            return value.strip()
+    return ""
 
 
 def _ticks(proc: Path) -> tuple[int, int] | None:
-    """Idle ticks and all ticks of all cores since the start."""
+    """Idle ticks and all ticks, of all cores together, since the machine started."""
     head, *fields = (_read(proc / "stat").splitlines() or [""])[0].split() or [""]
     if head != "cpu" or len(fields) < 5:
         return None
@@ -103,6 +137,6 @@ def _read(path: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """Where what can be made again is kept: $XDG_CACHE_HOME/dragoman or ~/.cache/dragoman."""
+    """Folder for files that can be made again: $XDG_CACHE_HOME/dragoman or ~/.cache/dragoman."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "dragoman"

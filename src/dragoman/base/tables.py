@@ -1,8 +1,8 @@
-"""Figures as text: counted things, and columns that line up."""
+"""Tables as text: plain columns for a terminal, Markdown for a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 
 def count(number: int, thing: str) -> str:
@@ -10,9 +10,21 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of columns as wide as their widest cell."""
+def aligned(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> list[str]:
+    """Lines of columns, each as wide as its widest cell. The columns numbered in `right` end flush."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
     ]
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table. A bar inside a cell is escaped, so that it does not end the cell."""
+    first, *others = [
+        "| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in (head, *rows)
+    ]
+    return [first, "|" + " --- |" * len(head), *others]

@@ -1,5 +1,7 @@
-"""Speed beside the peers: the same text, vocabulary, shape, batches and threads, in turns, in one run.
+"""Speed and cost, measured: training beside other toolkits, layers against length, this machine.
 
-`workload.py` makes the batches, `contenders.py` says who takes part, each file of `peers/` trains one of
-them in a process of its own, `training.py` runs them in turns and adds up, `report.py` shows it.
+`workload.py` makes the batches, `contenders.py` lists who trains on them, `contest.py` lets them take turns,
+`report.py` shows the result. `turns.py` holds what makes a measurement fair, `timing.py` the clock inside a
+measured process. `ours.py` and `ceiling.py` are such processes; those of the other toolkits are in
+`benchmarks/peers/` of the source checkout, and `peers.py` finds and installs them.
 """

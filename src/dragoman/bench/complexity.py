@@ -1,8 +1,7 @@
-"""The paper's table 1 on this machine: what a layer costs as sentences grow.
+"""The paper's table 1 on this machine: how the cost of a layer grows with the length of a sentence.
 
-Each kind of layer is the one that our models are made of, with its projections. Time is the median of
-repeated runs, in turns; memory is the most that was held at once beyond the input and the weights, as the
-allocator was asked for it.
+The layers are those of our models, with their projections. Time is the median over turns. Memory is the most
+bytes held at once beyond the input and the weights, counted from the allocator's requests.
 
 B batch, n positions, d width, k kernel, r neighbours.
 """
@@ -22,18 +21,20 @@ from torch import Tensor, nn
 
 from dragoman import native
 from dragoman.base import charts, machine
-from dragoman.base.tables import aligned
+from dragoman.base.tables import aligned, count
+from dragoman.bench.turns import orders
 from dragoman.models.attention import KeyValueCache, SelfAttention, Sight, Window
 from dragoman.models.convolutional import Convolution
+from dragoman.models.operations import product, self_attention, window_keys
 from dragoman.models.recurrent import LSTM, read
 from dragoman.models.shapes import ConvolutionalConfig
 
-FITTED = 3  # lengths, the longest, that the exponents are fitted to
+FITTED = 3  # the exponents are fitted to this number of the longest lengths
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What is measured."""
+    """Sizes of the layers and lengths of the sentences."""
 
     lengths: tuple[int, ...] = (128, 256, 512, 1024, 2048)
     width: int = 256
@@ -52,13 +53,13 @@ class Law:
     complexity: str
     sequential: str
     path: str
-    operations: Callable[[Setting, int], float]  # of one forward pass, multiplications and additions
-    step: Callable[[Setting, int], float]  # of one more position after n
+    operations: Callable[[Setting, int], float]  # of a forward pass over n positions
+    step: Callable[[Setting, int], float]  # of one position that sees n
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """One kind of layer at one length."""
+    """Cost of one kind of layer at one length."""
 
     layer: str
     length: int
@@ -67,7 +68,7 @@ class Cost:
     step: float  # seconds for one more token, as a translation is generated
     forward_bytes: int
     train_bytes: int
-    operations: float  # predicted, of the forward pass
+    operations: float  # of the forward pass, counted
     step_operations: float
 
 
@@ -77,43 +78,40 @@ LAWS = (
         complexity="n^2 d",
         sequential="1",
         path="1",
-        operations=lambda s, n: s.batch * (8 * n * s.width**2 + 4 * n**2 * s.width),
-        step=lambda s, n: s.batch * (8 * s.width**2 + 4 * n * s.width),
+        operations=lambda s, n: s.batch * self_attention(n, n, s.width),
+        step=lambda s, n: s.batch * self_attention(1, n, s.width),
     ),
     Law(
         name="recurrent",
         complexity="n d^2",
         sequential="n",
         path="n",
-        operations=lambda s, n: s.batch * 16 * n * s.width**2,
-        step=lambda s, n: s.batch * 16 * s.width**2,
+        # An LSTM projects its input and its state to four gates each.
+        operations=lambda s, n: s.batch * product(n, s.width, 8 * s.width),
+        step=lambda s, n: s.batch * product(1, s.width, 8 * s.width),
     ),
     Law(
         name="convolutional",
         complexity="k n d^2",
         sequential="1",
         path="log_k(n) dilated, n/k not",
-        operations=lambda s, n: s.batch * 4 * s.kernel * n * s.width**2,
-        step=lambda s, n: s.batch * 4 * s.kernel * s.width**2,
+        # k positions are projected to a value and a gate.
+        operations=lambda s, n: s.batch * product(n, s.kernel * s.width, 2 * s.width),
+        step=lambda s, n: s.batch * product(1, s.kernel * s.width, 2 * s.width),
     ),
     Law(
         name="restricted self-attention",
         complexity="r n d",
         sequential="1",
         path="n/r",
-        operations=lambda s, n: s.batch * (8 * n * s.width**2 + 4 * n * _span(s) * s.width),
-        step=lambda s, n: s.batch * (8 * s.width**2 + 4 * min(n, s.neighbours) * s.width),
+        operations=lambda s, n: s.batch * self_attention(n, window_keys(s.neighbours), s.width),
+        step=lambda s, n: s.batch * self_attention(1, min(n, s.neighbours), s.width),
     ),
 )
 
 
-def _span(setting: Setting) -> int:
-    """The keys beside each query: its block's, see `Window`."""
-    return setting.neighbours - 1 + max(setting.neighbours, Window.BLOCK)
-
-
 class _Layer:
-    """A layer of one kind: a pass over a sentence, and one more position after n."""
+    """A layer of one kind: a pass over sentences, and a step of one more position."""
 
     def __init__(self, kind: str, setting: Setting) -> None:
         width, self.kind, self.setting = setting.width, kind, setting
@@ -130,7 +128,7 @@ class _Layer:
                 self.module = SelfAttention(width, setting.heads, window=window)
 
     def whole(self, x_BTE: Tensor) -> Tensor:
-        """Every position of a sentence."""
+        """The layer over every position of x_BTE."""
         b, n, _ = x_BTE.shape
         out: Tensor
         match self.kind:
@@ -147,7 +145,7 @@ class _Layer:
         return out
 
     def after(self, n: int) -> Callable[[], object]:
-        """What computes one more position once n are there."""
+        """A function that computes one more position after n."""
         b, width = self.setting.batch, self.setting.width
         x_B1E = torch.randn(b, 1, width)
         match self.kind:
@@ -169,8 +167,8 @@ class _Layer:
                 return step
 
 
-def measure(setting: Setting, say: Callable[[str], None] = lambda _: None) -> list[Cost]:
-    """The cost of each kind of layer at each length, the kinds in turns."""
+def measure_costs(setting: Setting, say: Callable[[str], None] = lambda _: None) -> list[Cost]:
+    """The cost of each kind of layer at each length. The layers take turns."""
     native.enable()
     layers = {law.name: _Layer(law.name, setting) for law in LAWS}
     costs = []
@@ -181,7 +179,7 @@ def measure(setting: Setting, say: Callable[[str], None] = lambda _: None) -> li
         for name, layer in layers.items():
             works[name, "forward"] = _forward(layer, x)
             works[name, "train"] = _train(layer, x)
-            works[name, "step"] = _resting(layer.after(n))
+            works[name, "step"] = _without_gradients(layer.after(n))
         seconds = _medians(works, setting.rounds)
         for law in LAWS:
             costs.append(
@@ -199,18 +197,18 @@ def measure(setting: Setting, say: Callable[[str], None] = lambda _: None) -> li
 
 
 def exponent(lengths: Sequence[float], values: Sequence[float]) -> float:
-    """The slope of the straight line through the points in logarithms: a cost of n^2 has 2."""
+    """Slope of the line fitted to the logarithms: 2 for a cost that grows as n^2."""
     x, y = [math.log(v) for v in lengths], [math.log(max(v, 1e-12)) for v in values]
     return statistics.linear_regression(x, y).slope
 
 
 def exponents(costs: Sequence[Cost], layer: str, what: str) -> float:
-    """How `what` of a layer grows with the length, from the longest lengths."""
+    """Exponent of the length in the field `what` of a layer's costs, fitted to the longest lengths."""
     chosen = sorted((c for c in costs if c.layer == layer), key=lambda c: c.length)[-FITTED:]
     return exponent([c.length for c in chosen], [getattr(c, what) for c in chosen])
 
 
-# What is shown of a cost: its name, a heading, the unit, and the operations it is to grow with.
+# What is shown: field of `Cost`, heading, scale to the heading's unit, field with the operations behind it.
 _SHOWN = (
     ("forward", "forward, ms", 1e3, "operations"),
     ("train", "training, ms", 1e3, "operations"),
@@ -221,7 +219,7 @@ _SHOWN = (
 
 
 def to_text(setting: Setting, costs: Sequence[Cost]) -> str:
-    """Every measurement, and the exponents measured beside those predicted."""
+    """A table for each layer, and the measured exponents beside those of the operations."""
     parts = [_conditions(setting), ""]
     for law in LAWS:
         rows = [["n", *(head for _, head, _, _ in _SHOWN)]]
@@ -230,7 +228,7 @@ def to_text(setting: Setting, costs: Sequence[Cost]) -> str:
                 rows.append(
                     [f"{cost.length:,}", *(f"{getattr(cost, w) * scale:.3g}" for w, _, scale, _ in _SHOWN)]
                 )
-        parts += [f"{law.name}: {law.complexity} in table 1", *aligned(rows), ""]
+        parts += [f"{law.name}: {law.complexity} in table 1", *aligned(rows, right=range(6)), ""]
     parts += [_fitted_to(costs), *aligned(_fits(costs))]
     return "\n".join(parts)
 
@@ -244,20 +242,20 @@ def to_html(setting: Setting, costs: Sequence[Cost]) -> str:
     table_1 = [[law.name, law.complexity, law.sequential, law.path] for law in LAWS]
     parts += [charts.heading("The paper's table 1"), charts.table(head, table_1)]
     for what, title, scale, predicted in _SHOWN:
-        lines = []
+        curves = []
         for law in LAWS:
             of_layer = [cost for cost in costs if cost.layer == law.name]
             points = [(float(c.length), getattr(c, what) * scale) for c in of_layer]
-            lines.append(charts.Line(name=law.name, points=points))
-            if predicted:  # through the longest measured
+            curves.append(charts.Curve(name=law.name, points=points))
+            if predicted:  # scaled to meet the measurement at the longest length
                 factor = points[-1][1] / getattr(of_layer[-1], predicted)
-                curve = [(float(c.length), getattr(c, predicted) * factor) for c in of_layer]
-                lines.append(charts.Line(name=law.name, points=curve, predicted=True))
+                points = [(float(c.length), getattr(c, predicted) * factor) for c in of_layer]
+                curves.append(charts.Curve(name=law.name, points=points, predicted=True))
         parts += [
             charts.heading(title),
             charts.line_chart(
-                lines,
-                title=f"{title}; dashed: as the operations grow" if predicted else title,
+                curves,
+                title=f"{title}; dashed: growth of the operations" if predicted else title,
                 x="positions",
                 y=title,
                 log=True,
@@ -295,8 +293,8 @@ def to_table(setting: Setting, costs: Sequence[Cost]) -> dict[str, Any]:
 def _conditions(setting: Setting) -> str:
     return (
         f"width d = {setting.width}, {setting.heads} heads, kernel k = {setting.kernel}, "
-        f"r = {setting.neighbours} neighbours, {setting.batch} in a batch, float32, "
-        f"{torch.get_num_threads()} threads, {machine.processor()}; "
+        f"r = {setting.neighbours} neighbours, batch of {setting.batch}, float32, "
+        f"{count(torch.get_num_threads(), 'thread')}, {machine.processor()}; "
         f"medians of {setting.rounds} turns; training "
         + ("with the loops in C, which hold no n x n weights" if native.enabled() else "without loops in C")
     )
@@ -305,8 +303,8 @@ def _conditions(setting: Setting) -> str:
 def _fitted_to(costs: Sequence[Cost]) -> str:
     lengths = sorted({cost.length for cost in costs})[-FITTED:]
     return (
-        f"exponent of n, fitted to n = {', '.join(map(str, lengths))}: measured, and in brackets that of the "
-        "operations; projections, of n d^2, are part of both"
+        f"exponent of n, fitted to n = {', '.join(map(str, lengths))}: measured, and of the operations in "
+        "brackets; both include the projections, which grow as n d^2"
     )
 
 
@@ -324,28 +322,28 @@ def _fits(costs: Sequence[Cost]) -> list[list[str]]:
 
 
 def _forward(layer: _Layer, x: Tensor) -> Callable[[], object]:
-    return _resting(lambda: layer.whole(x))
+    return _without_gradients(lambda: layer.whole(x))
 
 
-def _resting(work: Callable[[], object]) -> Callable[[], object]:
-    def rested() -> object:
+def _without_gradients(work: Callable[[], object]) -> Callable[[], object]:
+    def run() -> object:
         with torch.inference_mode():
             return work()
 
-    return rested
+    return run
 
 
 def _train(layer: _Layer, x: Tensor) -> Callable[[], object]:
     def step() -> None:
         layer.module.zero_grad()
-        leaf = x.detach().requires_grad_()  # a new leaf, whose gradient goes with it
+        leaf = x.detach().requires_grad_()  # a new leaf each time, so that no gradient is kept
         layer.whole(leaf).sum().backward()  # type: ignore[no-untyped-call]
 
     return step
 
 
 def _medians(works: dict[tuple[str, str], Callable[[], object]], rounds: int) -> dict[tuple[str, str], float]:
-    """Median seconds of each, in turns; a short one is repeated within its turn."""
+    """Median seconds of each work over the rounds. Short work is repeated within its turn."""
     times: dict[tuple[str, str], list[float]] = {key: [] for key in works}
     repeats = {}
     for key, work in works.items():
@@ -353,18 +351,18 @@ def _medians(works: dict[tuple[str, str], Callable[[], object]], rounds: int) ->
         began = time.perf_counter()
         work()
         repeats[key] = max(1, min(1000, int(0.02 / max(time.perf_counter() - began, 1e-6))))
-    for _ in range(rounds):
-        for key, work in works.items():
+    for order in orders(list(works), rounds):
+        for key in order:
             began = time.perf_counter()
             for _ in range(repeats[key]):
-                work()
+                works[key]()
             times[key].append((time.perf_counter() - began) / repeats[key])
     return {key: statistics.median(each) for key, each in times.items()}
 
 
 def _peak(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> int:
-    """The most bytes held at once beyond those held before; what `before` does is not counted."""
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler talks on standard error
+    """Most bytes held at once during the work, beyond those held at its start. Runs `before` first."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler logs on standard error
     before()
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True

@@ -1,59 +1,79 @@
-"""Who takes part: how each is installed, started and read.
+"""Who takes part in `dragoman bench train`: how each is started and how its answer is read.
 
-A library is driven by a file of `peers/` that times its own steps. A toolkit runs its own command line on the
-workload's text, with its own batches of as many tokens, and is read from its log. What each toolkit calls a
-target token, and how often it reports, is said beside its pattern.
+Dragoman and the libraries time their own steps. A toolkit runs its own training command on the workload's
+text, in its own batches of the same number of tokens, and its log gives the speed; its driver says what it
+calls a target token.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from dragoman.base.errors import ConfigError, TrainingError
-from dragoman.base.machine import cache_folder
-from dragoman.bench.workload import Workload, operations
+from dragoman.base.errors import ConfigError
+from dragoman.bench.peers import WHERE, python_of
+from dragoman.bench.timing import PAD
+from dragoman.bench.turns import answer_of
+from dragoman.bench.workload import Workload
+from dragoman.models.operations import training_step
 from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import resolve
 
-PEERS = Path(__file__).parent / "peers"
 OURS = "dragoman"
+Device = Literal["cpu", "cuda"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What is the same for all."""
+    """What is the same for all contenders."""
 
     workload: Workload
     preset: str
     threads: int
     steps: int
     warm: int
-    device: Literal["cpu", "cuda"] = "cpu"
+    device: Device = "cpu"
+    peers: Path | None = None  # folder of the other toolkits' drivers
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Options of the model: the preset's sizes; post-norm and dropout 0.1 as in the paper."""
+        model = resolve(preset=self.preset).model
+        names = ("d_model", "d_ff", "heads", "encoder_layers", "decoder_layers")
+        vocab = self.workload.about.vocab
+        fixed = {"norm": "post", "dropout": 0.1, "source_vocab": vocab, "target_vocab": vocab}
+        return {name: getattr(model, name) for name in names} | fixed
 
     @property
     def shape(self) -> TransformerConfig:
-        """Of that preset, with the paper's post-norm and dropout, whatever the preset's are."""
-        vocab = self.workload.about.vocab
-        table = {"norm": "post", "dropout": 0.1, "source_vocab": vocab, "target_vocab": vocab}
-        return TransformerConfig(**(asdict(resolve(preset=self.preset).model) | table))
+        """The model that all train."""
+        return TransformerConfig(**self.sizes)
+
+    def work(self) -> tuple[int, float]:
+        """Target tokens, and operations, of the timed steps together. Padding is not counted."""
+        tokens, operations = 0, 0.0
+        for source_BS, target_BT in self.workload.batches[self.warm : self.warm + self.steps]:
+            lengths = [(side != PAD).sum(1).tolist() for side in (source_BS, target_BT)]
+            tokens += sum(lengths[1])
+            operations += training_step(self.shape, *lengths)
+        return tokens, operations
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rate:
-    """What one turn came to."""
+class Turn:
+    """What one turn measured."""
 
-    tokens_per_second: float
+    tokens_per_second: float  # target tokens
     operations_per_second: float
+    peak_memory: int | None = None  # bytes: of the largest process, times their number
     version: str = ""
     parameters: int = 0
-    error: float | None = None  # of a product in what it calls float32
+    error: float | None = None  # of a product that the contender calls float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,45 +82,44 @@ class Contender:
 
     name: str
     about: str
-    precision: str
-    environment: str = ""  # which peers' environment it runs in; our own if none
-    file: str = ""  # in `peers/`
+    precision: Literal["fp32", "bf16"]
+    file: str = ""  # its driver, in the folder of the peers; ours if empty
+    environment: str = ""  # of the peers, that the driver runs in
     flags: tuple[str, ...] = ()
     processes: int = 1
-    stock: bool = False  # as a user finds it, nothing tuned
-    cuda: bool = False  # whether its file can measure a GPU
+    stock: bool = False  # as a user finds it, not tuned
+    cuda: bool = False  # whether its driver can measure a GPU
 
-    def turn(self, conditions: Conditions) -> Rate:
-        """Trains for the agreed number of steps. Raises TrainingError where it fails."""
-        command = self._command(conditions)
-        variables = variables_of(conditions, self.processes)
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=1800)
-        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-        if done.returncode or not lines:
-            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise TrainingError(
-                f"{self.name}: {last[:300]}", hint="run its command yourself: " + " ".join(command)
-            )
-        told = json.loads(lines[-1])
-        about = {key: told[key] for key in ("version", "parameters", "error") if key in told}
-        arrays = conditions.workload.batches
-        timed = arrays[conditions.warm : conditions.warm + conditions.steps]
-        tokens = sum(int((target != 0).sum()) for _, target in timed)
-        work = sum(operations(conditions.shape, *pair) for pair in timed)
-        # A toolkit makes its own batches; what a token costs is taken from ours.
-        rate = told.get("tokens_per_second") or tokens / sum(told["seconds"])
-        return Rate(tokens_per_second=rate, operations_per_second=rate * work / tokens, **about)
+    def turn(self, conditions: Conditions) -> Turn:
+        """Train for the agreed number of steps. Raises TrainingError if the contender fails."""
+        facts = answer_of(self.command(conditions), variables_of(conditions, self.processes), name=self.name)
+        tokens, operations = conditions.work()
+        # A toolkit makes its own batches; the operations of a token are those of our batches.
+        rate = facts.get("tokens_per_second") or tokens / sum(facts["seconds"])
+        peak = facts.get("peak_memory")
+        return Turn(
+            tokens_per_second=rate,
+            operations_per_second=rate * operations / tokens,
+            peak_memory=peak and peak * self.processes,
+            version=facts.get("version", ""),
+            parameters=facts.get("parameters", 0),
+            error=facts.get("error"),
+        )
 
-    def _command(self, conditions: Conditions) -> list[str]:
-        shape = asdict(conditions.shape)
-        fields = ("d_model", "d_ff", "heads", "encoder_layers", "decoder_layers", "dropout", "norm")
-        sizes = {name: shape[name] for name in fields} | {"vocab": conditions.workload.about.vocab}
+    def command(self, conditions: Conditions) -> list[str]:
+        """The command of a turn."""
         python = str(python_of(self.environment)) if self.environment else sys.executable
         start = [python]
         if self.processes > 1:
             start += ["-m", "torch.distributed.run", f"--nproc-per-node={self.processes}"]
+        if not self.file:
+            start += ["-m", "dragoman.bench.ours"]
+        elif conditions.peers is None:
+            raise ConfigError(f"{self.name}: its driver is not in the package", hint=WHERE)
+        else:
+            start.append(str(conditions.peers / self.file))
         return [
-            *start, str(PEERS / self.file), str(conditions.workload.folder), "--shape", json.dumps(sizes),
+            *start, str(conditions.workload.folder), "--shape", json.dumps(conditions.sizes),
             f"--threads={conditions.threads // self.processes}", f"--steps={conditions.steps}",
             f"--warm={conditions.warm}", f"--precision={self.precision}", f"--device={conditions.device}",
             *self.flags,
@@ -108,52 +127,60 @@ class Contender:
 
 
 CONTENDERS = [
-    Contender(name=OURS, about="one process", precision="bf16", file="ours.py", cuda=True),
-    Contender(name=f"{OURS}-2", about="two processes of half the threads", precision="bf16", file="ours.py",
+    Contender(name=OURS, about="one process", precision="bf16", cuda=True),
+    Contender(name=f"{OURS}-2", about="two processes, each with half the threads", precision="bf16",
               processes=2),
-    Contender(name=f"{OURS}-fp32", about="one process", precision="fp32", file="ours.py", cuda=True),
-    Contender(name=f"{OURS}-fp32-2", about="two processes of half the threads", precision="fp32",
-              file="ours.py", processes=2),
-    Contender(name="hf", about="MarianMT, as it comes", precision="fp32", file="huggingface.py",
+    Contender(name=f"{OURS}-fp32", about="one process", precision="fp32", cuda=True),
+    Contender(name=f"{OURS}-fp32-2", about="two processes, each with half the threads", precision="fp32",
+              processes=2),
+    Contender(name="hf", about="Hugging Face MarianMT, not tuned", precision="fp32", file="huggingface.py",
               environment="huggingface", stock=True, cuda=True),
-    Contender(name="hf-onednn", about="MarianMT, oneDNN, eager attention, fused Adam", precision="fp32",
+    Contender(name="hf-onednn", about="MarianMT with oneDNN, eager attention, fused Adam", precision="fp32",
               file="huggingface.py", environment="huggingface", flags=("--onednn",)),
-    Contender(name="hf-tuned", about="MarianMT, bf16 autocast, the faster attention, fused Adam",
+    Contender(name="hf-tuned", about="MarianMT with bf16 autocast, the faster attention, fused Adam",
               precision="bf16", file="huggingface.py", environment="huggingface", flags=("--tuned",),
               cuda=True),
-    Contender(name="hf-compiled", about="the same, compiled", precision="bf16", file="huggingface.py",
+    Contender(name="hf-compiled", about="hf-tuned, compiled", precision="bf16", file="huggingface.py",
               environment="huggingface", flags=("--tuned", "--compile"), cuda=True),
     Contender(name="pytorch", about="torch.nn.Transformer", precision="fp32", file="pytorch.py",
               environment="huggingface", stock=True, cuda=True),
-    Contender(name="joeynmt", about="its own command", precision="fp32", file="joeynmt.py",
+    Contender(name="joeynmt", about="JoeyNMT's own command", precision="fp32", file="joeynmt.py",
               environment="joeynmt", stock=True),
-    Contender(name="opennmt", about="OpenNMT-py, its own command", precision="fp32", file="opennmt.py",
+    Contender(name="opennmt", about="OpenNMT-py's own command", precision="fp32", file="opennmt.py",
               environment="opennmt", stock=True),
-    Contender(name="eole", about="its own command", precision="fp32", file="opennmt.py",
+    Contender(name="eole", about="Eole's own command", precision="fp32", file="opennmt.py",
               environment="eole", flags=("--eole",), stock=True),
-    Contender(name="sockeye", about="its own command", precision="fp32", file="sockeye.py",
+    Contender(name="sockeye", about="Sockeye's own command", precision="fp32", file="sockeye.py",
               environment="sockeye", stock=True),
-    Contender(name="marian", about="pymarian, its own command", precision="fp32", file="marian.py",
-              environment="marian", stock=True),
+    Contender(name="marian", about="Marian's own command, through pymarian", precision="fp32",
+              file="marian.py", environment="marian", stock=True),
 ]  # fmt: skip
 
 
-def choose(names: Sequence[str] | None, device: Literal["cpu", "cuda"] = "cpu") -> list[Contender]:
-    """The contenders of these names; by default ours, and the peers that are installed.
+def choose(
+    names: Sequence[str] | None, device: Device = "cpu", *, peers: Path | None = None
+) -> list[Contender]:
+    """The contenders of these names; by default ours and the installed peers, if `peers` has their drivers.
 
-    Raises ConfigError for one that there is not, that is not installed, or that does not measure the device.
+    Raises ConfigError for a name that is unknown, not installed, or cannot be measured on the device.
     """
     known = {contender.name: contender for contender in CONTENDERS}
     able = [one for one in CONTENDERS if one.cuda or device == "cpu"]
     if names is None:
-        return [one for one in able if not one.environment or python_of(one.environment).exists()]
+        return [
+            one
+            for one in able
+            if not one.environment or (peers is not None and python_of(one.environment).exists())
+        ]
     for name in names:
         if name not in known:
-            raise ConfigError(f"no contender is called {name}", hint=f"choose among: {', '.join(known)}")
+            raise ConfigError(f"unknown contender {name}", hint=f"choose among: {', '.join(known)}")
         if known[name] not in able:
-            there = ", ".join(one.name for one in able)
-            raise ConfigError(f"{name} is measured on a CPU only", hint=f"on a GPU: {there}")
+            choices = ", ".join(one.name for one in able)
+            raise ConfigError(f"{name} can be measured on a CPU only", hint=f"on a GPU: {choices}")
         environment = known[name].environment
+        if environment and peers is None:
+            raise ConfigError(f"{name}: its driver comes with the source checkout", hint=WHERE)
         if environment and not python_of(environment).exists():
             raise ConfigError(
                 f"{name} is not installed", hint=f"install it first: dragoman bench peers {environment}"
@@ -161,37 +188,11 @@ def choose(names: Sequence[str] | None, device: Literal["cpu", "cuda"] = "cpu") 
     return [known[name] for name in names]
 
 
-def python_of(environment: str) -> Path:
-    """The interpreter of a peers' environment."""
-    return cache_folder() / "peers" / environment / "bin" / "python"
-
-
-def requirements() -> dict[str, Path]:
-    """The pinned requirements of each environment."""
-    return {path.stem: path for path in sorted(PEERS.glob("*.txt"))}
-
-
-def install(environment: str) -> None:
-    """Makes the environment anew, with what its requirements pin. Raises ConfigError where that fails."""
-    if environment not in requirements():
-        raise ConfigError(
-            f"no peers' environment is called {environment}", hint=f"there are: {', '.join(requirements())}"
-        )
-    folder = python_of(environment).parents[1]
-    try:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        # Nothing beyond the file, which is whole: some toolkits ask for a torch that is long gone.
-        pip = [str(python_of(environment)), "-m", "pip", "install", "--quiet", "--no-deps", "-r"]
-        subprocess.run([*pip, str(requirements()[environment])], check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        python_of(environment).unlink(missing_ok=True)  # half an environment is none
-        raise ConfigError(
-            f"{environment} cannot be installed: {error}", hint="what pip says is above"
-        ) from error
-
-
 def variables_of(conditions: Conditions, processes: int = 1) -> dict[str, str]:
-    """The same for all: so many threads, and a C library that keeps freed memory, as ours asks it to."""
+    """Environment variables of a turn: the threads, and a C library that keeps freed memory.
+
+    The latter is what `dragoman train` sets for itself, so every contender gets it. It costs some memory.
+    """
     hidden = {"CUDA_VISIBLE_DEVICES": ""} if conditions.device == "cpu" else {}
     return (
         os.environ

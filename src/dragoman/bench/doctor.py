@@ -1,4 +1,4 @@
-"""What `dragoman doctor` finds: whether this machine can train and translate, how fast, what to change."""
+"""Findings of `dragoman doctor`: whether this machine can train and translate, how fast, what to change."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ import shutil
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-import dragoman.base.machine as machine
+from dragoman.base import machine
+from dragoman.base.tables import count
 from dragoman.version import __version__
-
-if TYPE_CHECKING:
-    import torch
 
 Status = Literal["fine", "note", "warning", "problem"]
 _MARKS = {"fine": " ", "note": "·", "warning": "!", "problem": "✗"}
@@ -31,26 +28,29 @@ _GIGA = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing looked at. A note can be left so, a warning costs time or results, a problem stops work."""
+    """One thing that was checked.
+
+    A note needs no action, a warning costs time or results, a problem stops work.
+    """
 
     name: str
     value: str
     status: Status = "fine"
     advice: str = ""
-    data: dict[str, Any] = field(default_factory=dict)  # the figures behind `value`
+    data: dict[str, Any] = field(default_factory=dict)  # the figures in `value`
 
 
 def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> list[Finding]:
-    """Everything worth knowing, in about two seconds; without `measure` no speed is taken.
+    """All findings, in about two seconds. Without `measure` the speed is left out.
 
-    `folders` are those that must be writable: by default the current one, the one for temporary files
-    and the cache. Never raises on account of what it finds.
+    `folders` must be writable: by default the current folder, the one for temporary files and the cache.
+    A problem is a finding, never an exception.
     """
     findings = [_python(), _packages()]
     try:
         import torch
     except Exception as error:  # a broken build can raise anything
-        advice = "install it again: pip install --force-reinstall torch"
+        advice = "reinstall it: pip install --force-reinstall torch"
         findings.append(
             Finding(name="torch", value=f"cannot be imported: {error}", status="problem", advice=advice)
         )
@@ -68,6 +68,7 @@ def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> l
 
 
 def default_folders() -> tuple[Path, ...]:
+    """Folders that training and translating write to."""
     return Path.cwd(), Path(tempfile.gettempdir()), machine.cache_folder()
 
 
@@ -77,7 +78,7 @@ def to_table(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 
 def to_text(findings: Sequence[Finding]) -> str:
-    """A line a finding, advice below it, and a verdict; no last newline."""
+    """One line for each finding with its advice below, then a verdict. Without a final newline."""
     width = max((len(finding.name) for finding in findings), default=0)
     margin = " " * (width + 4)
     lines = []
@@ -89,12 +90,8 @@ def to_text(findings: Sequence[Finding]) -> str:
             lines += textwrap.wrap(finding.advice, 100, initial_indent=advice, subsequent_indent=margin)
     problems = sum(finding.status == "problem" for finding in findings)
     warnings = sum(finding.status == "warning" for finding in findings)
-    verdict = [
-        f"{n} {word}{'' if n == 1 else 's'}"
-        for n, word in ((problems, "problem"), (warnings, "warning"))
-        if n
-    ]
-    return "\n".join([*lines, "", " and ".join(verdict) if verdict else "nothing stands in the way"])
+    verdict = [count(n, word) for n, word in ((problems, "problem"), (warnings, "warning")) if n]
+    return "\n".join([*lines, "", " and ".join(verdict) or "no problems"])
 
 
 def _python() -> Finding:
@@ -112,37 +109,37 @@ def _python() -> Finding:
 
 def _packages() -> Finding:
     floors = _floors()
-    found: dict[str, str | None] = {}
+    versions: dict[str, str | None] = {}
     wrong: list[str] = []
     for name in _LIBRARIES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-        version, floor = found[name], floors.get(name, "")
+            versions[name] = None
+        version, floor = versions[name], floors.get(name, "")
         if version is None or _numbers(version) < _numbers(floor):
             wrong.append(f"{name}>={floor}" if floor else name)
     return Finding(
         name="packages",
-        value=f"dragoman {__version__}, " + ", ".join(f"{n} {v or '(missing)'}" for n, v in found.items()),
+        value=f"dragoman {__version__}, " + ", ".join(f"{n} {v or '(missing)'}" for n, v in versions.items()),
         status="problem" if wrong else "fine",
         advice="pip install " + " ".join(f"'{requirement}'" for requirement in wrong) if wrong else "",
-        data={"dragoman": __version__, **found},
+        data={"dragoman": __version__, **versions},
     )
 
 
 def _floors() -> dict[str, str]:
-    """The lowest version of each library that dragoman was written for, as its package says."""
+    """Lowest supported version of each library, from the metadata of the package."""
     try:
         requirements = importlib.metadata.requires("dragoman") or []
-    except importlib.metadata.PackageNotFoundError:  # run from the sources
+    except importlib.metadata.PackageNotFoundError:  # run from the source
         requirements = []
     matches = [re.match(r"([\w.-]+)\s*>=\s*([\d.]+)\s*$", requirement) for requirement in requirements]
     return {match[1]: match[2] for match in matches if match}
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """`2.13.0+cpu` as (2, 13): trailing zeros and what follows the numbers do not count."""
+    """`2.13.0+cpu` as (2, 13): without trailing zeros and suffixes."""
     release = re.match(r"\d+(\.\d+)*", version)
     numbers = [int(part) for part in release[0].split(".")] if release else []
     while numbers and numbers[-1] == 0:
@@ -162,15 +159,13 @@ def _torch(torch: Any) -> Finding:
         name="torch",
         value=f"{torch.__version__}, built {build}, {'with' if onednn else 'without'} oneDNN",
         status="fine" if onednn or "CPU" not in build else "note",
-        advice=""
-        if onednn
-        else "without oneDNN, bf16 on the CPU is slow: train with training.precision=fp32",
+        advice="" if onednn else "bf16 on a CPU is slow without oneDNN: set training.precision=fp32",
         data={"version": str(torch.__version__), "cuda": torch.version.cuda, "onednn": onednn},
     )
 
 
 def _processor(torch: Any) -> Finding:
-    """What the processor multiplies natively, and which precision training takes for that."""
+    """What the processor multiplies natively, and the precision that training chooses for it."""
     from dragoman.training.precision import precision_for
 
     has = torch.cpu.get_capabilities()
@@ -183,29 +178,29 @@ def _processor(torch: Any) -> Finding:
         "bf16": has.get("avx512_bf16") or has.get("bf16"),
         "AMX": has.get("amx_bf16"),
     }
-    features = ", ".join(name for name, there in named.items() if there) or "no vector extensions known"
+    features = ", ".join(name for name, there in named.items() if there) or "no known vector extensions"
     precision = precision_for("auto", torch.device("cpu"))
     return Finding(
         name="processor",
-        value=f"{machine.processor()}: {features}; trains in {precision}",
+        value=f"{machine.processor_name()}: {features}; trains in {precision}",
         status="fine" if precision == "bf16" else "note",
-        advice="" if precision == "bf16" else "without native bf16 training takes about twice as long",
+        advice="" if precision == "bf16" else "training takes about twice as long without native bf16",
         data={"precision": precision, "capabilities": {name: bool(there) for name, there in named.items()}},
     )
 
 
 def _loops() -> Finding:
-    """Whether training uses the loops in C; compiles them if that was never done."""
+    """Whether training uses the loops in C. Compiles them the first time."""
     from dragoman import native
 
     works = native.enable()
     off = os.environ.get("DRAGOMAN_NATIVE", "1") == "0"
-    reason = "switched off by DRAGOMAN_NATIVE=0" if off else "no C compiler that works"
+    reason = "switched off by DRAGOMAN_NATIVE=0" if off else "no working C compiler"
     return Finding(
         name="loops in C",
         value="compiled for this processor" if works else f"not in use: {reason}",
         status="fine" if works else "note",
-        advice="" if works or off else "with gcc or clang installed training on a CPU is faster",
+        advice="" if works or off else "install gcc or clang: training on a CPU is then faster",
         data={"compiled": works},
     )
 
@@ -213,12 +208,12 @@ def _loops() -> Finding:
 def _threads(torch: Any) -> Finding:
     cores, quota, threads = machine.cores(), machine.core_quota(), torch.get_num_threads()
     usable = cores if quota is None else min(cores, max(1, int(quota)))
-    value = f"{usable} usable of {os.cpu_count()}, torch uses {threads} thread{'' if threads == 1 else 's'}"
+    value = f"{usable} usable of {os.cpu_count()}, torch uses {count(threads, 'thread')}"
     status: Status = "fine"
     advice = ""
     if threads > usable:
         status = "warning"
-        advice = f"more threads than cores wait for one another: set OMP_NUM_THREADS={usable}"
+        advice = f"more threads than cores slow each other down: set OMP_NUM_THREADS={usable}"
     elif threads < usable and "OMP_NUM_THREADS" in os.environ:
         status = "note"
         advice = (
@@ -246,23 +241,23 @@ def _gpu(torch: Any) -> Finding:
         advice = (
             "install a torch built for CUDA: see https://pytorch.org/get-started/locally"
             if not torch.version.cuda
-            else "is the driver older than this torch? Compare nvidia-smi with the CUDA version above"
+            else "compare the CUDA version in nvidia-smi with the one above: the driver may be too old"
         )
-        value = "an NVIDIA GPU is here, but torch cannot use it"
+        value = "this machine has an NVIDIA GPU, but torch cannot use it"
         return Finding(name="GPU", value=value, status="warning", advice=advice, data={"devices": []})
-    return Finding(name="GPU", value="none; the CPU does the work", data={"devices": []})
+    return Finding(name="GPU", value="none, the CPU is used", data={"devices": []})
 
 
 def _busy() -> Finding:
     busy, cores = machine.busy_cores(), machine.cores()
     if busy is None:
-        return Finding(name="load", value="not known here")
+        return Finding(name="load", value="unknown")
     warn = busy > 0.25 * cores
     return Finding(
         name="load",
-        value=f"others keep {busy:.1f} of {os.cpu_count()} cores busy",
+        value=f"other programs use {busy:.1f} of {os.cpu_count()} cores",
         status="warning" if warn else "fine",
-        advice="training will be slower, and speeds measured now are too low: see top" if warn else "",
+        advice="training is slower meanwhile, and measured speeds are too low: see top" if warn else "",
         data={"busy_cores": round(busy, 2)},
     )
 
@@ -271,7 +266,7 @@ def _memory() -> Finding:
     total, available = machine.memory()
     data = {"total": total, "available": available}
     if total is None:
-        return Finding(name="memory", value="not known here", data=data)
+        return Finding(name="memory", value="unknown", data=data)
     if available is None:
         return Finding(name="memory", value=f"{total / _GIGA:.1f} GB", data=data)
     low = available < 2 * _GIGA
@@ -279,7 +274,7 @@ def _memory() -> Finding:
         name="memory",
         value=f"{available / _GIGA:.1f} GB free of {total / _GIGA:.1f} GB",
         status="warning" if low else "fine",
-        advice="training wants 2 GB: close programs, or lower training.batch_tokens" if low else "",
+        advice="training needs about 2 GB: close programs, or lower training.batch_tokens" if low else "",
         data=data,
     )
 
@@ -289,13 +284,13 @@ def _folders(folders: Iterable[Path]) -> list[Finding]:
     for folder in folders:
         nearest = next((path for path in (folder, *folder.parents) if path.is_dir()), folder)
         try:
-            # Asking the file system lies less than asking for permissions (read-only mounts, root).
+            # Permissions alone can mislead (read-only mounts, root), so try.
             with tempfile.TemporaryFile(dir=nearest):
                 pass
             free = shutil.disk_usage(nearest).free
         except OSError as error:
-            value = f"{folder} cannot be written ({error.strerror or error})"
-            advice = "choose another: cd elsewhere, or set TMPDIR or XDG_CACHE_HOME"
+            value = f"{folder} is not writable ({error.strerror or error})"
+            advice = "use another folder: cd elsewhere, or set TMPDIR or XDG_CACHE_HOME"
             data: dict[str, Any] = {"path": str(folder), "writable": False}
             findings.append(Finding(name="folder", value=value, status="problem", advice=advice, data=data))
             continue
@@ -303,9 +298,9 @@ def _folders(folders: Iterable[Path]) -> list[Finding]:
         findings.append(
             Finding(
                 name="folder",
-                value=f"{folder} can be written, {free / _GIGA:.1f} GB free",
+                value=f"{folder} is writable, {free / _GIGA:.1f} GB free",
                 status="warning" if low else "fine",
-                advice="checkpoints want 1 GB: make room" if low else "",
+                advice="checkpoints need about 1 GB: free some space" if low else "",
                 data={"path": str(folder), "writable": True, "free": free},
             )
         )
@@ -319,48 +314,31 @@ def _encoding() -> Finding:
         name="text",
         value=f"output is {encoding}",
         status="fine" if fine else "warning",
-        advice="" if fine else "translations may not print: set PYTHONUTF8=1",
+        advice="" if fine else "some translations cannot be printed: set PYTHONUTF8=1",
         data={"encoding": encoding},
     )
 
 
 def _speed(torch: Any) -> Finding:
-    """Matrix products, which are nearly all of the work."""
+    """The rate of matrix products, which are most of the work."""
+    from dragoman.training.peak import product_rates
+
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     data: dict[str, float] = {}
     shown: list[str] = []
     for device in devices:
         for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
-            size = 1024 if device == "cpu" else 8192
-            data[f"{device}_{name}"] = speed = matmul_gflops(dtype, device, size=size)
+            size = 1024 if device == "cpu" else None  # smaller than the bench's, so that it is quick
+            speed = product_rates(dtype, device, size=size, seconds=0.3).best / _GIGA
+            data[f"{device}_{name}"] = speed
             shown.append(f"{name} {speed:,.0f}" if device == "cpu" else f"GPU {name} {speed:,.0f}")
     slow = data["cpu_bf16"] < 1.2 * data["cpu_fp32"]
     return Finding(
         name="speed",
         value=f"matrix products: {', '.join(shown)} GFLOP/s",
         status="note" if slow and len(devices) == 1 else "fine",
-        advice="bf16 brings nothing on this processor: training.precision=fp32"
+        advice="bf16 is no faster on this processor: set training.precision=fp32"
         if slow and len(devices) == 1
         else "",
         data=data,
     )
-
-
-def matmul_gflops(
-    dtype: torch.dtype, device: str = "cpu", *, size: int = 1024, seconds: float = 0.3
-) -> float:
-    """Billions of operations a second in (size x size) @ (size x size), the best within `seconds`.
-
-    The best, as whatever else runs on the machine can only take time away.
-    """
-    import torch
-
-    a, b = (torch.rand(size, size, device=device).to(dtype) for _ in range(2))
-    best = float("inf")
-    with torch.inference_mode():
-        float((a @ b)[0, 0])  # the first call chooses a kernel
-        end = time.perf_counter() + seconds
-        while (began := time.perf_counter()) < end or best == float("inf"):
-            float((a @ b)[0, 0])  # read, as a GPU answers before it has finished
-            best = min(best, time.perf_counter() - began)
-    return 2 * size**3 / best / 1e9

@@ -1,64 +1,63 @@
-"""A comparison as text."""
+"""A contest as text."""
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console
-from rich.table import Table
-
+from dragoman.base.tables import aligned, count
 from dragoman.bench.contenders import OURS
-from dragoman.bench.training import Comparison, Result
+from dragoman.bench.contest import Contest, Result
+from dragoman.bench.turns import MARK, NOTE, megabytes, spread
+
+_HEAD = (
+    "contender", "precision", "tokens/s", "spread", "x stock", "x tuned", "GFLOP/s", "of ceiling", "peak MB"
+)  # fmt: skip
 
 
-def to_text(comparison: Comparison, *, width: int = 110) -> str:
-    """A table, fastest first, with what it rests on below."""
-    conditions, about = comparison.conditions, comparison.conditions.workload.about
-    results = sorted((r for r in comparison.results if r.turns), key=lambda r: -r.tokens_per_second)
-    stock = max((r.tokens_per_second for r in results if r.contender.stock), default=None)
+def to_text(contest: Contest) -> str:
+    """A table, fastest first, with the conditions above it and notes below."""
+    conditions, about = contest.conditions, contest.conditions.workload.about
+    results = sorted((r for r in contest.results if r.turns), key=lambda r: -r.tokens_per_second)
+    stock = [r for r in results if r.contender.stock]
     tuned = [r for r in results if not r.contender.name.startswith(OURS) and r.contender.precision == "bf16"]
-    best = max((r.tokens_per_second for r in tuned), default=None)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("contender")
-    table.add_column("", overflow="fold")
-    for head in ("tokens/s", "spread", "x stock", "x tuned", "GFLOP/s", "of ceiling"):
-        table.add_column(head, justify="right")
+    rows = [list(_HEAD)]
     for result in results:
-        rates = sorted(turn.tokens_per_second for turn in result.turns)
-        share = result.operations_per_second / comparison.ceiling[result.contender.precision]
-        table.add_row(
-            result.contender.name + (" *" if result.disturbed else ""),
-            f"{result.contender.precision}, {result.contender.about}",
-            f"{result.tokens_per_second:,.0f}",
-            f"{rates[0]:,.0f}-{rates[-1]:,.0f}",
-            _ratio(result, stock),
-            _ratio(result, best),
-            f"{result.operations_per_second / 1e9:,.0f}",
-            f"{share:.0%}",
+        share = result.operations_per_second / contest.ceiling[result.contender.precision]
+        rows.append(
+            [
+                result.contender.name + (f" {MARK}" if result.disturbed else ""),
+                result.contender.precision,
+                f"{result.tokens_per_second:,.0f}",
+                spread([turn.tokens_per_second for turn in result.turns]),
+                _ratio(result, stock),
+                _ratio(result, tuned),
+                f"{result.operations_per_second / 1e9:,.0f}",
+                f"{share:.0%}",
+                megabytes(result.peak_memory),
+            ]
         )
-    screen = io.StringIO()
-    Console(file=screen, width=width, color_system=None).print(table)
-    rounds = max((len(r.turns) for r in comparison.results), default=0)
-    ceilings = ", ".join(f"{name} {rate / 1e9:,.0f}" for name, rate in comparison.ceiling.items())
+    place = contest.processor
+    if conditions.device == "cpu":
+        place = f"{count(conditions.threads, 'thread')}, {place}"
+    rounds = max((len(r.turns) for r in contest.results), default=0)
+    ceilings = ", ".join(f"{name} {rate / 1e9:,.0f}" for name, rate in contest.ceiling.items())
     lines = [
         f"{conditions.preset}: {about.title}, {about.pairs:,} pairs, {about.vocab:,} subwords, batches of"
-        f" {about.batch_tokens:,} tokens, {_where(comparison)}",
-        *(line.rstrip() for line in screen.getvalue().splitlines()),
-        f"median of {rounds} turns of {conditions.steps} steps; ceiling, large products: {ceilings} GFLOP/s",
+        f" {about.batch_tokens:,} tokens, {place}",
+        *aligned(rows, right=range(2, len(_HEAD))),
+        "",
+        *aligned([[r.contender.name, r.contender.about, r.turns[-1].version] for r in results] or [[""]]),
+        "",
+        f"median of {count(rounds, 'turn')} of {count(conditions.steps, 'step')}; target tokens"
+        " are counted without padding",
+        "x stock: ratio to the fastest toolkit that is not tuned; x tuned: to the fastest other one in bf16",
+        f"ceiling: large products, {ceilings} GFLOP/s",
+        "peak MB: resident memory of the largest process, times the processes",
     ]
     if any(result.disturbed for result in results):
-        lines.append(
-            "* others kept more than a tenth of a core busy during a turn; measure again when it is quiet"
-        )
-    lines += [f"left out: {r.failure}" for r in comparison.results if r.failure]
+        lines.append(NOTE)
+    lines += [f"left out: {r.failure}" for r in contest.results if r.failure]
     return "\n".join(lines)
 
 
-def _where(comparison: Comparison) -> str:
-    if comparison.conditions.device == "cuda":
-        return comparison.processor
-    return f"{comparison.conditions.threads} threads, {comparison.processor}"
-
-
-def _ratio(result: Result, to: float | None) -> str:
-    return f"{result.tokens_per_second / to:.2f}" if to else "-"
+def _ratio(result: Result, others: list[Result]) -> str:
+    """Speed as a multiple of the fastest of the others; they are sorted, fastest first."""
+    return f"{result.tokens_per_second / others[0].tokens_per_second:.2f}" if others else "-"

@@ -1,8 +1,11 @@
-"""What all contenders are given: batches of one text, as numbers for libraries and as files for toolkits.
+"""The same text for all contenders: as batches of numbers for libraries, as files for toolkits.
 
-A workload is a folder. `batches.npz` holds, for batch i, `source_i` (B, S) and `target_i` (B, T), int64,
-padded with 0, each row ended by 2. `train.src` and `train.tgt` are the text, `train.pieces.*` the same in
-subwords, `subwords.spm` the SentencePiece model, `pieces.txt` its subwords and `about.json` what it all is.
+A workload is a folder:
+
+    batches.npz      for batch i `source_i` (B, S) and `target_i` (B, T): int64, padded with 0, rows end in 2
+    train.src, .tgt  the text; train.pieces.src, .tgt the same in subwords
+    subwords.spm     the SentencePiece model; pieces.txt its subwords
+    about.json       the fields of `About`
 """
 
 from __future__ import annotations
@@ -18,18 +21,18 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.machine import cache_folder
-from dragoman.models.shapes import TransformerConfig
-from dragoman.text import subwords
+from dragoman.bench.timing import END, PAD, START
+from dragoman.text import subwords, toy
 from dragoman.training.batches import collate, plan
 
-PAD, START, END = 0, 1, 2
 VOCAB = 8000
-FULL = 0.85  # of its budget that a batch must use, so that all are of one size
+PAIRS = 40_000  # of the embedded corpus
+FULL = 0.85  # share of its budget that a batch must use, so that all batches have about one size
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a workload is."""
+    """Facts of a workload."""
 
     title: str
     pairs: int
@@ -53,12 +56,17 @@ class Workload:
 
 
 def load(folder: Path) -> Workload:
-    """What `make` wrote."""
+    """A workload that `make` wrote."""
     return Workload(folder, About(**json.loads((folder / "about.json").read_text(encoding="utf-8"))))
 
 
+def embedded(*, batch_tokens: int, batches: int) -> Workload:
+    """The workload of the embedded corpus."""
+    return make(toy.pairs(count=PAIRS), title="embedded corpus", batch_tokens=batch_tokens, batches=batches)
+
+
 def make(pairs: Sequence[tuple[str, str]], *, title: str, batch_tokens: int, batches: int) -> Workload:
-    """The workload of this text, made once and kept in the cache. Raises DataError for too little text."""
+    """The workload of this text, made once and kept in the cache. Raises DataError if the text is short."""
     text = "\n".join(f"{source}\t{target}" for source, target in pairs)
     facts = f"3 {title} {batch_tokens} {batches} {VOCAB}\n{text}"
     folder = cache_folder() / "bench" / hashlib.sha256(facts.encode()).hexdigest()[:16]
@@ -77,7 +85,7 @@ def make(pairs: Sequence[tuple[str, str]], *, title: str, batch_tokens: int, bat
     if len(groups) < batches:
         raise DataError(
             f"{title}: {len(pairs):,} pairs fill {len(groups)} batches of {batch_tokens:,}, not {batches}",
-            hint="give more text, or ask for fewer steps",
+            hint="use more text, or ask for fewer steps",
         )
     arrays: dict[str, np.ndarray] = {}
     for i, group in enumerate(groups[:batches]):
@@ -88,33 +96,19 @@ def make(pairs: Sequence[tuple[str, str]], *, title: str, batch_tokens: int, bat
         arrays |= {f"source_{i}": batch.source_BS.numpy(), f"target_{i}": batch.predict_BT.numpy()}
     about = About(title=title, pairs=len(pairs), vocab=VOCAB, batch_tokens=batch_tokens, batches=batches)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        made = Path(temporary) / "workload"
-        made.mkdir()
-        (made / "subwords.spm").write_bytes(vocabulary.to_bytes())
+        draft = Path(temporary) / "workload"
+        draft.mkdir()
+        (draft / "subwords.spm").write_bytes(vocabulary.to_bytes())
         names = [vocabulary.pieces([i])[0] for i in range(len(vocabulary))]
-        (made / "pieces.txt").write_text("\n".join(names[4:]) + "\n", encoding="utf-8")
+        (draft / "pieces.txt").write_text("\n".join(names[4:]) + "\n", encoding="utf-8")
         for suffix, side, ids in (("src", 0, sources), ("tgt", 1, targets)):
-            (made / f"train.{suffix}").write_text(
+            (draft / f"train.{suffix}").write_text(
                 "".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8"
             )
             cut = "".join(" ".join(names[i] for i in row) + "\n" for row in ids)
-            (made / f"train.pieces.{suffix}").write_text(cut, encoding="utf-8")
-        np.savez(made / "batches.npz", **arrays)  # type: ignore[arg-type]
-        (made / "about.json").write_text(json.dumps(asdict(about)), encoding="utf-8")
+            (draft / f"train.pieces.{suffix}").write_text(cut, encoding="utf-8")
+        np.savez(draft / "batches.npz", **arrays)  # type: ignore[arg-type]
+        (draft / "about.json").write_text(json.dumps(asdict(about)), encoding="utf-8")
         if not folder.exists():
-            made.rename(folder)
+            draft.rename(folder)
     return load(folder)
-
-
-def operations(shape: TransformerConfig, source: np.ndarray, target: np.ndarray) -> float:
-    """Floating-point operations of one training step on a batch, of tokens that are no padding.
-
-    A multiplication and an addition for each weight and token, the embeddings' lookups not counted, and
-    those of the attention's two products; twice as many again for the backward pass.
-    """
-    s, t = int((source != PAD).sum()), int((target != PAD).sum())
-    s_long, t_long = s / len(source), t / len(target)
-    e, f = shape.d_model, shape.d_ff
-    encoder = shape.encoder_layers * (4 * e * e + 2 * e * f + 2 * e * s_long) * s
-    decoder = shape.decoder_layers * ((6 * e * e + 2 * e * f + 2 * e * (s_long + t_long)) * t + 2 * e * e * s)
-    return 6 * (encoder + decoder + e * VOCAB * t)

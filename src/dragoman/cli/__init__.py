@@ -66,7 +66,7 @@ app.command("score", short_help="Score translations made elsewhere.")(score)
 app.command("inspect", short_help="See how a translation came about, in one offline page.")(inspect)
 app.command("positions", short_help="See the sinusoidal positions, without a model.")(positions)
 app.command("ladder", short_help="Train several recipes within one budget, and compare.")(ladder)
-app.add_typer(bench, name="bench", short_help="Measure speed on this machine, beside the peers.")
+app.add_typer(bench, name="bench", short_help="Measure speed and cost on this machine.")
 app.command("config", short_help="Print the options of a recipe, described.")(config)
 app.command("doctor", short_help="Look at this machine, and say what to change.")(doctor)
 

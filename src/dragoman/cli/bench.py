@@ -1,9 +1,10 @@
-"""`dragoman bench`: how fast this machine is, by a measurement that can be repeated."""
+"""`dragoman bench`: measure speed and cost on this machine."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,49 +14,60 @@ from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Data, Debug, Json, Quiet, Recipe
 
 bench = typer.Typer(
-    help="Measure speed on this machine, beside the peers.",
+    help="Measure speed and cost on this machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-_PAIRS = 40_000  # of the embedded corpus
+Peers = Annotated[
+    Path | None,
+    typer.Option(
+        "--peers",
+        metavar="FOLDER",
+        envvar="DRAGOMAN_PEERS",
+        help="The drivers of the other toolkits. [default: benchmarks/peers of the source checkout]",
+    ),
+]
 _QUIET = 0.2  # cores that others may keep busy before a measurement
 
 
-@bench.command("train", short_help="Training speed: dragoman and the peers, in turns.")
+@bench.command("train", short_help="Training speed of dragoman and of other toolkits.")
 def train(
     contenders: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="Who takes part. [default: dragoman, and the peers that are installed]"
+            metavar="NAME", help="Which to measure. [default: dragoman and the installed toolkits]"
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option("--preset", metavar="NAME", help="The shape: tiny, small, base or big.")
+        str, typer.Option("--preset", metavar="NAME", help="Size of the model: tiny, small, base or big.")
     ] = "small",
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 3,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Training steps in a turn.")] = 12,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each.")] = 3,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Timed training steps in a turn.")] = 12,
     warm: Annotated[int, typer.Option("--warm", min=0, help="Steps before the clock runs.")] = 3,
     batch_tokens: Annotated[
-        int, typer.Option("--batch-tokens", min=100, help="Most target tokens of a batch, padding counted.")
+        int, typer.Option("--batch-tokens", min=100, help="Target tokens in a batch at most, with padding.")
     ] = 4096,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Threads for each. [default: the cores]")
+        int | None, typer.Option("--threads", min=1, help="Threads of each. [default: the number of cores]")
     ] = None,
     device: Annotated[
-        Literal["cpu", "cuda"], typer.Option("--device", help="A GPU: the peers that are libraries only.")
+        Literal["cpu", "cuda"],
+        typer.Option("--device", help="cuda measures on a GPU, where some toolkits cannot take part."),
     ] = "cpu",
     recipe: Recipe = None,
     data: Data = None,
-    busy: Annotated[bool, typer.Option("--busy", help="Measure although the machine is busy.")] = False,
+    peers: Peers = None,
+    busy: Annotated[bool, typer.Option("--busy", help="Measure even if the machine is busy.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Train the same model on the same text with dragoman and with its peers, in turns, and compare.
+    """Train the same model on the same text with dragoman and with other toolkits, and compare.
 
-    Without --recipe the text is the embedded corpus. Peers are installed by `dragoman bench peers`.
+    They take turns, each in a process of its own. Prints medians, their spread and peak memory. Without
+    --recipe the text is the embedded corpus. `dragoman bench peers` installs the other toolkits.
 
     \b
       dragoman bench train
@@ -64,45 +76,48 @@ def train(
       dragoman bench train --device cuda --preset big --batch-tokens 25000
     """
     from dragoman.base import machine
-    from dragoman.bench import contenders as known
-    from dragoman.bench import report, workload
-    from dragoman.bench.training import compare
+    from dragoman.bench import contest, report, workload
+    from dragoman.bench.contenders import Conditions, choose
+    from dragoman.bench.peers import MISSING, drivers
     from dragoman.runs.recipe import find_data, resolve
-    from dragoman.text import toy
     from dragoman.text.corpus import open_corpus
 
-    chosen = known.choose(contenders or None, device)
+    say = _speaker(quiet)
+    folder = peers or drivers()
+    chosen = choose(contenders or None, device, peers=folder)
+    if folder is None and not contenders:
+        say(MISSING)
     if device == "cuda":
         import torch
 
         if not torch.cuda.is_available():
-            raise ConfigError("PyTorch finds no GPU here", hint="dragoman doctor says what there is")
-    resolve(preset=preset)  # an unknown one is said now
+            raise ConfigError("PyTorch finds no GPU", hint="see what dragoman doctor says about the GPU")
+    resolve(preset=preset)  # an unknown one fails here, before any work
     others = machine.busy_cores(1.0)
     if not busy and others is not None and others > _QUIET:
         raise ConfigError(
-            f"the machine is busy: others use {others:.1f} cores",
-            hint="wait until it is quiet, or pass --busy and have the figures marked",
+            f"the machine is busy: other processes use {others:.1f} cores",
+            hint="wait until it is quiet; or pass --busy, and disturbed figures are marked",
         )
     if recipe is None:
-        title, pairs = "embedded corpus", toy.pairs(count=_PAIRS)
+        batches = workload.embedded(batch_tokens=batch_tokens, batches=warm + steps)
     else:
-        read = resolve(recipe=recipe)
-        corpus = open_corpus(find_data(read.data, data, read.data.train))
-        title, pairs = read.title, [(pair.source, pair.target) for pair in corpus]
-    made = workload.make(pairs, title=title, batch_tokens=batch_tokens, batches=warm + steps)
-    conditions = known.Conditions(
-        workload=made,
+        named = resolve(recipe=recipe)
+        corpus = open_corpus(find_data(named.data, data, named.data.train))
+        pairs = [(pair.source, pair.target) for pair in corpus]
+        batches = workload.make(pairs, title=named.title, batch_tokens=batch_tokens, batches=warm + steps)
+    conditions = Conditions(
+        workload=batches,
         preset=preset,
         threads=threads or machine.cores(),
         steps=steps,
         warm=warm,
         device=device,
+        peers=folder,
     )
-    say = (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
-    comparison = compare(chosen, conditions, rounds=rounds, say=say)
-    print(json.dumps(comparison.to_table(), indent=2) if as_json else report.to_text(comparison))
-    if all(result.failure for result in comparison.results):
+    result = contest.hold(chosen, conditions, rounds=rounds, say=say)
+    print(json.dumps(result.to_table(), indent=2) if as_json else report.to_text(result))
+    if all(one.failure for one in result.results):
         raise typer.Exit(1)
 
 
@@ -110,7 +125,7 @@ def train(
 def complexity(
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also draw it: a self-contained page (HTML)."),
+        typer.Option("--output", "-o", metavar="FILE", help="Also write charts: a self-contained page."),
     ] = None,
     lengths: Annotated[
         str, typer.Option("--lengths", metavar="N,N,...", help="Positions in a sentence.")
@@ -121,17 +136,20 @@ def complexity(
     neighbours: Annotated[
         int, typer.Option("--neighbours", min=1, help="r: positions that restricted attention sees.")
     ] = 32,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Sentences at once.")] = 1,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 5,
-    threads: Annotated[int | None, typer.Option("--threads", min=1, help="[default: the cores]")] = None,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Sentences in a batch.")] = 1,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each layer.")] = 5,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Threads. [default: the number of cores]")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Measure how the time and memory of each kind of layer grow with the length of a sentence.
 
-    Self-attention, recurrent, convolutional and restricted self-attention; forward, training, and for
-    each token of a translation. Exponents are fitted, and stand beside those that the operations have.
+    Measures self-attention, recurrent, convolutional and restricted self-attention layers: a forward pass,
+    a training step, and one token of a translation. Prints the fitted exponents beside those of the
+    operations.
 
     \b
       dragoman bench complexity -o complexity.html
@@ -140,49 +158,68 @@ def complexity(
     import torch
 
     from dragoman.base.files import write_whole
-    from dragoman.bench.complexity import FITTED, Setting, measure, to_html, to_table, to_text
+    from dragoman.bench.complexity import FITTED, Setting, measure_costs, to_html, to_table, to_text
 
     try:
         chosen = tuple(sorted({int(length) for length in lengths.split(",")}))
     except ValueError:
         chosen = ()
     if len(chosen) < FITTED or chosen[0] < 1:
-        raise ConfigError(f"--lengths {lengths}", hint=f"{FITTED} or more whole numbers, as 128,256,512")
+        raise ConfigError(f"--lengths {lengths}", hint=f"give {FITTED} or more numbers, as in 128,256,512")
     if width % heads:
-        raise ConfigError(f"--width {width} is no multiple of --heads {heads}", hint="choose other heads")
+        raise ConfigError(f"--width {width} is not a multiple of --heads {heads}", hint="change one of them")
     if kernel % 2 == 0:
-        raise ConfigError(f"--kernel {kernel}", hint="choose an odd number")
+        raise ConfigError(f"--kernel {kernel} is even", hint="choose an odd number")
     if threads is not None:
         torch.set_num_threads(threads)
     setting = Setting(
         lengths=chosen, width=width, heads=heads, kernel=kernel, neighbours=neighbours, batch=batch,
         rounds=rounds,
     )  # fmt: skip
-    costs = measure(setting, (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr)))
+    costs = measure_costs(setting, _speaker(quiet))
     print(json.dumps(to_table(setting, costs), indent=2) if as_json else to_text(setting, costs))
     if output is not None:
         write_whole(output, to_html(setting, costs))
 
 
-@bench.command("peers", short_help="Install the peers, each in an environment of its own.")
+@bench.command("peers", short_help="Install other toolkits to measure.")
 def peers(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Which; without, say what there is.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Which to install. [default: list them]")
     ] = None,
+    peers: Peers = None,
     debug: Debug = False,
 ) -> None:
-    """Install other toolkits to measure against, pinned, each in an environment of its own in the cache.
+    """Install other toolkits to measure against, in pinned versions, each in its own environment.
+
+    The environments are made in the cache. Without NAME, list the toolkits and their packages. The drivers
+    come with the source checkout.
 
     \b
       dragoman bench peers
       dragoman bench peers huggingface
     """
-    from dragoman.bench import contenders as known
+    from dragoman.base.tables import aligned
+    from dragoman.bench.peers import WHERE, drivers, install, python_of, requirements
 
+    folder = peers or drivers()
+    if folder is None:
+        raise ConfigError("the drivers of other toolkits come with the source checkout", hint=WHERE)
     if not names:
-        for name, path in known.requirements().items():
-            there = "installed" if known.python_of(name).exists() else "not installed"
-            print(f"{name:<12} {there:<14} {', '.join(path.read_text(encoding='utf-8').split())}")
+        rows = [
+            [
+                name,
+                "installed" if python_of(name).exists() else "not installed",
+                ", ".join(path.read_text(encoding="utf-8").split()),
+            ]
+            for name, path in requirements(folder).items()
+        ]
+        print("\n".join(aligned(rows or [[f"no toolkits in {folder}"]])))
     for name in names or []:
         print(f"{name}: installing", file=sys.stderr)
-        known.install(name)
+        install(name, folder)
+
+
+def _speaker(quiet: bool) -> Callable[[str], None]:
+    """Print progress on standard error, or nothing."""
+    return (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))

@@ -1,4 +1,4 @@
-"""`dragoman doctor`: whether this machine can train and translate."""
+"""`dragoman doctor`: check whether this machine can train and translate."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dragoman.cli.options import Debug, Json
 
 
 def doctor(as_json: Json = False, debug: Debug = False) -> None:
-    """Look at this machine: Python, torch, cores, threads, bf16, memory, GPU; and say what to change.
+    """Check this machine: Python, torch, cores, threads, bf16, memory, GPU; and say what to change.
 
-    Exits with 1 where something stops dragoman from working.
+    Exits with 1 if a problem stops dragoman from working.
 
     \b
       dragoman doctor

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman.base.config import to_table
-from dragoman.base.tables import count
+from dragoman.base.tables import count, markdown
 from dragoman.models.shapes import Architecture
 from dragoman.runs.recipe import Recipe
 from dragoman.training.events import Finished, Started
@@ -51,36 +51,40 @@ def render(
         "",
         "## Model",
         "",
-        *_table(
+        *markdown(
             ["", ""],
-            ["parameters", f"{started.parameters:,}"],
-            ["architecture", recipe.model.architecture],
-            ["shape", ", ".join(_shape(recipe.model))],
-            ["tokenizer", recipe.tokenizer.kind],
+            [
+                ["parameters", f"{started.parameters:,}"],
+                ["architecture", recipe.model.architecture],
+                ["shape", ", ".join(_shape(recipe.model))],
+                ["tokenizer", recipe.tokenizer.kind],
+            ],
         ),
         "",
         "## Text",
         "",
-        *_table(
+        *markdown(
             ["text", "pairs", "fingerprint", "read and set aside"],
-            *(
+            [
                 [name, f"{text.pairs:,}", f"`{text.fingerprint}`", text.report.replace("\n", ";")]
                 for name, text in texts.items()
-            ),
+            ],
         ),
         "",
         "## Training",
         "",
-        *_table(
+        *markdown(
             ["", ""],
-            ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
-            ["updates, target tokens", f"{finished.step:,}, {finished.tokens:,}"],
-            ["time", f"{finished.seconds / 60:.1f} minutes"],
-            ["arithmetic", f"{started.precision}, {_processes(started.threads, started.processes)}"],
-            ["seed", str(recipe.seed)],
-            ["weights", finished.outcome],
-            ["torch, Python", f"{versions.torch}, {versions.python}"],
-            *_validation(finished),
+            [
+                ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
+                ["updates, target tokens", f"{finished.step:,}, {finished.tokens:,}"],
+                ["time", f"{finished.seconds / 60:.1f} minutes"],
+                ["arithmetic", f"{started.precision}, {_processes(started.threads, started.processes)}"],
+                ["seed", str(recipe.seed)],
+                ["weights", finished.outcome],
+                ["torch, Python", f"{versions.torch}, {versions.python}"],
+                *_validation(finished),
+            ],
         ),
         "",
         "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.",
@@ -101,13 +105,6 @@ def _validation(finished: Finished) -> list[list[str]]:
 
 def _processes(threads: int, processes: int) -> str:
     return count(threads, "thread") + (f" in each of {processes} processes" if processes > 1 else "")
-
-
-def _table(head: Sequence[str], *rows: Sequence[str]) -> list[str]:
-    """A Markdown table. A bar inside a cell, as in a signature, is escaped."""
-    cells = [[cell.replace("|", r"\|") for cell in row] for row in (head, *rows)]
-    first, *others = ["| " + " | ".join(row) + " |" for row in cells]
-    return [first, "|" + " --- |" * len(head), *others]
 
 
 def _shape(model: Architecture) -> list[str]:

@@ -149,7 +149,7 @@ def to_text(rungs: Sequence[Rung]) -> str:
 def to_html(rungs: Sequence[Rung]) -> str:
     """A self-contained page: BLEU against time, and the table."""
     head, *rows = _table(rungs)
-    curves = [charts.Line(name=rung.name, points=rung.curve) for rung in rungs]
+    curves = [charts.Curve(name=rung.name, points=rung.curve) for rung in rungs]
     return charts.page(
         "A ladder of translation systems",
         charts.heading("BLEU against time"),

@@ -20,6 +20,9 @@ from typing import Any, Literal
 import torch
 
 from dragoman.base.files import write_whole
+from dragoman.base.tables import aligned
+from dragoman.models.operations import attention_products, product
+from dragoman.training.peak import copy_rates, product_rates
 
 WARM, UPDATES = 5, 10  # updates before the profile, and in it
 
@@ -118,22 +121,11 @@ class Profile:
 
 
 def measure(dtype: torch.dtype, device: torch.device) -> Machine:
-    """The best of several products and copies."""
-    a, b = (torch.randn(2048, 2048, device=device).to(dtype) for _ in range(2))
-    x, y = (torch.empty(2**24, device=device) for _ in range(2))  # 64 MiB, more than a cache holds
-    product, copy = (_best(work, device) for work in (lambda: a @ b, lambda: y.copy_(x)))
-    return Machine(operations_per_second=2 * 2048**3 / product, bytes_per_second=2 * x.nbytes / copy)
-
-
-def _best(work: Callable[[], object], device: torch.device) -> float:
-    times = []
-    for _ in range(8):
-        began = time.perf_counter()
-        work()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        times.append(time.perf_counter() - began)
-    return min(times)
+    """The best rates of products and copies."""
+    return Machine(
+        operations_per_second=product_rates(dtype, device).best,
+        bytes_per_second=copy_rates(device).best,
+    )
 
 
 def summarise(
@@ -178,10 +170,10 @@ def work_of(operation: str, shapes: Sequence[Sequence[int]]) -> tuple[float, flo
     if name in _PRODUCTS and len(shapes) >= 2:
         (*batch, m, k), (*_, n) = shapes[-2:] if name in ("mm", "bmm") else shapes[1:3]
         count = math.prod(batch)
-        return 2.0 * count * m * k * n, sum(sizes[-2:]) + float(count * m * n)
+        return product(count * m, k, n), sum(sizes[-2:]) + float(count * m * n)
     if name == "_Attention" and len(shapes) >= 2 and len(shapes[1]) == 4:
         (b, h, t, d), s = shapes[0], shapes[1][2]
-        return 4.0 * b * h * t * s * d, 2.0 * (sizes[0] + sizes[1])
+        return attention_products(b * t, s, h * d), 2.0 * (sizes[0] + sizes[1])
     if _is_view(name) or not sizes:
         return 0.0, 0.0
     return 0.0, float(sum(sizes) + max(sizes))
@@ -194,19 +186,26 @@ def _is_view(name: str) -> bool:
 
 def to_text(parts: Sequence[Part], wall: float, machine: Machine) -> str:
     """A table, slowest part first."""
-    lines = [
+    head = (
         f"one update: {wall * 1e3:.1f} ms, the mean of {UPDATES};"
         f" at best {machine.operations_per_second / 1e9:,.0f} GFLOP/s of products,"
-        f" {machine.bytes_per_second / 1e9:,.0f} GB/s",
-        "",
-        f"{'part':<20} {'ms':>8} {'share':>6} {'calls':>6} {'GFLOP':>8} {'MB':>8} {'floor ms':>9}  bound by",
-    ]
+        f" {machine.bytes_per_second / 1e9:,.0f} GB/s"
+    )
+    rows = [["part", "ms", "share", "calls", "GFLOP", "MB", "floor ms", "bound by"]]
     for part in parts:
-        floor = f"{part.floor * 1e3:9.2f}  {part.bound}" if part.floor else f"{'-':>9}"
-        lines.append(
-            f"{part.name:<20} {part.seconds * 1e3:8.2f} {part.seconds / wall:6.1%} {part.calls:6.0f}"
-            f" {part.operations / 1e9:8.2f} {part.bytes / 1e6:8.1f} {floor}"
+        rows.append(
+            [
+                part.name,
+                f"{part.seconds * 1e3:.2f}",
+                f"{part.seconds / wall:.1%}",
+                f"{part.calls:.0f}",
+                f"{part.operations / 1e9:.2f}",
+                f"{part.bytes / 1e6:.1f}",
+                f"{part.floor * 1e3:.2f}" if part.floor else "-",
+                part.bound if part.floor else "",
+            ]
         )
+    lines = [head, "", *aligned(rows, right=range(1, 7))]
     total = sum(part.floor for part in parts)
     lines += ["", f"all floors together: {total * 1e3:.1f} ms, {total / wall:.0%} of the update"]
     return "\n".join(lines)

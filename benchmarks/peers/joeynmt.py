@@ -1,4 +1,4 @@
-"""JoeyNMT: its own training command. It counts target tokens, padding not among them."""
+"""JoeyNMT: its own training command. It counts target tokens without padding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(sys.path.pop(0))  # this file is called as the package is
+sys.path.append(sys.path.pop(0))  # this file has the name of the package
 
 from timing import arguments
 from toolkit import pieces, report

@@ -1,4 +1,4 @@
-"""Hugging Face transformers: MarianMTModel, a plain training loop; with --tuned all that makes it faster."""
+"""Hugging Face transformers: MarianMTModel in a plain training loop; --tuned sets what makes it faster."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import contextlib
 
 import torch
 import transformers
-from timing import PAD, arguments, batches, measure, shifted
+from timing import PAD, arguments, batches, shifted, time_steps
 from torch.nn.functional import cross_entropy
 
 options, shape = arguments("tuned", "onednn", "compile")
 torch.set_num_threads(options.threads)
 torch.manual_seed(1)
 config = transformers.MarianConfig(
-    vocab_size=shape.vocab, d_model=shape.d_model, encoder_ffn_dim=shape.d_ff, decoder_ffn_dim=shape.d_ff,
+    vocab_size=shape.target_vocab, d_model=shape.d_model,
+    encoder_ffn_dim=shape.d_ff, decoder_ffn_dim=shape.d_ff,
     encoder_attention_heads=shape.heads, decoder_attention_heads=shape.heads,
     encoder_layers=shape.encoder_layers, decoder_layers=shape.decoder_layers,
     dropout=shape.dropout, attention_dropout=0.0, activation_dropout=0.0, activation_function="relu",
@@ -21,10 +22,10 @@ config = transformers.MarianConfig(
     pad_token_id=PAD, bos_token_id=1, eos_token_id=2, decoder_start_token_id=PAD, forced_eos_token_id=None,
 )  # fmt: skip
 if options.tuned or options.onednn:
-    # Sends products to oneDNN, which on some processors keeps to float32 all the same: `error` tells.
+    # Sends products to oneDNN. Some processors then still compute in float32: `error` shows which.
     torch.backends.mkldnn.matmul.fp32_precision = "bf16"
     if options.device == "cpu":
-        config._attn_implementation = "eager"  # plain products are faster there than the fused attention
+        config._attn_implementation = "eager"  # on a CPU plain products are faster than fused attention
 a, b = torch.randn(256, 256), torch.randn(256, 256)
 error = float(((a @ b).double() - a.double() @ b.double()).abs().max())
 model = transformers.MarianMTModel(config).train().to(options.device)
@@ -47,10 +48,10 @@ def step(batch):
     optimizer.step()
 
 
-given = [
+prepared = [
     [torch.from_numpy(array).to(options.device) for array in (source, target, shifted(target, PAD))]
     for source, target in batches(options)
 ]
 parameters = sum(p.numel() for p in model.parameters())
 version = f"transformers {transformers.__version__}"
-measure(options, step, given, version=version, parameters=parameters, error=error)
+time_steps(options, step, prepared, version=version, parameters=parameters, error=error)

@@ -1,4 +1,4 @@
-"""Marian, as the package pymarian brings it: its own training command. It counts target subwords."""
+"""Marian from the package pymarian: its own training command. It counts target subwords."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(sys.path.pop(0))  # this file is called as the program is
+sys.path.append(sys.path.pop(0))  # this file has the name of the program
 
 from timing import arguments
 from toolkit import pieces, report

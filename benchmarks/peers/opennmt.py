@@ -1,6 +1,6 @@
 """OpenNMT-py and, with --eole, its successor: their own training command, on subwords already cut.
 
-Both report source and target tokens a second of each step.
+Both report source and target tokens per second for each step; the latter is read.
 """
 
 from __future__ import annotations

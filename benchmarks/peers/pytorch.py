@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from timing import PAD, START, arguments, batches, measure, shifted
+from timing import PAD, START, arguments, batches, shifted, time_steps
 from torch import nn
 from torch.nn.functional import cross_entropy, linear
 
@@ -18,7 +18,7 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         width = shape.d_model
-        self.embedding = nn.Embedding(shape.vocab, width, padding_idx=PAD)
+        self.embedding = nn.Embedding(shape.target_vocab, width, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=width**-0.5)
         angle = torch.arange(512)[:, None] * torch.exp(torch.arange(0, width, 2) * -math.log(1e4) / width)
         self.register_buffer("table", torch.stack((angle.sin(), angle.cos()), 2).flatten(1))
@@ -55,9 +55,9 @@ def step(batch):
     optimizer.step()
 
 
-given = [
+prepared = [
     [torch.from_numpy(array).to(options.device) for array in (source, target, shifted(target, START))]
     for source, target in batches(options)
 ]
 parameters = sum(p.numel() for p in model.parameters())
-measure(options, step, given, version=f"torch {torch.__version__}", parameters=parameters)
+time_steps(options, step, prepared, version=f"torch {torch.__version__}", parameters=parameters)

@@ -1,0 +1,80 @@
+"""Inside a measured process: its command line, its batches, the clock, and its answer.
+
+The drivers of other toolkits use this file too, in environments that have numpy but not our other
+dependencies. So it imports nothing else.
+
+B batch, T target length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dragoman.base.machine import peak_memory
+
+T = TypeVar("T")
+PAD, START, END = 0, 1, 2
+
+
+def arguments(*flags: str) -> tuple[argparse.Namespace, SimpleNamespace]:
+    """The options, and as attributes the sizes of the model: d_model, d_ff, heads and so on."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("workload", type=Path)
+    parser.add_argument("--shape", type=json.loads, required=True)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--warm", type=int, default=3, help="steps before the clock runs")
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--device", default="cpu")
+    for flag in flags:
+        parser.add_argument(f"--{flag}", action="store_true")
+    options = parser.parse_args()
+    return options, SimpleNamespace(**options.shape)
+
+
+def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
+    """source_BS and target_BT of one batch for each step, those of the warm-up first."""
+    with np.load(options.workload / "batches.npz") as arrays:
+        return [(arrays[f"source_{i}"], arrays[f"target_{i}"]) for i in range(options.warm + options.steps)]
+
+
+def shifted(target_BT: np.ndarray, first: int) -> np.ndarray:
+    """What the decoder reads: `first`, then each target without its end."""
+    without_end_BT = np.where(target_BT == END, PAD, target_BT)
+    return np.concatenate((np.full((len(target_BT), 1), first), without_end_BT[:, :-1]), 1)
+
+
+def wait_for(device: str) -> None:
+    """Return when the device has finished its work."""
+    if device != "cpu":
+        import torch
+
+        torch.cuda.synchronize(device)
+
+
+def time_steps(
+    options: argparse.Namespace, step: Callable[[T], object], batches: Sequence[T], **about: object
+) -> None:
+    """Run `step` on each batch. Answer with the seconds of the steps after the warm-up, and with `about`."""
+    seconds = []
+    for batch in batches:
+        began = time.perf_counter()
+        step(batch)
+        wait_for(options.device)
+        seconds.append(time.perf_counter() - began)
+    answer(seconds=seconds[options.warm :], peak_memory=peak_memory(), **about)
+
+
+def answer(**facts: Any) -> None:
+    """Write the facts as one line of JSON, for the process that started this one."""
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,86 @@
+"""Floating-point operations of layers and of the Transformer: the one place that counts them.
+
+Counted: matrix products, a multiplication and an addition for each pair of numbers that meet. These are the
+weights of every layer for every token, the two products of attention, and the output layer.
+Not counted: embeddings (they are looked up), softmax, layer normalisation, activations, dropout, the
+optimizer. All pairs of a query and a key are counted, also those that the causal mask hides, because the
+products compute them.
+
+Lengths are those of the sentences, without padding. To count padding too, give the padded length for every
+sentence. How embeddings are tied makes no difference.
+
+B batch, S source length, T target length, E model width, F feed-forward width, V vocabulary, L layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.models.attention import Window
+from dragoman.models.positions import RelativePositions
+from dragoman.models.shapes import TransformerConfig
+
+
+def product(rows: float, inner: float, columns: float) -> float:
+    """Of a (rows x inner) by (inner x columns) product."""
+    return 2 * rows * inner * columns
+
+
+def attention_products(queries: float, keys: float, width: float) -> float:
+    """Of QK^T and of the weights times V (eq. 1), all heads together."""
+    return 2 * product(queries, width, keys)
+
+
+def self_attention(queries: float, keys: float, width: float) -> float:
+    """Of multi-head self-attention with its four projections (section 3.2.2).
+
+    Each of the queries brings its own key and value, and meets `keys` keys.
+    """
+    return product(queries, width, 4 * width) + attention_products(queries, keys, width)
+
+
+def window_keys(r: int) -> int:
+    """Keys that a query meets in a window of `r`: those of its block (see `Window`)."""
+    return r - 1 + max(r, Window.BLOCK)
+
+
+def forward(shape: TransformerConfig, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
+    """Of a forward pass over a batch of sentences of these lengths."""
+    encoder = sum(_encoder_layer(shape, s) for s in source_len_B)
+    decoder = sum(_decoder_layer(shape, s, t) for s, t in zip(source_len_B, target_len_B, strict=True))
+    output = product(sum(target_len_B), shape.d_model, shape.target_vocab)
+    return shape.encoder_layers * encoder + shape.decoder_layers * decoder + output
+
+
+def training_step(
+    shape: TransformerConfig, source_len_B: Sequence[int], target_len_B: Sequence[int]
+) -> float:
+    """Of a forward and a backward pass: three times the forward pass.
+
+    Every product C = AB has two in the backward pass, dA = dC B^T and dB = A^T dC, each of the same size.
+    """
+    return 3 * forward(shape, source_len_B, target_len_B)
+
+
+def _encoder_layer(shape: TransformerConfig, s: int) -> float:
+    return _positioned_attention(shape, s) + _feed_forward(shape, s)
+
+
+def _decoder_layer(shape: TransformerConfig, s: int, t: int) -> float:
+    e = shape.d_model
+    # Cross-attention projects the target to queries and outputs, and the source to keys and values.
+    cross = product(t, e, 2 * e) + product(s, e, 2 * e) + attention_products(t, s, e)
+    return _positioned_attention(shape, t) + cross + _feed_forward(shape, t)
+
+
+def _positioned_attention(shape: TransformerConfig, n: int) -> float:
+    keys = n if shape.window is None else window_keys(shape.window)
+    total = self_attention(n, keys, shape.d_model)
+    if shape.positions == "relative":  # two more products, with a vector for each distance
+        total += attention_products(n, 2 * RelativePositions.FARTHEST + 1, shape.d_model)
+    return total
+
+
+def _feed_forward(shape: TransformerConfig, n: int) -> float:
+    matrices = 3 if shape.activation == "swiglu" else 2
+    return matrices * product(n, shape.d_model, shape.d_ff)

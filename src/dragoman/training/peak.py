@@ -1,0 +1,78 @@
+"""The best rates of this machine: matrix products and copies, measured.
+
+On this floor because it needs torch, and `profile.py` is the lowest file that needs the rates.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from dragoman.models.operations import product
+
+_LEAST = 3  # calls that are timed, however long they take
+_COPIED = 2**24  # numbers of 4 bytes: 64 MiB, more than a cache holds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """Rates of repeated calls, each a second.
+
+    `best` is what the machine can do: other programs can only slow a call down. `median` is what a call
+    got while this was measured.
+    """
+
+    best: float
+    median: float
+
+
+def product_rates(
+    dtype: torch.dtype,
+    device: torch.device | str = "cpu",
+    *,
+    size: int | None = None,
+    threads: int | None = None,
+    seconds: float = 1.0,
+) -> Rates:
+    """Floating-point operations per second of (size x size) products in `dtype`, for about `seconds`.
+
+    `size` is 2,048 on a CPU and 8,192 elsewhere by default: large enough to keep it busy. `threads` are
+    those of this process by default.
+    """
+    device = torch.device(device)
+    size = size or (2048 if device.type == "cpu" else 8192)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads or before)
+    try:
+        a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+        return _rates(lambda: a @ b, product(size, size, size), device, seconds)
+    finally:
+        torch.set_num_threads(before)
+
+
+def copy_rates(device: torch.device | str = "cpu", *, seconds: float = 0.2) -> Rates:
+    """Bytes per second of copying a large tensor: each of its bytes is read and written."""
+    device = torch.device(device)
+    x, y = (torch.empty(_COPIED, device=device) for _ in range(2))
+    return _rates(lambda: y.copy_(x), 2.0 * x.nbytes, device, seconds)
+
+
+def _rates(work: Callable[[], object], amount: float, device: torch.device, seconds: float) -> Rates:
+    times: list[float] = []
+    with torch.inference_mode():
+        _timed(work, device)  # the first call chooses a kernel
+        while len(times) < _LEAST or sum(times) < seconds:
+            times.append(_timed(work, device))
+    return Rates(best=amount / min(times), median=amount / statistics.median(times))
+
+
+def _timed(work: Callable[[], object], device: torch.device) -> float:
+    began = time.perf_counter()
+    work()
+    if device.type == "cuda":  # which answers before it has finished
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - began

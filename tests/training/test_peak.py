@@ -1,0 +1,63 @@
+"""The machine's rates, from times that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from dragoman.training import peak
+
+
+def take(monkeypatch: pytest.MonkeyPatch, *seconds: float) -> list[int]:
+    """Let the calls take these times, the last again and again; return the threads that each saw."""
+    threads: list[int] = []
+    times = iter(seconds)
+
+    def timed(work: Callable[[], object], device: torch.device) -> float:
+        threads.append(torch.get_num_threads())
+        return next(times, seconds[-1])
+
+    monkeypatch.setattr(peak, "_timed", timed)
+    return threads
+
+
+def test_a_product_is_two_operations_for_each_pair_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of 100 x 100; the first call is not timed."""
+    take(monkeypatch, 9.0, 0.004, 0.001, 0.002)
+
+    rates = peak.product_rates(torch.float32, size=100, seconds=0.005)
+
+    assert rates.best == pytest.approx(2e9)
+    assert rates.median == pytest.approx(1e9)
+
+
+def test_a_slow_call_is_repeated_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = take(monkeypatch, 5.0)
+
+    assert peak.product_rates(torch.float32, size=10, seconds=0.1).best == 2 * 10**3 / 5.0
+    assert len(calls) == 1 + 3
+
+
+def test_threads_are_set_and_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    seen = take(monkeypatch, 1.0)
+
+    peak.product_rates(torch.float32, size=10, threads=before + 1)
+
+    assert set(seen) == {before + 1}
+    assert torch.get_num_threads() == before
+
+
+def test_a_copy_reads_and_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    take(monkeypatch, 0.5)
+
+    assert peak.copy_rates().best == 2 * 2**26 / 0.5
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_it_measures(dtype: torch.dtype) -> None:
+    rates = peak.product_rates(dtype, size=128, seconds=0.01)
+
+    assert 1e7 < rates.median <= rates.best < 1e14
