@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from train_step import VOCAB, make_batches, timed
 
 from dragoman import native
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.runs.recipe import resolve
 from dragoman.training import distributed, loss, optimizer
 from dragoman.training.batches import Batch
@@ -94,7 +94,7 @@ def measure(name: str, options: argparse.Namespace) -> float:
     )
     batches = make_batches(options.batch_tokens, options.steps + 2)
     with variant.inside():
-        learner = Learner(build(config), training, distributed.World(0, 1, torch.device("cpu")))
+        learner = Learner(build_model(config), training, distributed.World(0, 1, torch.device("cpu")))
         steps = [
             timed(lambda: learner.update([batch], number, seed=1))  # noqa: B023
             for number, batch in enumerate(batches, 1)
@@ -112,7 +112,7 @@ def plain_loss() -> Iterator[None]:
         logits = nn.functional.linear(states, weight.to(states.dtype), bias).float()
         return loss.smoothed_cross_entropy(logits, target, smoothing)
 
-    with patch.object(loss.LinearCrossEntropy, "apply", apply):
+    with patch.object(loss, "linear_cross_entropy", apply):
         yield
 
 
@@ -176,7 +176,7 @@ VARIANTS = {
     "weights cast once a step (autocast instead)": Variant(inside=autocast),
     "freed memory kept": Variant(keeps_memory=False),
     "all loops in C": Variant(loops=False),
-    "attention in C": Variant(inside=without_loops("models.attention")),
+    "attention in C": Variant(inside=without_loops("models.kernels")),
     "softmax of the loss in C": Variant(inside=without_loops("training.loss")),
     "dropout in C": Variant(inside=without_loops("models.dropout")),
     "cheap dropout masks (PyTorch's instead)": Variant(inside=plain_dropout),

@@ -23,7 +23,7 @@ from torch.func import functional_call
 
 from dragoman import native
 from dragoman.models.dropout import dropout
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import resolve
 from dragoman.training.batches import Batch, collate, plan
@@ -85,7 +85,7 @@ def make_batches(batch_tokens: int, count: int) -> list[Batch]:
 def step_times(config: TransformerConfig, batches: list[Batch], precision: str) -> list[float]:
     """Seconds of each step, after one round to warm up."""
     torch.manual_seed(1)
-    model = build(config)
+    model = build_model(config)
     objective = Objective(model, 0.1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 

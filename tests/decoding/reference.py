@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman.models.memory import Memory
 
@@ -41,10 +41,11 @@ class HistoryState:
         return HistoryState(self.place_N[rows_N])
 
 
-class History:
+class History(nn.Module):
     """The tokens read and said lead from place to place; each place has its logits."""
 
     def __init__(self, vocab: int = 7, *, seed: int = 1, spread: float = 2.0, end: float = 0.0, **ids: int):
+        super().__init__()
         self.config = HistoryConfig(vocab, vocab, **ids)
         generator = torch.Generator().manual_seed(seed)
         self.logits_PV = spread * torch.randn(PLACES, vocab, generator=generator, dtype=torch.float64)

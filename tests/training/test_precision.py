@@ -13,7 +13,7 @@ from torch.func import functional_call
 
 from dragoman.training.batches import Batch, collate
 from dragoman.training.loss import Objective
-from dragoman.training.precision import resolve, send_to_onednn, working_copies
+from dragoman.training.precision import precision_on, send_to_onednn, working_copies
 
 CPU = torch.device("cpu")
 
@@ -30,7 +30,7 @@ def objective(tie: str = "all") -> Objective:
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_what_is_asked_for_is_done(precision: str) -> None:
-    assert resolve(precision, CPU) == precision  # type: ignore[arg-type]
+    assert precision_on(CPU, precision) == precision  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_auto_is_what_the_processor_multiplies(
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
 
-    assert resolve("auto", CPU) == chosen
+    assert precision_on(CPU, "auto") == chosen
 
 
 @pytest.mark.parametrize("tie", ["all", "decoder", "none"])

@@ -23,10 +23,12 @@ from torch import Tensor, nn
 from dragoman import native
 from dragoman.base import charts, machine
 from dragoman.base.tables import aligned
-from dragoman.models.attention import KeyValueCache, SelfAttention, Sight, Window
+from dragoman.models.cache import KeyValueCache
 from dragoman.models.convolutional import Convolution
 from dragoman.models.recurrent import LSTM, read
-from dragoman.models.shapes import ConvolutionalConfig
+from dragoman.models.shapes import ConvolutionalConfig, TransformerConfig
+from dragoman.models.transformer import SelfAttention
+from dragoman.models.window import WindowView
 
 FITTED = 3  # lengths, the longest, that the exponents are fitted to
 
@@ -108,8 +110,8 @@ LAWS = (
 
 
 def _span(setting: Setting) -> int:
-    """The keys beside each query: its block's, see `Window`."""
-    return setting.neighbours - 1 + max(setting.neighbours, Window.BLOCK)
+    """The keys beside each query: its block's, see `WindowView`."""
+    return setting.neighbours - 1 + max(setting.neighbours, WindowView.BLOCK)
 
 
 class _Layer:
@@ -127,7 +129,8 @@ class _Layer:
                 self.module = Convolution(config, 0)
             case _:
                 window = setting.neighbours if kind.startswith("restricted") else None
-                self.module = SelfAttention(width, setting.heads, window=window)
+                shape = TransformerConfig(d_model=width, heads=setting.heads, window=window)
+                self.module = SelfAttention(shape)
 
     def whole(self, x_BTE: Tensor) -> Tensor:
         """Every position of a sentence."""
@@ -139,11 +142,9 @@ class _Layer:
             case "convolutional":
                 side = self.module.reach // 2
                 out = self.module(nn.functional.pad(x_BTE, (0, 0, side, side)))
-            case "self-attention":
-                out = self.module(x_BTE, Sight(torch.zeros(n), n))
             case _:
                 visible = torch.ones(b, n, dtype=torch.bool)
-                out = self.module(x_BTE, Window(visible, x_BTE.dtype, self.setting.neighbours, causal=False))
+                out = self.module(x_BTE, self.module.span.both_ways(x_BTE, visible))
         return out
 
     def after(self, n: int) -> Callable[[], object]:

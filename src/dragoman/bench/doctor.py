@@ -171,7 +171,7 @@ def _torch(torch: Any) -> Finding:
 
 def _processor(torch: Any) -> Finding:
     """What the processor multiplies natively, and which precision training takes for that."""
-    from dragoman.training.precision import resolve
+    from dragoman.training.precision import precision_on
 
     has = torch.cpu.get_capabilities()
     named = {
@@ -184,7 +184,7 @@ def _processor(torch: Any) -> Finding:
         "AMX": has.get("amx_bf16"),
     }
     features = ", ".join(name for name, there in named.items() if there) or "no vector extensions known"
-    precision = resolve("auto", torch.device("cpu"))
+    precision = precision_on(torch.device("cpu"))
     return Finding(
         name="processor",
         value=f"{machine.processor()}: {features}; trains in {precision}",

@@ -14,13 +14,13 @@ from torch import Tensor
 from dragoman.decoding.rules import Rule, forced_prefix
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import Beam, Hypothesis, Sample, search
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 
 Tokens = Sequence[int]
 
 
 def search_all(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     sources: Sequence[Tokens],
     how: Beam | Sample,
     *,
@@ -65,7 +65,7 @@ def search_all(
 
 
 def score_all(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     sources: Sequence[Tokens],
     targets: Sequence[Tokens],
     how: Beam | None = None,

@@ -25,7 +25,7 @@ from dragoman.decoding.best import best
 from dragoman.decoding.rules import Rule
 from dragoman.decoding.sampling import draw, uniforms
 from dragoman.models.memory import Memory
-from dragoman.models.seq2seq import Seq2Seq, State
+from dragoman.models.seq2seq import AnySeq2Seq, State
 from dragoman.models.shapes import ModelConfig
 
 
@@ -152,7 +152,7 @@ Watch = Callable[[Choice], None]
 
 
 def search(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     memory: Memory,
     how: Beam | Sample,
     *,
@@ -194,7 +194,7 @@ def search(
 
 
 def _beam(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     memory: Memory,
     how: Beam,
     limit_B: Tensor,
@@ -267,7 +267,7 @@ def _among_first(size: int, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
 
 
 def _sample(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     memory: Memory,
     how: Sample,
     limit_B: Tensor,
@@ -303,7 +303,7 @@ def _sample(
         live, logits_NV = _step(model, live.say(token_N, logp_N, live.total_N + logp_N))
 
 
-def _start(model: Seq2Seq, memory: Memory, limit_B: Tensor) -> tuple[Live, Tensor]:
+def _start(model: AnySeq2Seq, memory: Memory, limit_B: Tensor) -> tuple[Live, Tensor]:
     """One row a sentence that has said nothing, and the logits of its first token."""
     state = model.start(memory, int(limit_B.max()) + 1)
     start_B = torch.full_like(limit_B, model.config.start_id)
@@ -319,7 +319,7 @@ def _start(model: Seq2Seq, memory: Memory, limit_B: Tensor) -> tuple[Live, Tenso
     return live, logits_BV
 
 
-def _step(model: Seq2Seq, live: Live) -> tuple[Live, Tensor]:
+def _step(model: AnySeq2Seq, live: Live) -> tuple[Live, Tensor]:
     """Has the model hear the last token of each row; gives the logits of the next."""
     logits_NV, state = model.step(live.token_NT[:, -1], live.state)
     return Live(state, live.token_NT, live.logp_NT, live.total_N, live.sentence_N), logits_NV

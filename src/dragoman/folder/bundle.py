@@ -23,8 +23,7 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.decoding.search import Beam
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
-from dragoman.models.seq2seq import Seq2Seq
-from dragoman.models.seq2seq import build as build_model
+from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import Architecture
 from dragoman.text.tokenizer import Tokenizer
 
@@ -41,7 +40,7 @@ class _Shape:
 class Bundle:
     """A model with its tokenizer: what a model folder holds."""
 
-    model: Seq2Seq
+    model: AnySeq2Seq
     tokenizer: Tokenizer
     source_language: str
     target_language: str
@@ -111,7 +110,7 @@ def load(folder: Path) -> Bundle:
     )
 
 
-def _module(model: Seq2Seq) -> nn.Module:
+def _module(model: AnySeq2Seq) -> nn.Module:
     if not isinstance(model, nn.Module):
         raise TypeError(f"{type(model).__name__} is not a torch.nn.Module")
     return model

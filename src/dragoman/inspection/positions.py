@@ -23,6 +23,7 @@ from dragoman.models.positions import (
     sinusoidal,
 )
 from dragoman.models.recurrent import Recurrent
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.shapes import SinusoidLayout
 from dragoman.models.transformer import Transformer
 
@@ -41,7 +42,7 @@ _NOTES = {
 }
 
 
-def positions_of(model: object, length: int) -> Positions:
+def positions_of(model: AnySeq2Seq, length: int) -> Positions:
     """The model's own tables, for positions 0 to length - 1 or the distances between them."""
     if isinstance(model, Recurrent):
         return Positions(kind="recurrent", note=_NOTES["recurrent"], tables=())
@@ -57,7 +58,7 @@ def positions_of(model: object, length: int) -> Positions:
         kind = model.config.positions
         tables += _on_input(model.positions, length, "")
         for stack, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
-            tables += _in_attention(layers[0].attention.positions, length, f", first layer of the {stack}")  # type: ignore[union-attr, arg-type]
+            tables += _in_attention(layers[0].attention.positions, length, f", first layer of the {stack}")
     return Positions(kind=kind, note=_NOTES[kind], tables=tuple(tables))
 
 

@@ -22,8 +22,7 @@ from dragoman.evaluation.measures import score_corpus
 from dragoman.folder import bundle
 from dragoman.folder.bundle import Bundle
 from dragoman.folder.weights import put_weights, read_weights
-from dragoman.models.seq2seq import Seq2Seq
-from dragoman.models.seq2seq import build as build_model
+from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.runs import card
 from dragoman.runs import word_vectors as pretrained
 from dragoman.runs.recipe import Recipe, find_data, resolve
@@ -33,8 +32,7 @@ from dragoman.text.tokenizer import Tokenizer
 from dragoman.training import distributed
 from dragoman.training.distributed import World
 from dragoman.training.options import Observer
-from dragoman.training.precision import resolve as resolve_precision
-from dragoman.training.precision import send_to_onednn
+from dragoman.training.precision import precision_on, send_to_onednn
 from dragoman.training.profile import Profile
 from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
 from dragoman.training.trainer import Stop, Trainer, Translate
@@ -178,7 +176,7 @@ class _Run:
         recipe = self.recipe
         torch.manual_seed(recipe.seed)
         native.enable()
-        if resolve_precision(recipe.training.precision, self.world.device) == "fp32":
+        if precision_on(self.world.device, recipe.training.precision) == "fp32":
             send_to_onednn()
         config = replace(
             recipe.model,
@@ -242,7 +240,7 @@ class _Run:
             bundle.save(self._bundle(model), self.output)  # its weights last: where they are, all is
         self.world.wait()
 
-    def _fill(self, model: Seq2Seq) -> None:
+    def _fill(self, model: AnySeq2Seq) -> None:
         """Puts vectors from outside into the embeddings."""
         say = self.observer.on_message if self.world.leads else lambda _: None
         pretrained.fill(model, self.tokenizer, self.recipe.embeddings, find=self._find, say=say)
@@ -349,7 +347,7 @@ class _Run:
         sources, references = [line.source for line in lines], [line.target for line in lines]
         shown = np.random.default_rng(self.recipe.seed).permutation(len(lines))[:_SAMPLES].tolist()
 
-        def translate(model: Seq2Seq) -> dict[str, Any]:
+        def translate(model: AnySeq2Seq) -> dict[str, Any]:
             translator = Translator(self._bundle(model))
             hypotheses = [t.text for t in translator.translate(sources, beam=1)]
             scores = score_corpus(
@@ -371,7 +369,7 @@ class _Run:
 
         return translate
 
-    def _bundle(self, model: Seq2Seq) -> Bundle:
+    def _bundle(self, model: AnySeq2Seq) -> Bundle:
         return Bundle(
             model=model,
             tokenizer=self.tokenizer,

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from dragoman.base.errors import DataError
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.ids import SPECIALS
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.text.vectors import read_vectors
@@ -25,7 +25,7 @@ class EmbeddingsConfig:
     frozen: bool = False  # embeddings that have a file stay as they are, drawn ones among them
 
 
-def freeze(model: Seq2Seq, config: EmbeddingsConfig) -> None:
+def freeze(model: AnySeq2Seq, config: EmbeddingsConfig) -> None:
     """Takes the embeddings that have a file out of training, if so configured."""
     if config.frozen:
         for embedding, _, _ in _sides(model, config):
@@ -33,7 +33,7 @@ def freeze(model: Seq2Seq, config: EmbeddingsConfig) -> None:
 
 
 def fill(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     tokenizer: Tokenizer,
     config: EmbeddingsConfig,
     *,
@@ -78,7 +78,7 @@ def fill(
             embedding.weight[torch.tensor(rows) + len(SPECIALS)] = (table * scale).to(embedding.weight.dtype)
 
 
-def _sides(model: Seq2Seq, config: EmbeddingsConfig) -> list[tuple[nn.Embedding, str, str]]:
+def _sides(model: AnySeq2Seq, config: EmbeddingsConfig) -> list[tuple[nn.Embedding, str, str]]:
     """(embedding, file, side) for each file."""
     sides = [
         (model.source_embedding, config.source, "source"),

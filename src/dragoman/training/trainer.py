@@ -21,7 +21,7 @@ from torch import nn
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import checkpoint
 from dragoman.training.batches import Batch, collate, plan
 from dragoman.training.distributed import World
@@ -33,7 +33,7 @@ from dragoman.training.update import Learner
 log = logging.getLogger(__name__)
 
 
-Translate = Callable[[Seq2Seq], dict[str, Any]]  # a model -> bleu, chrf and samples on the validation text
+Translate = Callable[[AnySeq2Seq], dict[str, Any]]  # a model -> bleu, chrf and samples on the validation text
 Stop = Callable[[], int]  # the signal that asked to stop, 0 for none
 
 
@@ -54,7 +54,7 @@ class Window:
 class Trainer:
     """One run. `train` goes from wherever the run stands to its end."""
 
-    model: Seq2Seq
+    model: AnySeq2Seq
     corpus: TokenisedCorpus
     valid: TokenisedCorpus | None
     config: TrainingConfig

@@ -6,7 +6,7 @@ import torch
 from timing import arguments, batches, measure
 
 from dragoman import native
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training import distributed
 from dragoman.training.batches import collate
@@ -27,7 +27,7 @@ def main() -> None:
     world = distributed.join()
     torch.manual_seed(1)
     sizes = {key: value for key, value in vars(shape).items() if key != "vocab"}
-    model = build(TransformerConfig(source_vocab=shape.vocab, target_vocab=shape.vocab, **sizes))
+    model = build_model(TransformerConfig(source_vocab=shape.vocab, target_vocab=shape.vocab, **sizes))
     config = TrainingConfig(
         schedule="inverse-sqrt", learning_rate=1e-4, warmup=10, precision=options.precision
     )
@@ -42,7 +42,7 @@ def main() -> None:
     ]  # fmt: skip
     steps = iter(range(1, len(given) + 1))
     if world.leads:
-        parameters = sum(p.numel() for p in learner.module.parameters())
+        parameters = sum(p.numel() for p in learner.model.parameters())
         about = {"version": f"dragoman {__version__}", "parameters": parameters}
         measure(options, lambda batch: learner.update([batch], next(steps), seed=1), given, **about)
     else:
