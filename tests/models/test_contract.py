@@ -421,6 +421,11 @@ def test_the_seed_draws_the_weights(config: Any) -> None:
     assert not torch.equal(weights[0], weights[2])
 
 
+def test_a_model_knows_where_its_weights_are(config: Any) -> None:
+    assert build_model(config).device == torch.device("cpu")
+    assert build_model(config).to("meta").device == torch.device("meta")
+
+
 def test_tied_embeddings_are_saved_under_the_target_s_name(config: Any) -> None:
     """Model folders hold these names: they stay."""
     names = set(weights_of(build_model(config)))

@@ -1,4 +1,4 @@
-"""What a model knows of positions, as tables; and the laboratory, which needs no model."""
+"""The positional encodings of a model as tables, and a laboratory that needs no model."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NOTES = {
     "learned": "Added to the embeddings: a vector learned for each position.",
     "index": "The number of the position takes the place of the embedding's last dimension.",
     "fraction": "Position / source length takes the place of the embedding's last dimension.",
-    "none": "The model is told nothing of positions.",
+    "none": "The model has no positions.",
     "relative": "A vector learned for each distance is added to keys and to values (Shaw et al. 2018).",
     "t5": "A number for each head and range of distances is added to the logits (Raffel et al. 2020).",
-    "alibi": "The logits fall by a fixed slope for each token between (Press et al. 2022).",
-    "rotary": "Pairs of a query's or key's numbers are turned, further where later (Su et al. 2021).",
-    "recurrent": "A recurrent model reads in order, and needs no positions.",
+    "alibi": "The logits fall with the distance, with a fixed slope for each head (Press et al. 2022).",
+    "rotary": "Pairs of dimensions of queries and keys are rotated with the position (Su et al. 2021).",
+    "recurrent": "A recurrent model reads in order, so it needs no positions.",
 }
 
 
