@@ -151,7 +151,7 @@ def plain_loss() -> Iterator[None]:
         logits = nn.functional.linear(states, weight.to(states.dtype), bias).float()
         return loss.smoothed_cross_entropy(logits, target, smoothing)
 
-    with patch.object(loss.LinearCrossEntropy, "apply", apply):
+    with patch.object(loss, "linear_cross_entropy", apply):
         yield
 
 
@@ -215,7 +215,7 @@ VARIANTS = {
     "weights cast once a step (autocast instead)": Variant(inside=autocast),
     "freed memory kept": Variant(keeps_memory=False),
     "all loops in C": Variant(loops=False),
-    "attention in C": Variant(inside=without_loops("models.attention")),
+    "attention in C": Variant(inside=without_loops("models.kernels")),
     "softmax of the loss in C": Variant(inside=without_loops("training.loss")),
     "dropout in C": Variant(inside=without_loops("models.dropout")),
     "cheap dropout masks (PyTorch's instead)": Variant(inside=plain_dropout),

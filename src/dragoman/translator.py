@@ -89,10 +89,12 @@ class Translator:
     @classmethod
     def of(cls, bundle: Bundle, *, device: str | torch.device | None = None) -> Translator:
         """The translator of a loaded or newly trained model, with the PyTorch engine."""
+        import torch
+
         from dragoman.decoding.pytorch import PyTorchEngine
 
         if device is not None:
-            bundle.model.to(device)
+            bundle.model.to(torch.device(device))
         return cls(
             bundle.tokenizer,
             PyTorchEngine(bundle.model),

@@ -1,6 +1,6 @@
 """A model small enough to know everything about, and searches written as plainly as can be.
 
-`History` meets the Seq2Seq protocol in float64. Its next token depends on the source and on every token
+`History` meets the AnySeq2Seq protocol in float64. Its next token depends on the source and on every token
 said so far, in order, so a row that is reordered, padded or pruned wrongly gives other probabilities.
 The searches below read the same probabilities one prefix at a time, in Python, without a batch.
 """
@@ -41,10 +41,11 @@ class HistoryState:
         return HistoryState(self.place_N[rows_N])
 
 
-class History:
+class History(nn.Module):
     """The tokens read and said lead from place to place; each place has its logits."""
 
     def __init__(self, vocab: int = 7, *, seed: int = 1, spread: float = 2.0, end: float = 0.0, **ids: int):
+        super().__init__()
         self.config = HistoryConfig(vocab, vocab, **ids)
         generator = torch.Generator().manual_seed(seed)
         self.logits_PV = spread * torch.randn(PLACES, vocab, generator=generator, dtype=torch.float64)
@@ -52,8 +53,9 @@ class History:
         self.rows: list[int] = []  # how many rows each step had
         self.encoded: list[tuple[int, ...]] = []  # the shapes of the sources
 
-    def parameters(self) -> Iterator[nn.Parameter]:
-        return iter(())
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
         self.encoded.append(tuple(source_BS.shape))

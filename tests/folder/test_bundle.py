@@ -18,7 +18,7 @@ from dragoman.folder import bundle
 from dragoman.folder.bundle import Bundle
 from dragoman.folder.config import FORMAT_VERSION
 from dragoman.folder.weights import write_weights
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import Architecture, ConvolutionalConfig, RecurrentConfig, TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 
@@ -29,7 +29,7 @@ def small(**changes: Any) -> Bundle:
     tokenizer = Tokenizer.train(PAIRS, TokenizerConfig(kind="words", vocab_size=10))
     shape: dict[str, Any] = {"d_model": 8, "d_ff": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
     torch.manual_seed(0)
-    model = build(
+    model = build_model(
         TransformerConfig(
             source_vocab=tokenizer.source_size, target_vocab=tokenizer.target_size, **(shape | changes)
         )
@@ -56,7 +56,7 @@ def small(**changes: Any) -> Bundle:
 )
 def test_every_architecture_comes_back(config: Architecture, tmp_path: Path) -> None:
     torch.manual_seed(1)
-    wanted = replace(small(), model=build(config).eval())
+    wanted = replace(small(), model=build_model(config).eval())
     bundle.save(wanted, tmp_path)
 
     found = bundle.load(tmp_path)

@@ -15,14 +15,14 @@ from torch import Tensor, nn
 
 from dragoman.base.errors import DragomanError, ModelError
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 
 
 def model(seed: int = 0, **changes: Any) -> nn.Module:
     shape: dict[str, Any] = {"d_model": 8, "d_ff": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
     torch.manual_seed(seed)
-    return build(TransformerConfig(**({"source_vocab": 9, "target_vocab": 9} | shape | changes)))
+    return build_model(TransformerConfig(**({"source_vocab": 9, "target_vocab": 9} | shape | changes)))
 
 
 @contextmanager

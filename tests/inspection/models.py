@@ -11,7 +11,7 @@ from tests.models.test_contract import CONFIGS
 
 from dragoman.decoding.options import Beam
 from dragoman.folder.bundle import Bundle
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.text.toy.corpus import DEMO_SENTENCES
@@ -37,7 +37,7 @@ def bundle(config: Any, *, seed: int = 1, beam: int = 3, dtype: torch.dtype = to
         end_id=words.end_id,
     )
     torch.manual_seed(seed)
-    model = build(config).to(dtype).eval()
+    model = build_model(config).to(dtype).eval()
     return Bundle(
         model=model,
         tokenizer=words,

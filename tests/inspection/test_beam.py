@@ -14,7 +14,7 @@ from dragoman.decoding.options import Beam
 from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.inspection import inspect
 from dragoman.inspection.record import Tree
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 
 SENTENCE = "The dog sees the old woman."
 
@@ -70,7 +70,7 @@ def test_ties_in_a_large_vocabulary() -> None:
     """Every candidate is as good as any other, and which are taken is the search's choice."""
     pair = bundle(transformer(), beam=5)
     model: Any = pair.model
-    wide = build(replace(model.config, source_vocab=3000, target_vocab=3000))
+    wide = build_model(replace(model.config, source_vocab=3000, target_vocab=3000))
     for weight in wide.parameters():
         torch.nn.init.zeros_(weight)
     spelt = SimpleNamespace(

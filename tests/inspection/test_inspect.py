@@ -13,8 +13,8 @@ from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.rules import NoRepeatedNgram
 from dragoman.inspection import Trace, inspect
-from dragoman.models.attention import CrossAttention, SelfAttention
 from dragoman.models.positions import sinusoidal
+from dragoman.models.transformer import CrossAttention, SelfAttention
 
 SENTENCE = "The old woman sees 12 dogs."
 
@@ -63,7 +63,7 @@ def test_weights_are_those_that_summed_the_values(kind: str) -> None:
             module = layer.cross_attention if one.kind == "cross" else layer.attention
             weights_BHQK = torch.from_numpy(weights_HQK)[None]
             with torch.no_grad():
-                v = module.keys_values(given[module][1 if one.kind == "cross" else 0])[1]
+                v = given[module][2] if one.kind == "cross" else module.keys_values(given[module][0])[1]
                 heads = weights_BHQK @ v
                 if one.kind != "cross":
                     place = torch.arange(v.shape[2])
@@ -234,9 +234,9 @@ def test_lower_case_is_what_the_model_saw() -> None:
     from dataclasses import replace
 
     config = replace(pair.model.config, source_vocab=words.source_size, target_vocab=words.target_size)
-    from dragoman.models.seq2seq import build
+    from dragoman.models.seq2seq import build_model
 
-    lower = replace(pair, tokenizer=words, model=build(config))  # type: ignore[call-overload]
+    lower = replace(pair, tokenizer=words, model=build_model(config))  # type: ignore[call-overload]
     trace: Trace = inspect(lower, "Ein HUND", max_extra_tokens=2)
     assert trace.source.text == "ein hund"
     assert [word.text for word in trace.source.words] == ["ein", "hund"]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from dragoman.decoding.options import Beam
 from dragoman.decoding.search import search
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import Architecture, ConvolutionalConfig, RecurrentConfig, TransformerConfig
 from dragoman.training.batches import Batch, collate
 from dragoman.training.loss import Objective
@@ -94,7 +94,7 @@ def model(config: Any) -> Model:
 def drawn(config: Any, seed: int = 1) -> Model:
     """A model in float64 none of whose weights has a special value, resting."""
     torch.manual_seed(seed)
-    model = build(config).double().eval()
+    model = build_model(config).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.3 * torch.randn_like(parameter)
@@ -416,15 +416,20 @@ def test_the_seed_draws_the_weights(config: Any) -> None:
     weights = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        weights.append(torch.cat([weight.flatten() for weight in weights_of(build(config)).values()]))
+        weights.append(torch.cat([weight.flatten() for weight in weights_of(build_model(config)).values()]))
 
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 
 
+def test_a_model_knows_where_its_weights_are(config: Any) -> None:
+    assert build_model(config).device == torch.device("cpu")
+    assert build_model(config).to("meta").device == torch.device("meta")
+
+
 def test_tied_embeddings_are_saved_under_the_target_s_name(config: Any) -> None:
     """Model folders hold these names: they stay."""
-    names = set(weights_of(build(config)))
+    names = set(weights_of(build_model(config)))
 
     assert "target_embedding.weight" in names
     assert ("source_embedding.weight" in names) == (config.tie != "all")
@@ -481,7 +486,7 @@ def test_a_task_is_learned(learner: str, task: str) -> None:
     unseen = draw(1000)
     held_out = set(map(tuple, unseen))
     torch.manual_seed(0)
-    model = build(config)
+    model = build_model(config)
     objective = Objective(model, 0.0)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=True)
     for update in range(1, UPDATES + 1):

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from dragoman.models.dropout import Dropout, dropout, kept
+from dragoman.models.dropout import Dropout, dropout, keep_mask
 
 SIZE = 400_000
 
@@ -25,7 +25,7 @@ def test_as_many_are_dropped_as_asked(p: float) -> None:
 def test_each_of_the_four_numbers_in_a_word_drops_as_many(lane: int) -> None:
     torch.manual_seed(2)
 
-    dropped = (~kept(torch.Size([SIZE]), 0.2))[lane::4].double()
+    dropped = (~keep_mask(torch.Size([SIZE]), 0.2))[lane::4].double()
 
     assert abs(float(dropped.mean()) - 0.2) < 4 * math.sqrt(0.16 / (SIZE / 4))
 
@@ -33,7 +33,7 @@ def test_each_of_the_four_numbers_in_a_word_drops_as_many(lane: int) -> None:
 @pytest.mark.parametrize("distance", [1, 2, 3, 4, 8])
 def test_neighbours_are_dropped_independently(distance: int) -> None:
     torch.manual_seed(3)
-    dropped = (~kept(torch.Size([SIZE]), 0.3)).double()
+    dropped = (~keep_mask(torch.Size([SIZE]), 0.3)).double()
 
     together = float((dropped[distance:] * dropped[:-distance]).mean())
 

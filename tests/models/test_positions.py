@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.models.attention import KeyValueCache, SelfAttention, Sight, causal_bias
+from dragoman.models.cache import KeyValueCache
+from dragoman.models.masks import causal_bias
 from dragoman.models.positions import (
     AlibiBias,
     AttentionPositions,
@@ -21,7 +22,9 @@ from dragoman.models.positions import (
     in_attention,
     sinusoidal,
 )
-from dragoman.models.shapes import AnyPositions, SinusoidLayout
+from dragoman.models.shapes import AnyPositions, SinusoidLayout, TransformerConfig
+from dragoman.models.transformer import SelfAttention
+from dragoman.models.window import FullView
 
 LAYOUTS: list[SinusoidLayout] = ["sinusoidal", "sinusoidal-halves"]
 
@@ -150,7 +153,7 @@ F64 = torch.float64
 def drawn(kind: AnyPositions, *, causal: bool) -> SelfAttention:
     torch.manual_seed(4)
     positions = in_attention(kind, HEADS, WIDTH, causal=causal)
-    own = SelfAttention(WIDTH, HEADS, positions=positions).double()
+    own = SelfAttention(TransformerConfig(d_model=WIDTH, heads=HEADS), positions).double()
     with torch.no_grad():
         for parameter in own.parameters():
             parameter += 0.3 * torch.randn_like(parameter)
@@ -216,7 +219,7 @@ def test_attention_with_positions_is_its_formula(kind: AnyPositions, causal: boo
     bias = causal_bias(LENGTH, F64, x_TE.device) if causal else torch.zeros((), dtype=F64)
 
     with torch.no_grad():
-        got = own(x_TE[None], Sight(bias, LENGTH))
+        got = own(x_TE[None], FullView(bias, LENGTH))
         wanted = own.merge(written_out(own, kind, x_TE, causal=causal)[None])
 
     # The table of angles is kept in float32.
@@ -229,7 +232,7 @@ def test_a_step_is_the_last_row_of_the_whole(kind: AnyPositions) -> None:
     x_BTE = torch.randn(2, 40, WIDTH, dtype=F64)
 
     with torch.no_grad():
-        wanted = own(x_BTE, Sight(causal_bias(40, F64, x_BTE.device), 40))
+        wanted = own(x_BTE, FullView(causal_bias(40, F64, x_BTE.device), 40))
         cache = KeyValueCache()
         got = torch.cat([own.step(x_BTE[:, t : t + 1], cache) for t in range(40)], 1)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError
-from dragoman.models.recurrent import GRU, LSTM, ReadingLayer, Recurrent, Scores, backwards, read
+from dragoman.models.recurrent import GRU, LSTM, ReadingLayer, Recurrent, RecurrentAttention, backwards, read
 from dragoman.models.shapes import RecurrentConfig
 
 F64 = torch.float64
@@ -128,7 +128,7 @@ def test_a_sentence_backwards_keeps_its_padding_behind() -> None:
 
 @pytest.mark.parametrize("kind", ["dot", "general", "additive"])
 def test_scores_are_their_formulas(kind: Literal["dot", "general", "additive"]) -> None:
-    scores = scrambled(Scores(kind, 4))
+    scores = scrambled(RecurrentAttention(kind, 4))
     h_BTE, s_BSE = randn(2, 3, 4, seed=1), randn(2, 5, 4, seed=2)
     bias_B1S = torch.tensor([[[0.0] * 5], [[0.0, 0.0, 0.0, -math.inf, -math.inf]]], dtype=F64)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from dragoman.base.errors import ConfigError
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
 from dragoman.models.positions import sinusoidal
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import FeedForward, Transformer
 
@@ -324,7 +324,7 @@ def parameters_by_the_paper(
 
 def count(config: TransformerConfig) -> int:
     with torch.device("meta"):
-        return sum(parameter.numel() for parameter in build(config).parameters())
+        return sum(parameter.numel() for parameter in build_model(config).parameters())
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_a_shape_that_makes_no_sense_is_an_error(changes: dict[str, Any], named:
 
 
 def test_different_vocabularies_may_go_without_a_common_embedding() -> None:
-    model = build(config(source_vocab=11, tie="decoder"))
+    model = build_model(config(source_vocab=11, tie="decoder"))
 
     assert model.source_embedding.num_embeddings == 11
     assert model.logits.out_features == 19

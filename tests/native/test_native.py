@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from dragoman import native
-from dragoman.models.attention import attend, causal_bias, padding_bias
 from dragoman.models.dropout import dropout
-from dragoman.models.seq2seq import build
+from dragoman.models.masks import causal_bias, padding_bias
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import attend
 from dragoman.training.batches import collate
 from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, softmax_block
 
@@ -193,7 +194,7 @@ def test_a_step_is_the_step_of_pytorch_s_operators(norm: str, consistency: float
         dropout=0.0, norm=norm,  # type: ignore[arg-type]
     )  # fmt: skip
     torch.manual_seed(1)
-    model = build(config)
+    model = build_model(config)
     objective = Objective(model, 0.1, consistency)
     batch = collate([[4, 5, 6], [7]], [[5, 9, 8, 7], [7, 8]], pad_id=0, start_id=1, end_id=2)
 

@@ -10,7 +10,7 @@ import torch
 
 from dragoman import train
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.runs import word_vectors as pretrained
@@ -35,7 +35,7 @@ def words() -> Tokenizer:
 def model(tokenizer: Tokenizer, **shape: Any) -> Transformer:
     torch.manual_seed(0)
     sizes = {"d_model": 4, "d_ff": 8, "heads": 1, "encoder_layers": 1, "decoder_layers": 1, "tie": "decoder"}
-    return build(
+    return build_model(
         TransformerConfig(
             source_vocab=tokenizer.source_size, target_vocab=tokenizer.target_size, **(sizes | shape)
         )

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dragoman.folder.weights import weights_of
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.text.corpus import FilterConfig, open_pairs
@@ -53,7 +53,7 @@ def corpus(folder: Path, count: int = 40, *, seed: int = 0, cut: Tokenizer | Non
 def model(cut: Tokenizer, *, seed: int = 1, dropout: float = 0.3, **shape: Any) -> Transformer:
     sizes = {"d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 1, "decoder_layers": 1} | shape
     torch.manual_seed(seed)
-    return build(
+    return build_model(
         TransformerConfig(
             source_vocab=cut.source_size, target_vocab=cut.target_size, dropout=dropout, **sizes
         )
@@ -135,13 +135,13 @@ def folder_of(run: Trainer) -> Path:
 
 
 def weights(run: Trainer) -> dict[str, Tensor]:
-    return {name: weight.clone() for name, weight in weights_of(run.module).items()}
+    return {name: weight.clone() for name, weight in weights_of(run.model).items()}
 
 
 def moments(run: Trainer) -> dict[str, Tensor]:
     return {
         f"{name}/{key}": value.clone()
-        for name, parameter in run.module.named_parameters()
+        for name, parameter in run.model.named_parameters()
         for optimizer in run.learner.optimizers
         for key, value in optimizer.state.get(parameter, {}).items()
     }

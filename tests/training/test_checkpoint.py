@@ -15,7 +15,7 @@ from torch import nn
 
 from dragoman.base.errors import ModelError, TrainingError
 from dragoman.folder.weights import read_weights, weights_of, write_weights
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.training import checkpoint
@@ -25,7 +25,7 @@ from dragoman.training.progress import Candidate, Progress
 def model(seed: int = 0, **changes: Any) -> Transformer:
     shape: dict[str, Any] = {"d_model": 8, "d_ff": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
     torch.manual_seed(seed)
-    return build(TransformerConfig(**({"source_vocab": 9, "target_vocab": 9} | shape | changes)))
+    return build_model(TransformerConfig(**({"source_vocab": 9, "target_vocab": 9} | shape | changes)))
 
 
 def optimizer_of(net: nn.Module) -> torch.optim.Optimizer:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.batches import collate
 from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, smoothed_cross_entropy
@@ -118,7 +118,7 @@ def test_two_equal_passes_cost_nothing_more() -> None:
     """Without dropout the passes are one, and their mean loss is that of one."""
     config = TransformerConfig(source_vocab=9, target_vocab=9, d_model=8, d_ff=8, heads=2, dropout=0.0)
     batch = collate([[4, 5], [6]], [[5], [7, 8]], pad_id=0, start_id=1, end_id=2)
-    model = build(config)
+    model = build_model(config)
 
     close(Objective(model, 0.1, 3.0)(batch), Objective(model, 0.1)(batch), 1e-5)
 
@@ -215,7 +215,7 @@ def test_the_objective_sums_over_the_tokens_that_are_not_padding() -> None:
         dropout=0.0,
         output_bias=True,
     )
-    model = build(config).double()
+    model = build_model(config).double()
     batch = collate([[4, 5], [6]], [[7], [8, 9, 10]], pad_id=0, start_id=1, end_id=2)
 
     loss, nll = Objective(model, 0.1)(batch)
@@ -230,7 +230,7 @@ def test_the_objective_can_be_taken_without_gradients() -> None:
     config = TransformerConfig(
         source_vocab=VOCAB, target_vocab=VOCAB, d_model=8, d_ff=8, heads=2, dropout=0.0
     )
-    objective = Objective(build(config), 0.1)
+    objective = Objective(build_model(config), 0.1)
     batch = collate([[4, 5]], [[7]], pad_id=0, start_id=1, end_id=2)
 
     with torch.inference_mode():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
@@ -14,7 +14,7 @@ from dragoman.training.options import TrainingConfig
 
 def model() -> nn.Module:
     torch.manual_seed(0)
-    return build(
+    return build_model(
         TransformerConfig(
             source_vocab=11, target_vocab=11, d_model=8, d_ff=12, heads=2, encoder_layers=1, decoder_layers=1
         )

@@ -152,7 +152,7 @@ def test_weight_decay_is_decoupled(corpora: Corpora, tmp_path: Path) -> None:
     options = config(weight_decay=0.5, learning_rate=0.1, warmup=1, max_updates=1)
     run = trainer(tmp_path, corpora, options=options)
     before = weights(run)
-    for parameter in run.module.parameters():
+    for parameter in run.model.parameters():
         parameter.register_hook(torch.zeros_like)
 
     run.train()
@@ -202,7 +202,7 @@ def test_every_pair_is_seen_once_an_epoch(corpora: Corpora, tmp_path: Path) -> N
     objective = run.learner.objective
 
     def look(batch: Any) -> Any:
-        if run.module.training:
+        if run.model.training:
             rows = zip(batch.source_BS.tolist(), batch.source_len_B.tolist(), strict=True)
             seen.extend(tuple(row[: length - 1]) for row, length in rows)
         return objective(batch)
@@ -228,7 +228,7 @@ def test_metrics_are_what_they_are_called(corpora: Corpora, tmp_path: Path) -> N
 
     def look(batch: Any) -> Any:
         loss, nll = objective(batch)
-        if run.module.training:
+        if run.model.training:
             seen.append((float(loss.detach()), float(nll), batch))
         return loss, nll
 
@@ -307,7 +307,7 @@ def poison(run: Trainer, updates: set[int], value: float = math.nan) -> None:
     def spoil(gradient: Tensor) -> Tensor:
         return gradient * value if run.progress.step + 1 in updates else gradient
 
-    next(iter(run.module.parameters())).register_hook(spoil)
+    next(iter(run.model.parameters())).register_hook(spoil)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -23,11 +23,12 @@ from dragoman import native
 from dragoman.base import charts, machine
 from dragoman.base.tables import aligned, count
 from dragoman.bench.turns import orders
-from dragoman.models.attention import KeyValueCache, SelfAttention, Sight, Window
+from dragoman.models.cache import KeyValueCache
 from dragoman.models.convolutional import Convolution
 from dragoman.models.operations import product, self_attention, window_keys
 from dragoman.models.recurrent import LSTM, read
-from dragoman.models.shapes import ConvolutionalConfig
+from dragoman.models.shapes import ConvolutionalConfig, TransformerConfig
+from dragoman.models.transformer import SelfAttention
 
 FITTED = 3  # the exponents are fitted to this number of the longest lengths
 
@@ -125,7 +126,8 @@ class _Layer:
                 self.module = Convolution(config, 0)
             case _:
                 window = setting.neighbours if kind.startswith("restricted") else None
-                self.module = SelfAttention(width, setting.heads, window=window)
+                shape = TransformerConfig(d_model=width, heads=setting.heads, window=window)
+                self.module = SelfAttention(shape)
 
     def whole(self, x_BTE: Tensor) -> Tensor:
         """The layer over every position of x_BTE."""
@@ -137,11 +139,9 @@ class _Layer:
             case "convolutional":
                 side = self.module.reach // 2
                 out = self.module(nn.functional.pad(x_BTE, (0, 0, side, side)))
-            case "self-attention":
-                out = self.module(x_BTE, Sight(torch.zeros(n), n))
             case _:
                 visible = torch.ones(b, n, dtype=torch.bool)
-                out = self.module(x_BTE, Window(visible, x_BTE.dtype, self.setting.neighbours, causal=False))
+                out = self.module(x_BTE, self.module.span.both_ways(x_BTE, visible))
         return out
 
     def after(self, n: int) -> Callable[[], object]:

@@ -14,7 +14,7 @@ import torch
 
 from dragoman import native
 from dragoman.bench.timing import END, PAD, START, arguments, batches, time_steps
-from dragoman.models.seq2seq import build
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training import distributed
 from dragoman.training.batches import Batch, collate
@@ -30,7 +30,7 @@ def learner(shape: TransformerConfig, precision: Literal["fp32", "bf16"], world:
     """A new model of this shape and what trains it."""
     torch.manual_seed(1)
     config = TrainingConfig(schedule="inverse-sqrt", learning_rate=1e-4, warmup=10, precision=precision)
-    return Learner(build(shape), config, world)
+    return Learner(build_model(shape), config, world)
 
 
 def collated(arrays: Sequence[tuple[np.ndarray, np.ndarray]], world: World) -> list[Batch]:
@@ -61,7 +61,7 @@ def main() -> None:
         trained.update([batch], next(steps), seed=1)
 
     if world.leads:
-        parameters = sum(p.numel() for p in trained.module.parameters())
+        parameters = sum(p.numel() for p in trained.model.parameters())
         time_steps(options, step, rows, version=f"dragoman {__version__}", parameters=parameters)
     else:
         for batch in rows:

@@ -19,7 +19,7 @@ from dragoman.decoding.rules import Prefix
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import search
 from dragoman.models.mode import evaluating
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 
 
 class PyTorchEngine:
@@ -28,14 +28,8 @@ class PyTorchEngine:
     The model works in evaluation mode and is left in the mode it was in.
     """
 
-    def __init__(self, model: Seq2Seq) -> None:
+    def __init__(self, model: AnySeq2Seq) -> None:
         self.model = model
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model's parameters."""
-        first = next(iter(self.model.parameters()), None)
-        return torch.device("cpu") if first is None else first.device
 
     def search(
         self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
@@ -75,14 +69,14 @@ class PyTorchEngine:
                 self.model,
                 self.model.encode(*self._pad([request.source for request in batch])),
                 how,
-                limit_B=torch.tensor([_limit(request) for request in batch], device=self.device),
+                limit_B=torch.tensor([_limit(request) for request in batch], device=self.model.device),
                 mask=mask_of([request.rules for request in batch], self.model.config.end_id),
                 keys=[_key(request.source) for request in batch],
             )
 
     def _pad(self, sources: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
         config = self.model.config
-        return pad(sources, config.pad_id, config.end_id, self.device)
+        return pad(sources, config.pad_id, config.end_id, self.model.device)
 
 
 def groups(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

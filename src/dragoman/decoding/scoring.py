@@ -14,14 +14,14 @@ from torch import Tensor
 from dragoman.base.errors import ModelError
 from dragoman.decoding.engine import Hypothesis
 from dragoman.decoding.options import Beam
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 
 # Log-probabilities of this many positions at a time: all of them at once would double the memory.
 _POSITIONS = 64
 
 
 def score(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     source_BS: Tensor,
     source_len_B: Tensor,
     targets: Sequence[Sequence[int]],

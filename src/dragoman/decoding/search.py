@@ -26,7 +26,7 @@ from dragoman.decoding.masks import Mask
 from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.sampling import draw, uniforms
 from dragoman.models.memory import Memory
-from dragoman.models.seq2seq import Seq2Seq, State
+from dragoman.models.seq2seq import AnySeq2Seq, State
 from dragoman.models.shapes import ModelConfig
 
 
@@ -82,7 +82,7 @@ Watch = Callable[[Choice], None]
 
 
 def search(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     memory: Memory,
     how: Beam | Sample,
     *,
@@ -124,7 +124,7 @@ def search(
 
 
 def _beam(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     memory: Memory,
     how: Beam,
     limit_B: Tensor,
@@ -196,7 +196,7 @@ def _among_first(size: int, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
 
 
 def _sample(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     memory: Memory,
     how: Sample,
     limit_B: Tensor,
@@ -232,7 +232,7 @@ def _sample(
         live, logits_NV = _step(model, live.extend(token_N, logp_N, live.total_N + logp_N))
 
 
-def _start(model: Seq2Seq, memory: Memory, limit_B: Tensor) -> tuple[Live, Tensor]:
+def _start(model: AnySeq2Seq, memory: Memory, limit_B: Tensor) -> tuple[Live, Tensor]:
     """One empty row for each sentence, and the logits of its first token."""
     state = model.start(memory, int(limit_B.max()) + 1)
     start_B = torch.full_like(limit_B, model.config.start_id)
@@ -248,7 +248,7 @@ def _start(model: Seq2Seq, memory: Memory, limit_B: Tensor) -> tuple[Live, Tenso
     return live, logits_BV
 
 
-def _step(model: Seq2Seq, live: Live) -> tuple[Live, Tensor]:
+def _step(model: AnySeq2Seq, live: Live) -> tuple[Live, Tensor]:
     """Feed the last token of each row to the model. Returns the logits of the next."""
     logits_NV, state = model.step(live.token_NT[:, -1], live.state)
     return replace(live, state=state), logits_NV

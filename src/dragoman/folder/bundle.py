@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from dragoman.base.errors import ModelError
 from dragoman.decoding.options import Beam
 from dragoman.folder.config import FolderConfig, read_config, write_config
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
-from dragoman.models.seq2seq import Seq2Seq
-from dragoman.models.seq2seq import build as build_model
+from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.text.tokenizer import Tokenizer
 
 
@@ -29,7 +27,7 @@ from dragoman.text.tokenizer import Tokenizer
 class Bundle:
     """A model with its tokenizer: what a model folder holds."""
 
-    model: Seq2Seq
+    model: AnySeq2Seq
     tokenizer: Tokenizer
     source_language: str
     target_language: str
@@ -50,7 +48,7 @@ def save(bundle: Bundle, folder: Path) -> None:
     """Write the bundle's files into `folder`, the weights last."""
     bundle.tokenizer.save(folder)
     write_config(bundle.config, folder)
-    write_weights(folder / "model.safetensors", weights_of(_module(bundle.model)))
+    write_weights(folder / "model.safetensors", weights_of(bundle.model))
 
 
 def load(folder: Path) -> Bundle:
@@ -78,9 +76,3 @@ def load(folder: Path) -> Bundle:
         target_language=config.target_language,
         generation=config.generation,
     )
-
-
-def _module(model: Seq2Seq) -> nn.Module:
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"{type(model).__name__} is not a torch.nn.Module")
-    return model

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -13,12 +14,18 @@ from dragoman.base.errors import DragomanError, ModelError
 from dragoman.base.files import replacing
 
 
-def weights_of(model: nn.Module) -> dict[str, Tensor]:
+class HasWeights(Protocol):
+    """A `torch.nn.Module`, or a `Seq2Seq`."""
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
+
+
+def weights_of(model: HasWeights) -> dict[str, Tensor]:
     """The model's weights by name, tied ones once. They share the model's memory."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
-def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: Path | str) -> None:
+def put_weights(model: HasWeights, weights: Mapping[str, Tensor], where: Path | str) -> None:
     """Copies `weights` into the model. Raises ModelError where names or shapes differ."""
     own = weights_of(model)
     _check_fit(weights, own, where)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -44,10 +44,11 @@ from dragoman.inspection.record import (
     Word,
 )
 from dragoman.inspection.trace import Trace
-from dragoman.models.attention import CrossAttention, SelfAttention
-from dragoman.models.convolutional import Weights
+from dragoman.models.convolutional import ConvolutionalAttention
 from dragoman.models.mode import evaluating
-from dragoman.models.recurrent import Scores
+from dragoman.models.recurrent import RecurrentAttention
+from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.models.transformer import CrossAttention, SelfAttention, attention_weights
 from dragoman.text.ids import END, SPECIALS, START
 from dragoman.text.spans import Span, words
 from dragoman.text.tokenizer import Tokenizer
@@ -82,11 +83,10 @@ def inspect(
         )
     text = text.strip().lower() if tokenizer.config.lowercase else text.strip()
     source = _encoded(tokenizer.encode_source([text])[0], "the text")
-    module = cast(nn.Module, bundle.model)
-    model: Any = module
-    device = next(module.parameters()).device
+    model = bundle.model
+    device = model.device
     pair = pad([source], model.config.pad_id, model.config.end_id, device)
-    with torch.no_grad(), evaluating(module):
+    with torch.no_grad(), evaluating(model):
         tree = None
         if target is None:
             recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
@@ -100,11 +100,11 @@ def inspect(
         said = found[0].tokens
         read = torch.tensor([[model.config.start_id, *said]], device=device)
 
-        with _weights(module) as seen, terms.watching(module) as given:
+        with _weights(model) as weights, terms.watching(model) as calls:
             logits_TV = model.decode(read, model.encode(*pair))[0].float()
-        split = terms.split(module, given)
+        split = terms.split(model, calls)
 
-    attention = tuple(_attention(seen))
+    attention = tuple(_attention(weights))
     pieces = tokenizer.source_pieces(source)
     source_side = _side(text, bundle.source_language, source, pieces, tokenizer.source_spans(text))
     pieces, places = tokenizer.target_pieces(said), tokenizer.target_spans(said)
@@ -112,7 +112,7 @@ def inspect(
     alignment, note = _alignment(attention, source_side, target_side)
     return Trace(
         dragoman=__version__,
-        model=_model(bundle, module, name),
+        model=_model(bundle, name),
         search=to_table(how) if tree else {},
         source=source_side,
         target=target_side,
@@ -126,17 +126,17 @@ def inspect(
         alignment=alignment,
         alignment_note=note,
         beam=tree,
-        positions=positions_of(module, max(len(source), len(said)) + 1),
+        positions=positions_of(model, max(len(source), len(said)) + 1),
         terms=split,
     )
 
 
-def _model(bundle: Bundle, module: nn.Module, name: str) -> Model:
+def _model(bundle: Bundle, name: str) -> Model:
     languages = bundle.source_language, bundle.target_language
     return Model(
         title=name or " to ".join(languages),
         architecture=bundle.model.config.architecture,
-        parameters=sum(weight.numel() for weight in module.parameters()),
+        parameters=sum(weight.numel() for weight in bundle.model.parameters()),
         source_language=bundle.source_language,
         target_language=bundle.target_language,
         config=to_table(bundle.model.config),
@@ -144,7 +144,7 @@ def _model(bundle: Bundle, module: nn.Module, name: str) -> Model:
 
 
 def _search(
-    model: Any,
+    model: AnySeq2Seq,
     source_BS: Tensor,
     source_len_B: Tensor,
     how: Beam,
@@ -234,42 +234,53 @@ def _steps(logits_TV: Tensor, said: Sequence[int], spell: Callable[[int], tuple[
         )
 
 
-_Seen = dict[str, list[Tensor]]
+_Weights = dict[str, list[Tensor]]
 
 
 @contextmanager
-def _weights(model: nn.Module) -> Iterator[_Seen]:
-    """The weights of each attention, (H, Q, K), by kind, in the order of the layers."""
-    seen: _Seen = {}
+def _weights(model: AnySeq2Seq) -> Iterator[_Weights]:
+    """Record the weights of each attention within the block, (H, Q, K), by kind, layer after layer."""
+    weights: _Weights = {}
 
-    def keep(kind: str, module: Any, given: Any, gave: Any) -> None:
-        match module:
-            case SelfAttention() | CrossAttention():
-                weights = module.weights(*given)
-            case Scores():
-                h_BTE, keys_BSE, _, bias_B1S = given
-                weights = module.weights(h_BTE, keys_BSE, bias_B1S)
-            case _:
-                weights = gave
-        weights_HQK = weights[0] if weights.dim() == 4 else weights
-        seen.setdefault(kind, []).append(weights_HQK)
+    def keep(kind: str, module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
+        weights_HQK = _weights_of(module, arguments, output)
+        weights.setdefault(kind, []).append(weights_HQK[0] if weights_HQK.dim() == 4 else weights_HQK)
 
     handles = []
     for name, module in model.named_modules():
-        if isinstance(module, SelfAttention | CrossAttention | Scores | Weights):
+        if isinstance(module, SelfAttention | CrossAttention | RecurrentAttention | ConvolutionalAttention):
             kind = name.split(".")[0] if isinstance(module, SelfAttention) else "cross"
             handles.append(module.register_forward_hook(partial(keep, kind)))
     try:
-        yield seen
+        yield weights
     finally:
         for handle in handles:
             handle.remove()
 
 
-def _attention(seen: _Seen) -> Iterator[Attention]:
+def _weights_of(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor:
+    """The weights by which this call of an attention sums its values, 0 for hidden keys."""
+    match module:
+        case SelfAttention():
+            x_BTE, view = arguments
+            q, k, _ = module.laid_out(x_BTE, view)
+            bias = module.positions.added(view.bias, q, view.distance_TS)
+            weights: Tensor = view.matrix(attention_weights(q, k, bias))
+            return weights
+        case CrossAttention():
+            x_BTE, k_BHSD, _, bias_B11S = arguments
+            return attention_weights(module.queries(x_BTE), k_BHSD, bias_B11S)
+        case RecurrentAttention():
+            h_BTE, keys_BSE, _, bias_B1S = arguments
+            return module.weights(h_BTE, keys_BSE, bias_B1S)
+        case _:
+            return output
+
+
+def _attention(weights: _Weights) -> Iterator[Attention]:
     for kind in get_args(Kind):
-        if kind in seen:
-            weights_LHQK = torch.stack(seen[kind]).float().cpu().numpy()
+        if kind in weights:
+            weights_LHQK = torch.stack(weights[kind]).float().cpu().numpy()
             yield Attention(
                 kind=kind,
                 queries="source" if kind == "encoder" else "inputs",

@@ -1,4 +1,4 @@
-"""What a model knows of positions, as tables; and the laboratory, which needs no model."""
+"""The positional encodings of a model as tables, and a laboratory that needs no model."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from dragoman.models.positions import (
     sinusoidal,
 )
 from dragoman.models.recurrent import Recurrent
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.shapes import SinusoidLayout
 from dragoman.models.transformer import Transformer
 
@@ -32,16 +33,16 @@ _NOTES = {
     "learned": "Added to the embeddings: a vector learned for each position.",
     "index": "The number of the position takes the place of the embedding's last dimension.",
     "fraction": "Position / source length takes the place of the embedding's last dimension.",
-    "none": "The model is told nothing of positions.",
+    "none": "The model has no positions.",
     "relative": "A vector learned for each distance is added to keys and to values (Shaw et al. 2018).",
     "t5": "A number for each head and range of distances is added to the logits (Raffel et al. 2020).",
-    "alibi": "The logits fall by a fixed slope for each token between (Press et al. 2022).",
-    "rotary": "Pairs of a query's or key's numbers are turned, further where later (Su et al. 2021).",
-    "recurrent": "A recurrent model reads in order, and needs no positions.",
+    "alibi": "The logits fall with the distance, with a fixed slope for each head (Press et al. 2022).",
+    "rotary": "Pairs of dimensions of queries and keys are rotated with the position (Su et al. 2021).",
+    "recurrent": "A recurrent model reads in order, so it needs no positions.",
 }
 
 
-def positions_of(model: object, length: int) -> Positions:
+def positions_of(model: AnySeq2Seq, length: int) -> Positions:
     """The model's own tables, for positions 0 to length - 1 or the distances between them."""
     if isinstance(model, Recurrent):
         return Positions(kind="recurrent", note=_NOTES["recurrent"], tables=())
@@ -57,7 +58,7 @@ def positions_of(model: object, length: int) -> Positions:
         kind = model.config.positions
         tables += _on_input(model.positions, length, "")
         for stack, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
-            tables += _in_attention(layers[0].attention.positions, length, f", first layer of the {stack}")  # type: ignore[union-attr, arg-type]
+            tables += _in_attention(layers[0].attention.positions, length, f", first layer of the {stack}")
     return Positions(kind=kind, note=_NOTES[kind], tables=tuple(tables))
 
 

@@ -1,28 +1,37 @@
-"""Attention logits in terms of content and position.
+"""Attention logits as a sum of terms of content and position.
 
-With x = content + position, the logit q k^T / sqrt(D) is a sum of four products and of what projection
-biases and positions inside attention add. In the first layer of a post-norm model that is all. Before
-other layers stand layer normalisations, which are linear once their scale is given (it is kept as it was),
-and the outputs of earlier sub-layers, which mix content and position: what they add is the remainder.
+With x = content + position, the logit q k^T / sqrt(D) is a sum of four products, plus what the biases of
+the projections and the positions inside attention add. In the first layer of a post-norm model nothing else
+remains. Before the other layers come layer normalisations, which are linear once their scale is fixed (here
+at its value for this sentence), and the outputs of earlier sub-layers, which mix content and position. What
+those add is the remainder.
 
-Everything is computed by the model's own modules.
+All is computed by the model's own modules.
 
 B batch, T queries, S keys, H heads, D head width, E model width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from dragoman.inspection.record import Stack, Terms
-from dragoman.models.attention import SelfAttention, Sight, Window, attention_logits
-from dragoman.models.transformer import DecoderLayer, EncoderLayer, Residual, Transformer
+from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.models.transformer import (
+    DecoderLayer,
+    EncoderLayer,
+    Residual,
+    SelfAttention,
+    Transformer,
+    attention_logits,
+)
+from dragoman.models.window import FullView, View
 
 NAMES = (
     "content·content",
@@ -32,19 +41,19 @@ NAMES = (
     "bias",
     "remainder",
 )
-_LARGEST = 40_000  # numbers of a stack's terms in a trace; the first layer is always whole
+_LARGEST = 40_000  # numbers a stack in a trace; the first layer is always complete
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """x = content + position + constant + rest, where the rest came from earlier sub-layers."""
+    """x = content + position + constant + rest, where the rest comes from earlier sub-layers."""
 
     content: Tensor
     position: Tensor
     constant: Tensor
 
     def through(self, norm: nn.LayerNorm, x_BTE: Tensor) -> _Parts:
-        """After a layer normalisation, its mean and scale those of `x_BTE`."""
+        """The parts after a layer normalisation that has the mean and scale of `x_BTE`."""
         scale_BT1 = (x_BTE.var(-1, correction=0, keepdim=True) + norm.eps).rsqrt()
         content, position, constant = (
             (part - part.mean(-1, keepdim=True)) * scale_BT1 * norm.weight
@@ -53,36 +62,43 @@ class _Parts:
         return _Parts(content, position, constant + norm.bias)
 
 
-def split(model: nn.Module, seen: _Seen) -> Terms | None:
-    """The terms of encoder and decoder, from what was `watching` while the model read one sentence and its
-    translation. None for a model that is no Transformer."""
+def split(model: AnySeq2Seq, calls: Calls) -> Terms | None:
+    """Return the terms of encoder and decoder, or None if the model is not a Transformer.
+
+    `calls` is what `watching` recorded while the model read one sentence and its translation.
+    """
     if not isinstance(model, Transformer):
         return None
-    found = []
-    for kind, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
-        first = seen[model.positions][0 if kind == "encoder" else -1]
-        embedded_BTE, placed_BTE = first[0][0], first[1]
-        content = embedded_BTE
-        if model.config.positions in ("index", "fraction"):  # the number takes a dimension from the word
-            content = torch.cat((embedded_BTE[..., :-1], torch.zeros_like(embedded_BTE[..., -1:])), -1)
-        parts = _Parts(content, placed_BTE - content, torch.zeros_like(content))
-        found.append(_stack(kind, list(layers), parts, seen, model.config.positions))
-    return Terms(names=NAMES, stacks=tuple(found))
+    stacks = (
+        _stack("encoder", model.encoder, _embedded(model, calls, 0), calls, model.config.positions),
+        _stack("decoder", model.decoder, _embedded(model, calls, -1), calls, model.config.positions),
+    )
+    return Terms(names=NAMES, stacks=stacks)
 
 
-def _stack(kind: Any, layers: list[nn.Module], parts: _Parts, seen: _Seen, positions: str) -> Stack:
+def _embedded(model: Transformer, calls: Calls, number: int) -> _Parts:
+    """The parts of the input of a stack, from one of the calls of the positional encoding."""
+    call = calls[model.positions][number]
+    words_BTE, content = call.arguments[0], call.arguments[0]
+    if model.config.positions in ("index", "fraction"):  # the number takes a dimension from the word
+        content = torch.cat((words_BTE[..., :-1], torch.zeros_like(words_BTE[..., -1:])), -1)
+    return _Parts(content, call.output - content, torch.zeros_like(content))
+
+
+def _stack(
+    kind: Literal["encoder", "decoder"],
+    layers: Iterable[EncoderLayer | DecoderLayer],
+    parts: _Parts,
+    calls: Calls,
+    positions: str,
+) -> Stack:
     values, logits, exact, notes = [], [], [], []
     stored = 0
-    for number, module in enumerate(layers):
-        layer = cast(EncoderLayer | DecoderLayer, module)
-        pre = layer.attention_residual.pre
-        (x_BTE, sight), _ = seen[layer.attention][-1]
-        entered = (
-            parts.through(layer.attention_residual.norm, _last(seen, layer.attention_residual.norm))
-            if pre
-            else parts
-        )
-        terms_6HTS, logits_HTS = _terms(layer.attention, entered, x_BTE, sight)
+    for number, layer in enumerate(layers):
+        pre, norm = layer.attention_residual.pre, layer.attention_residual.norm
+        x_BTE, view = calls[layer.attention][-1].arguments
+        entered = parts.through(norm, _last(calls, norm)) if pre else parts
+        terms_6HTS, logits_HTS = _terms(layer.attention, entered, x_BTE, view)
         if number and stored + terms_6HTS.numel() > _LARGEST:
             break
         stored += terms_6HTS.numel()
@@ -92,7 +108,7 @@ def _stack(kind: Any, layers: list[nn.Module], parts: _Parts, seen: _Seen, posit
         notes.append(f"{_note(number, pre)} {_WITHIN.get(positions, '')}".strip())
         if not pre:
             for residual in _residuals(layer):
-                parts = parts.through(residual.norm, _last(seen, residual.norm))
+                parts = parts.through(residual.norm, _last(calls, residual.norm))
     return Stack(
         kind=kind,
         causal=kind == "decoder",
@@ -103,20 +119,18 @@ def _stack(kind: Any, layers: list[nn.Module], parts: _Parts, seen: _Seen, posit
     )
 
 
-def _terms(
-    attention: SelfAttention, parts: _Parts, x_BTE: Tensor, sight: Sight | Window
-) -> tuple[Tensor, Tensor]:
-    """(terms_6HTS, logits_HTS) of one sentence, 0 where a key is hidden."""
-    whole = Sight(x_BTE.new_zeros(1), x_BTE.shape[1])  # the mask comes last
+def _terms(attention: SelfAttention, parts: _Parts, x_BTE: Tensor, view: View) -> tuple[Tensor, Tensor]:
+    """(terms_6HTS, logits_HTS) of one sentence, 0 for hidden keys."""
+    everything = FullView(x_BTE.new_zeros(1), x_BTE.shape[1])  # hidden keys are removed at the end
     turn = attention.positions.turn
-    zero = attention.queries_keys_values(torch.zeros_like(x_BTE))  # what the projections' biases give
+    zero = attention.queries_keys_values(torch.zeros_like(x_BTE))  # the biases of the projections
 
     def projected(part: Tensor, *, bias: bool = False) -> tuple[Tensor, Tensor]:
         q, k, _ = attention.queries_keys_values(part)
         return (turn(q), turn(k)) if bias else (turn(q - zero[0]), turn(k - zero[1]))
 
     q, k = projected(x_BTE, bias=True)
-    placed = attention.positions.bias(q, whole.distance_TS())
+    placed = attention.positions.bias(q, everything.distance_TS())
     qc, kc = projected(parts.content)
     qp, kp = projected(parts.position)
     qb, kb = projected(parts.constant, bias=True)
@@ -124,32 +138,32 @@ def _terms(
     four = [attention_logits(a, b) for a in (qc, qp) for b in (kc, kp)]
     known = attention_logits(qc + qp + qb, kc + kp + kb, placed)
     terms = torch.stack([*four, known - sum(four), logits - known])[:, 0]
-    hidden = sight.whole((sight.bias == 0).float()).broadcast_to(logits.shape)[0] == 0
+    hidden = view.matrix((view.bias == 0).float()).broadcast_to(logits.shape)[0] == 0
     return terms.masked_fill(hidden, 0.0), logits[0].masked_fill(hidden, 0.0)
 
 
-# Where positions are that are no part of the input.
+# Which term holds positions that are not part of the input.
 _WITHIN = {
-    "rotary": "Rotary positions turn queries and keys, so they are within content·content.",
-    "relative": "What relative positions add, which depends on content too, is the bias.",
-    "t5": "What positions add is the bias.",
-    "alibi": "What positions add is the bias.",
-    "none": "The model is told nothing of positions.",
+    "rotary": "Rotary positions rotate queries and keys, so they are part of content·content.",
+    "relative": "Relative positions add the bias, which depends on content too.",
+    "t5": "Positions add the bias.",
+    "alibi": "Positions add the bias.",
+    "none": "The model has no positions.",
 }
 
 
 def _note(number: int, pre: bool) -> str:
-    if not number:
-        if not pre:
-            return "The sum of the terms is the logit."
+    if number:
         return (
-            "Layer normalisation stands before the first attention. Its scale, which depends on content and "
-            "position together, is kept as it was; given that, the terms add up to the logit."
+            "Earlier layers mix content and position. What they add is the remainder. Layer normalisations "
+            "keep the scale they had for this sentence."
         )
-    return (
-        "What earlier layers added mixes content and position. It is the remainder; layer normalisations are "
-        "taken with the scale that they had."
-    )
+    if pre:
+        return (
+            "A layer normalisation precedes the first attention. Its scale depends on content and position "
+            "together, and is kept as it was for this sentence. Given it, the terms add up to the logit."
+        )
+    return "The sum of the terms is the logit."
 
 
 def _residuals(layer: EncoderLayer | DecoderLayer) -> Iterator[Residual]:
@@ -159,21 +173,33 @@ def _residuals(layer: EncoderLayer | DecoderLayer) -> Iterator[Residual]:
     yield layer.feed_forward_residual
 
 
-_Seen = dict[nn.Module, list[tuple[tuple[Any, ...], Any]]]
+@dataclass(frozen=True)
+class Call:
+    """One call of a module."""
+
+    arguments: tuple[Any, ...]
+    output: Any
 
 
-def _last(seen: _Seen, module: nn.Module) -> Tensor:
-    return cast(Tensor, seen[module][-1][0][0])
+Calls = dict[nn.Module, list[Call]]
+
+
+def _last(calls: Calls, module: nn.Module) -> Tensor:
+    """The input of the last call."""
+    x_BTE: Tensor = calls[module][-1].arguments[0]
+    return x_BTE
 
 
 @contextmanager
-def watching(model: nn.Module) -> Iterator[_Seen]:
-    """What positions, attentions and layer normalisations are given, and give; nothing of what is no
-    Transformer."""
-    seen: _Seen = {}
+def watching(model: AnySeq2Seq) -> Iterator[Calls]:
+    """Record the calls of positions, self-attention and layer normalisations within the block.
 
-    def keep(module: nn.Module, given: tuple[Any, ...], gave: Any) -> None:
-        seen.setdefault(module, []).append((given, gave))
+    Records nothing for other architectures than the Transformer.
+    """
+    calls: Calls = {}
+
+    def keep(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
+        calls.setdefault(module, []).append(Call(arguments, output))
 
     watched = [
         module
@@ -183,7 +209,7 @@ def watching(model: nn.Module) -> Iterator[_Seen]:
     ]
     handles = [module.register_forward_hook(keep) for module in watched]
     try:
-        yield seen
+        yield calls
     finally:
         for handle in handles:
             handle.remove()

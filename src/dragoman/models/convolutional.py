@@ -1,9 +1,10 @@
-"""Convolutional translation: Gehring et al. 2017. Sections in comments are that paper's.
+"""Convolutional translation: Gehring et al. 2017. Sections and equations in this file are that paper's.
 
-Every layer sees k neighbouring positions, and all positions are computed at once. Words k^L apart meet
-after L layers if each layer's positions stand k times as far apart as those of the layer before.
+Every layer sees k neighbouring positions, and all positions are computed at once. In a dilated stack the
+positions of each layer are k times as far apart as those of the layer before, so words k^L apart meet after
+L layers.
 
-Weights are not normalised, as the paper's are, and the encoder's gradients not scaled.
+Unlike the paper, weights are not normalised and the gradients of the encoder are not scaled.
 
 B batch, S source length, T target length, N decoding rows, E model width, V vocabulary, k kernel.
 """
@@ -16,29 +17,30 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.attention import padding_bias
 from dragoman.models.dropout import Dropout
-from dragoman.models.embeddings import embeddings
-from dragoman.models.memory import Memory, Shared, visible
+from dragoman.models.layers import Layers
+from dragoman.models.masks import padding_bias, visible
+from dragoman.models.memory import Memory, PerSentence, Shared
 from dragoman.models.positions import on_input
 from dragoman.models.shapes import ConvolutionalConfig
+from dragoman.models.transformer import embeddings
 
 _HALF = math.sqrt(0.5)  # keeps the variance of a sum of two, section 3.4
 
 
 class Convolution(nn.Module):
-    """k positions to one: a gated linear unit (Dauphin et al. 2017) over a window, section 3.2.
+    """Map k positions to one with a gated linear unit (Dauphin et al. 2017), section 3.2.
 
-    A linear map of the k vectors side by side to (a, b), of which a * sigmoid(b) comes out.
+    A linear map takes the k vectors side by side to (a, b). The output is a * sigmoid(b).
     """
 
     def __init__(self, config: ConvolutionalConfig, layer: int) -> None:
         super().__init__()
         self.kernel, self.stride = config.kernel, config.kernel**layer if config.dilated else 1
-        self.reach = (self.kernel - 1) * self.stride  # how many more positions than one go in
+        self.reach = (self.kernel - 1) * self.stride  # the output is this much shorter than the input
         self.linear = nn.Linear(self.kernel * config.d_model, 2 * config.d_model)
         self.dropout = Dropout(config.dropout)
-        # Section 3.5: gates are taken to quarter the variance, and dropout to thin what is summed.
+        # Initialisation assumes that a GLU quarters the variance and that dropout scales it (section 3.5).
         fan_in = self.kernel * config.d_model
         nn.init.normal_(self.linear.weight, std=math.sqrt(4 * (1 - config.dropout) / fan_in))
         nn.init.zeros_(self.linear.bias)
@@ -47,76 +49,91 @@ class Convolution(nn.Module):
         """out_BTE, `reach` shorter than `x_BTE`."""
         x_BTE = self.dropout(x_BTE)
         length = x_BTE.shape[1] - self.reach
-        window = [x_BTE[:, i * self.stride : i * self.stride + length] for i in range(self.kernel)]
-        return nn.functional.glu(self.linear(torch.cat(window, -1)))
+        shifted = [x_BTE[:, i * self.stride : i * self.stride + length] for i in range(self.kernel)]
+        return nn.functional.glu(self.linear(torch.cat(shifted, -1)))
 
 
 class EncoderLayer(nn.Module):
-    """A convolution over as many neighbours on either side, added to what came in."""
+    """A convolution over equally many neighbours on both sides, added to its input."""
 
     def __init__(self, config: ConvolutionalConfig, layer: int) -> None:
         super().__init__()
         self.convolution = Convolution(config, layer)
 
     def forward(self, x_BSE: Tensor, visible_BS1: Tensor) -> Tensor:
+        """out_BSE."""
         side = self.convolution.reach // 2
         padded = nn.functional.pad(x_BSE * visible_BS1, (0, 0, side, side))
-        return (self.convolution(padded) + x_BSE) * _HALF  # type: ignore[no-any-return]
+        out_BSE: Tensor = (self.convolution(padded) + x_BSE) * _HALF
+        return out_BSE
 
 
-class Weights(nn.Module):
-    """How much of each source position a target position takes in: eq. 1."""
+class ConvolutionalAttention(nn.Module):
+    """How much each target position takes of each source position: their eq. 1."""
 
     def forward(self, query_BTE: Tensor, keys_BSE: Tensor, bias_B1S: Tensor) -> Tensor:
         """weights_BTS."""
         return (query_BTE @ keys_BSE.transpose(1, 2) + bias_B1S).softmax(-1)
 
 
+@dataclass(frozen=True)
+class ConvolutionalMemory(Memory):
+    """Also holds what attention sums: the output of the encoder plus the embeddings."""
+
+    values_BSE: Tensor
+
+
+@dataclass(frozen=True)
+class ConvolutionalSource(PerSentence):
+    """What decoding reads of a source at every step."""
+
+    keys_BSE: Tensor
+    values_BSE: Tensor
+    bias_B1S: Tensor  # -inf on padding
+    length_B: Tensor
+
+
 class DecoderLayer(nn.Module):
-    """A convolution over what came before, then attention to the source, section 3.3."""
+    """A convolution over the positions before, then attention to the source, section 3.3."""
 
     def __init__(self, config: ConvolutionalConfig, layer: int) -> None:
         super().__init__()
         self.convolution = Convolution(config, layer)
         self.query = nn.Linear(config.d_model, config.d_model)
-        self.weights = Weights()
+        self.weights = ConvolutionalAttention()
         self.context = nn.Linear(config.d_model, config.d_model)
         for linear in (self.query, self.context):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
-    def forward(self, x_BTE: Tensor, before_BRE: Tensor, word_BTE: Tensor, source: Shared) -> Tensor:
-        """`before_BRE` are the inputs at the `reach` positions before; `word_BTE` are the embeddings."""
+    def forward(
+        self, x_BTE: Tensor, before_BRE: Tensor, word_BTE: Tensor, shared: Shared[ConvolutionalSource]
+    ) -> Tensor:
+        """out_BTE. `before_BRE` are the inputs at the `reach` positions before, `word_BTE` the embeddings."""
         h_BTE = self.convolution(torch.cat((before_BRE, x_BTE), 1))
-        keys_BSE, values_BSE, bias_B1S, length_B = source.tensors
-        # Eq. 1: d = W h + b + g, and the weights are the softmax of d . z. Section 3.4: a mean of m
-        # vectors varies less than one of them, and is scaled by m sqrt(1 / m).
-        query = source.group((self.query(h_BTE) + word_BTE) * _HALF)
-        context = self.weights(query, keys_BSE, bias_B1S) @ values_BSE
-        context = context * length_B.sqrt().to(context.dtype)[:, None, None]
+        source = shared.source
+        # Section 3.3: d = W h + b + g, and the weights are the softmax of d . z. Section 3.4: a mean of m
+        # vectors varies less than one of them, so it is scaled by m sqrt(1 / m).
+        query = shared.group((self.query(h_BTE) + word_BTE) * _HALF)
+        context = self.weights(query, source.keys_BSE, source.bias_B1S) @ source.values_BSE
+        context = context * source.length_B.sqrt().to(context.dtype)[:, None, None]
         h_BTE = (h_BTE + self.context(context.view_as(h_BTE))) * _HALF
-        return (h_BTE + x_BTE) * _HALF  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True)
-class ConvolutionalMemory(Memory):
-    """And what attention sums: the encoder's output and the words it stands for."""
-
-    values_BSE: Tensor
+        out_BTE: Tensor = (h_BTE + x_BTE) * _HALF
+        return out_BTE
 
 
 @dataclass
 class ConvolutionalState:
     """A decoder between two steps."""
 
-    before: list[Tensor]  # one a layer: its inputs at the positions before that it still sees, (N, reach, E)
-    source: Shared  # keys_BSE, values_BSE, bias_B1S, source_len_B
+    before: list[Tensor]  # one for each layer: its inputs at the positions it still sees, (N, reach, E)
+    shared: Shared[ConvolutionalSource]
     length: int = 0
 
     def select(self, rows_N: Tensor) -> ConvolutionalState:
-        """Rows may be repeated, reordered and left out; those of one sentence stand side by side."""
+        """Return the state of these rows. They may repeat, reorder and drop rows."""
         before = [tensor.index_select(0, rows_N) for tensor in self.before]
-        return ConvolutionalState(before, self.source.select(rows_N), self.length)
+        return ConvolutionalState(before, self.shared.select(rows_N), self.length)
 
 
 class Convolutional(nn.Module):
@@ -129,11 +146,11 @@ class Convolutional(nn.Module):
         self.source_positions = on_input(config.positions, config.d_model)
         self.target_positions = on_input(config.positions, config.d_model)
         self.dropout = Dropout(config.dropout)
-        self.encoder = nn.ModuleList(EncoderLayer(config, i) for i in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.decoder_layers))
+        self.encoder = Layers(EncoderLayer(config, i) for i in range(config.encoder_layers))
+        self.decoder = Layers(DecoderLayer(config, i) for i in range(config.decoder_layers))
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> ConvolutionalMemory:
-        """Reads the sources; positions from `source_len_B` on are padding and count as nothing."""
+        """Read the sources. Positions from `source_len_B` on are padding, which counts as zeros."""
         visible_BS = visible(source_BS, source_len_B)
         word_BSE = self._embed(source_BS, self.source_embedding, self.source_positions, 0, source_len_B)
         x_BSE, visible_BS1 = word_BSE, visible_BS[:, :, None].to(word_BSE.dtype)
@@ -143,10 +160,11 @@ class Convolutional(nn.Module):
 
     def decode(self, target_BT: Tensor, memory: ConvolutionalMemory) -> Tensor:
         """logits_BTV of the token after each prefix of `target_BT`, which begins with `start_id`."""
-        return self.logits(self.decode_states(target_BT, memory))  # type: ignore[no-any-return]
+        logits_BTV: Tensor = self.logits(self.decode_states(target_BT, memory))
+        return logits_BTV
 
     def decode_states(self, target_BT: Tensor, memory: ConvolutionalMemory) -> Tensor:
-        """states_BTE: what `logits` projects to the vocabulary."""
+        """states_BTE, the input of `logits`."""
         return self._read(target_BT, self.start(memory, target_BT.shape[1]))[0]
 
     def forward(self, source_BS: Tensor, source_len_B: Tensor, target_BT: Tensor) -> Tensor:
@@ -154,26 +172,30 @@ class Convolutional(nn.Module):
         return self.decode(target_BT, self.encode(source_BS, source_len_B))
 
     def start(self, memory: ConvolutionalMemory, max_len: int) -> ConvolutionalState:
-        """The state before the first token: nothing came before."""
+        """The state before the first token: zeros at the positions before."""
         states_BSE, width = memory.states_BSE, self.config.d_model
         bias_B1S = padding_bias(memory.visible_BS, states_BSE.dtype)[:, 0]
         before = [
-            states_BSE.new_zeros(len(states_BSE), layer.convolution.reach, width)  # type: ignore[union-attr, arg-type]
-            for layer in self.decoder
+            states_BSE.new_zeros(len(states_BSE), layer.convolution.reach, width) for layer in self.decoder
         ]
-        source = Shared.of(states_BSE, memory.values_BSE, bias_B1S, memory.visible_BS.sum(1))
-        return ConvolutionalState(before, source)
+        source = ConvolutionalSource(states_BSE, memory.values_BSE, bias_B1S, memory.visible_BS.sum(1))
+        return ConvolutionalState(before, Shared.one_row_each(source, memory))
 
     def step(self, token_N: Tensor, state: ConvolutionalState) -> tuple[Tensor, ConvolutionalState]:
-        """logits_NV after one more token a row. The state passed in is spent."""
+        """logits_NV, at least float32, after one more token in each row. Uses up `state`."""
         x_N1E, state = self._read(token_N[:, None], state)
         logits_NV = self.logits(x_N1E[:, 0])
         return logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32)), state
 
     @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.logits.weight.device
+
+    @property
     def dtype(self) -> torch.dtype:
-        """What the layers compute in; the embeddings may be finer."""
-        return self.decoder[0].query.weight.dtype  # type: ignore[union-attr, return-value]
+        """The dtype of the layers; the embeddings may be finer."""
+        return self.decoder[0].query.weight.dtype
 
     def _embed(
         self,
@@ -183,19 +205,19 @@ class Convolutional(nn.Module):
         start: int,
         source_len_B: Tensor,
     ) -> Tensor:
-        """Words and positions, of variance 1 / E: so small (section 3.5) that attention begins even."""
+        """Words plus positions, of variance 1 / E (section 3.5): so small that attention starts uniform."""
         root = math.sqrt(self.config.d_model)
-        x_BTE = positions(embedding(token_BT) * root, start, source_len_B) / root
-        return self.dropout(x_BTE).to(self.dtype)  # type: ignore[no-any-return]
+        x_BTE: Tensor = self.dropout(positions(embedding(token_BT) * root, start, source_len_B) / root)
+        return x_BTE.to(self.dtype)
 
     def _read(self, token_NT: Tensor, state: ConvolutionalState) -> tuple[Tensor, ConvolutionalState]:
-        """What `logits` reads after each of the tokens, and the state after them all."""
-        *_, source_len_B = state.source.tensors
+        """Return the input of `logits` after each token, and the state after the last."""
+        shared, length = state.shared, state.length
         x_NTE = word_NTE = self._embed(
-            token_NT, self.target_embedding, self.target_positions, state.length, source_len_B
+            token_NT, self.target_embedding, self.target_positions, length, shared.source.length_B
         )
         before = []
         for layer, before_NRE in zip(self.decoder, state.before, strict=True):
             before.append(torch.cat((before_NRE, x_NTE), 1)[:, x_NTE.shape[1] :])
-            x_NTE = layer(x_NTE, before_NRE, word_NTE, state.source)
-        return self.dropout(x_NTE), ConvolutionalState(before, state.source, state.length + token_NT.shape[1])
+            x_NTE = layer(x_NTE, before_NRE, word_NTE, shared)
+        return self.dropout(x_NTE), ConvolutionalState(before, shared, length + token_NT.shape[1])

@@ -6,56 +6,66 @@ B batch, S source length, E model width, N decoding rows, K rows of a sentence.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 import torch
 from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Memory:
-    """What the encoder leaves for the decoder. An architecture may add to it: one entry a sentence."""
+class PerSentence:
+    """Base of a dataclass whose fields are tensors, or tuples of tensors, with one entry a sentence."""
 
-    states_BSE: Tensor
-    visible_BS: Tensor  # bool, True where a source token stands
+    def select(self, sentences_B: Tensor) -> Self:
+        """Return the entries of these sentences, in this order."""
 
-    def select(self, rows_B: Tensor) -> Self:
-        """The memory of those sentences, in that order."""
-        return type(self)(**{f.name: getattr(self, f.name).index_select(0, rows_B) for f in fields(self)})
+        def pick(value: Tensor | tuple[Tensor, ...]) -> Tensor | tuple[Tensor, ...]:
+            if isinstance(value, Tensor):
+                return value.index_select(0, sentences_B)
+            return tuple(tensor.index_select(0, sentences_B) for tensor in value)
 
-
-def visible(source_BS: Tensor, source_len_B: Tensor) -> Tensor:
-    """visible_BS: True where a source token stands, False on padding."""
-    return torch.arange(source_BS.shape[1], device=source_BS.device) < source_len_B[:, None]
+        return type(self)(**{field.name: pick(getattr(self, field.name)) for field in fields(self)})
 
 
 @dataclass(frozen=True)
-class Shared:
-    """Tensors with one entry for each of B sentences, read by N rows, N / B of each, side by side."""
+class Memory(PerSentence):
+    """The output of an encoder. An architecture may add fields."""
 
-    tensors: tuple[Tensor, ...]
+    states_BSE: Tensor
+    visible_BS: Tensor  # bool, True for a source token
+
+
+Source = TypeVar("Source", bound=PerSentence)
+
+
+@dataclass(frozen=True)
+class Shared(Generic[Source]):
+    """What N decoding rows read of B sources. Each sentence has N / B rows, side by side."""
+
+    source: Source
     sentence_N: Tensor  # which of the B sentences a row translates
+    sentences: int  # B
 
     @classmethod
-    def of(cls, *tensors: Tensor) -> Shared:
-        """With one row a sentence, as decoding begins."""
-        return cls(tensors, torch.arange(len(tensors[0]), device=tensors[0].device))
+    def one_row_each(cls, source: Source, memory: Memory) -> Shared[Source]:
+        """One row for each sentence in `memory`, as decoding begins."""
+        visible_BS = memory.visible_BS
+        return cls(source, torch.arange(len(visible_BS), device=visible_BS.device), len(visible_BS))
 
     def group(self, x_N1E: Tensor) -> Tensor:
-        """x_BKE: the rows of a sentence as so many queries to what they share."""
-        return x_N1E.reshape(len(self.tensors[0]), -1, x_N1E.shape[-1])
+        """x_BKE: group rows by sentence, so that they share keys and values."""
+        return x_N1E.reshape(self.sentences, -1, x_N1E.shape[-1])
 
-    def select(self, rows_N: Tensor) -> Shared:
-        """Rows may be repeated, reordered and left out."""
+    def select(self, rows_N: Tensor) -> Shared[Source]:
+        """Return what these rows share. They may repeat, reorder and drop rows."""
         sentence_N = self.sentence_N.index_select(0, rows_N)
         if torch.equal(sentence_N, self.sentence_N):
             return self
         kept_B, count_B = torch.unique_consecutive(sentence_N, return_counts=True)
         if int(count_B.min()) != int(count_B.max()):  # uneven: every row keeps its own copy
             kept_B = sentence_N
-        tensors = self.tensors
-        if len(kept_B) != len(tensors[0]) or not torch.equal(kept_B, torch.arange(len(kept_B)).to(kept_B)):
-            tensors = tuple(tensor.index_select(0, kept_B) for tensor in tensors)
-        rows_of_each = len(sentence_N) // len(kept_B)
-        renumbered_N = torch.arange(len(kept_B), device=rows_N.device).repeat_interleave(rows_of_each)
-        return Shared(tensors, renumbered_N)
+        kept, source = len(kept_B), self.source
+        if kept != self.sentences or not torch.equal(kept_B, torch.arange(kept).to(kept_B)):
+            source = source.select(kept_B)
+        renumbered_N = torch.arange(kept, device=rows_N.device).repeat_interleave(len(sentence_N) // kept)
+        return Shared(source, renumbered_N, kept)

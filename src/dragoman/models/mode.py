@@ -1,23 +1,20 @@
-"""Evaluation mode for a while."""
+"""Evaluation mode for the length of a block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from torch import nn
+from dragoman.models.seq2seq import AnySeq2Seq
 
 
 @contextmanager
-def evaluating(model: object) -> Iterator[None]:
-    """No dropout meanwhile: a model may be tried in the middle of its training. Each of its modules is left
-    in the mode it was in."""
-    modules = list(model.modules()) if isinstance(model, nn.Module) else []
-    training = [module.training for module in modules]
-    if isinstance(model, nn.Module):
-        model.eval()
+def evaluating(model: AnySeq2Seq) -> Iterator[None]:
+    """Switch dropout off within the block, then restore the mode of each module."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
     try:
         yield
     finally:
-        for module, mode in zip(modules, training, strict=True):
+        for module, mode in modes:
             module.training = mode

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.models.attention import Window
 from dragoman.models.positions import RelativePositions
 from dragoman.models.shapes import TransformerConfig
+from dragoman.models.window import WindowView
 
 
 def product(rows: float, inner: float, columns: float) -> float:
@@ -40,8 +40,8 @@ def self_attention(queries: float, keys: float, width: float) -> float:
 
 
 def window_keys(r: int) -> int:
-    """Keys that a query meets in a window of `r`: those of its block (see `Window`)."""
-    return r - 1 + max(r, Window.BLOCK)
+    """Keys that a query meets in a window of `r`: those of its block (see `WindowView`)."""
+    return r - 1 + max(r, WindowView.BLOCK)
 
 
 def forward(shape: TransformerConfig, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:

@@ -1,7 +1,7 @@
 """Positional encodings: how a model without recurrence knows the order of its input (section 3.5).
 
-Those of the first kind change the input, once. Those of the second meet every self-attention: they turn
-queries and keys, add to the logits, or add to the values.
+There are two kinds. Some change the input of the model, once. The others act inside every self-attention:
+they rotate queries and keys, or add to the logits or the values.
 
 B batch, T queries or length, S keys, H heads, D head width, E model width.
 """
@@ -9,11 +9,12 @@ B batch, T queries or length, S keys, H heads, D head width, E model width.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.shapes import AnyPositions, SinusoidLayout
+from dragoman.models.shapes import AnyPositions, SinusoidLayout, TransformerConfig
 
 
 def sinusoidal(
@@ -22,9 +23,8 @@ def sinusoidal(
     """table_TE of positions start .. start + length - 1, float32, computed in float64.
 
     PE(pos, 2i) = sin(pos / base^(2i/E)) and PE(pos, 2i+1) = cos of the same, section 3.5.
-    "sinusoidal" interleaves sines and cosines as the paper writes them; "sinusoidal-halves" puts
-    all sines before all cosines, as tensor2tensor, Marian and others do. The two differ by a
-    permutation of the columns.
+    "sinusoidal" alternates sines and cosines, as in the paper. "sinusoidal-halves" puts all sines before
+    all cosines, as in tensor2tensor and Marian. The two differ by a permutation of the columns.
     """
     position_T1 = torch.arange(start, start + length, dtype=torch.float64).unsqueeze(1)
     pairs = (width + 1) // 2
@@ -41,8 +41,11 @@ def sinusoidal(
 
 
 def on_input(kind: AnyPositions, width: int) -> nn.Module:
-    """What is done to the embeddings: `forward(x_BTE, start, length_B)`, where x begins at position
-    `start` and `length_B` is how long the source is. Nothing where positions are told to the attention."""
+    """Return the module that acts on the embeddings: `forward(x_BTE, start, length_B)`.
+
+    x begins at position `start`, and `length_B` is the length of the sources. The module is the identity if
+    positions act inside attention.
+    """
     match kind:
         case "sinusoidal" | "sinusoidal-halves":
             return SinusoidalPositions(width, kind)
@@ -57,7 +60,7 @@ def on_input(kind: AnyPositions, width: int) -> nn.Module:
 
 
 class NoPositions(nn.Module):
-    """Leaves the embeddings as they are."""
+    """The identity."""
 
     def forward(self, x_BTE: Tensor, start: int = 0, length_B: Tensor | None = None) -> Tensor:
         """x_BTE."""
@@ -65,7 +68,7 @@ class NoPositions(nn.Module):
 
 
 class SinusoidalPositions(nn.Module):
-    """Adds the sinusoidal table to the embeddings. No parameters and no greatest length."""
+    """Add the sinusoidal table to the embeddings. Has no parameters and no maximum length."""
 
     table_TE: Tensor
 
@@ -75,9 +78,9 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table_TE", sinusoidal(256, width, layout), persistent=False)
 
     def rows(self, start: int, length: int) -> Tensor:
-        """The table's rows from position `start` on."""
+        """The `length` rows of the table from position `start` on."""
         if start + length > len(self.table_TE):
-            with torch.inference_mode(False):  # a table that grew in validation serves in training too
+            with torch.inference_mode(False):  # a table grown in validation must serve training too
                 rows = max(start + length, 2 * len(self.table_TE))
                 table_TE = sinusoidal(rows, self.table_TE.shape[1], self.layout)
                 self.table_TE = table_TE.to(self.table_TE.device, self.table_TE.dtype)
@@ -89,10 +92,10 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """Adds a vector learned for each position (Gehring et al. 2017; the paper's table 3, row E).
+    """Add a learned vector for each position (Gehring et al. 2017; the paper's table 3, row E).
 
-    Positions from `LONGEST` on share the last vector; those that no training sentence reached have the
-    vector they were drawn with.
+    Positions from `LONGEST` on share the last vector. Positions beyond the training sentences keep their
+    initial vector.
     """
 
     LONGEST = 1024
@@ -110,11 +113,11 @@ class LearnedPositions(nn.Module):
 
 
 class IndexPositions(nn.Module):
-    """Two naive ways, from which the story starts: a number appended to each word's embedding.
+    """Two naive encodings: put a number in the last dimension of each embedding.
 
-    The number takes the place of the last dimension, so E - 1 are left to the word. It is the index
-    0, 1, 2, ... or, as a `fraction`, the index / the number of source tokens: what a decoder cannot know
-    is how long its own sentence will be.
+    The other E - 1 dimensions are left to the word. The number is the index 0, 1, 2, ... or, with
+    `fraction`, the index divided by the number of source tokens. A decoder uses the source length too,
+    because it does not know the length of its own sentence.
     """
 
     def __init__(self, *, fraction: bool = False) -> None:
@@ -127,7 +130,7 @@ class IndexPositions(nn.Module):
         index_BT = torch.arange(start, start + t, device=x_BTE.device).expand(b, t)
         if self.fraction:
             if length_B is None:
-                raise ValueError("a fraction of what? length_B is needed")
+                raise ValueError("IndexPositions with fraction=True needs length_B")
             index_BT = index_BT / length_B.repeat_interleave(b // len(length_B))[:, None]
         return torch.cat((x_BTE[..., :-1], index_BT[..., None].to(x_BTE.dtype)), -1)
 
@@ -135,8 +138,20 @@ class IndexPositions(nn.Module):
 # ---- in self-attention -----------------------------------------------------------------------------
 
 
+def in_layers(config: TransformerConfig, *, causal: bool) -> list[AttentionPositions]:
+    """Return what acts inside each layer of the encoder, or of the decoder if `causal`.
+
+    The layers of a stack share T5's biases.
+    """
+    kind, heads, width = config.positions, config.heads, config.d_model
+    count = config.decoder_layers if causal else config.encoder_layers
+    # T5's are drawn once for each layer all the same, so that a seed always gives the same weights.
+    encodings = [in_attention(kind, heads, width, causal=causal) for _ in range(count)]
+    return encodings[:1] * count if kind == "t5" else encodings
+
+
 def in_attention(kind: AnyPositions, heads: int, width: int, *, causal: bool) -> AttentionPositions:
-    """What positions do inside self-attention: nothing where they are part of the input."""
+    """Return the module that acts inside self-attention, or the identity if positions are in the input."""
     match kind:
         case "relative":
             return RelativePositions(width // heads)
@@ -151,28 +166,35 @@ def in_attention(kind: AnyPositions, heads: int, width: int, *, causal: bool) ->
 
 
 class AttentionPositions(nn.Module):
-    """Does nothing in three places. Distances are key position - query position."""
+    """Base class: three hooks, each the identity by default. Distances are key position - query position."""
 
-    by_distance = False  # whether `bias` does anything
-    on_values = False  # whether `values` does
+    by_distance = False  # whether `bias` adds anything
+    on_values = False  # whether `values` adds anything
 
     def turn(self, x_BHTD: Tensor, start: int = 0) -> Tensor:
-        """Queries or keys from position `start` on, before they meet."""
+        """Change queries or keys from position `start` on, before their product."""
         return x_BHTD
 
     def bias(self, q_BHTD: Tensor, distance_TS: Tensor) -> Tensor:
-        """What is added to the logits, broadcast over (B, H, T, S)."""
+        """What to add to the logits, broadcast over (B, H, T, S)."""
         return q_BHTD.new_zeros(())
 
     def values(self, weights_BHTS: Tensor, distance_TS: Tensor) -> Tensor:
-        """What is added to the weighted values, broadcast over (B, H, T, D)."""
+        """What to add to the weighted values, broadcast over (B, H, T, D)."""
         return weights_BHTS.new_zeros(())
+
+    def added(self, mask: Tensor | None, q_BHTD: Tensor, distance: Callable[[], Tensor]) -> Tensor | None:
+        """`mask` + `bias`. `distance` returns n x n numbers, so it is called only if needed."""
+        if not self.by_distance:
+            return mask
+        bias = self.bias(q_BHTD, distance())
+        return bias if mask is None else mask + bias
 
 
 class RelativePositions(AttentionPositions):
-    """A vector for each distance, clipped, added to keys and to values: Shaw et al. 2018, eq. 3 and 4.
+    """Add a vector for each clipped distance to keys and to values: Shaw et al. 2018, eq. 3 and 4.
 
-    The heads share the vectors, layers have their own.
+    Heads share the vectors. Each layer has its own.
     """
 
     by_distance = on_values = True
@@ -192,7 +214,7 @@ class RelativePositions(AttentionPositions):
         return logits_BHTR.gather(-1, row_TS.expand(*logits_BHTR.shape[:-1], row_TS.shape[1]))
 
     def values(self, weights_BHTS: Tensor, distance_TS: Tensor) -> Tensor:
-        """The weights, summed by distance, times a^V."""
+        """The weights summed by distance, times a^V."""
         sums_BHTR = weights_BHTS.new_zeros(*weights_BHTS.shape[:-1], 2 * self.FARTHEST + 1)
         row_BHTS = self._row(distance_TS).expand_as(weights_BHTS)
         return sums_BHTR.scatter_add(-1, row_BHTS, weights_BHTS) @ self.of_values.weight.to(sums_BHTR.dtype)
@@ -202,10 +224,9 @@ class RelativePositions(AttentionPositions):
 
 
 class T5Bias(AttentionPositions):
-    """A learned number for each head and bucket of distances, added to the logits: Raffel et al. 2020, 2.1.
+    """Add a learned number for each head and bucket of distances to the logits: Raffel et al. 2020, 2.1.
 
-    Half the buckets are for one distance each, the rest grow with the logarithm up to `FARTHEST`. The
-    layers of a stack share the numbers.
+    Half of the buckets hold one distance each. The others grow with the logarithm up to `FARTHEST`.
     """
 
     by_distance = True
@@ -218,7 +239,7 @@ class T5Bias(AttentionPositions):
         nn.init.normal_(self.table.weight, std=0.1)
 
     def bucket(self, distance_TS: Tensor) -> Tensor:
-        """Which bucket a distance falls into. Where only the past is seen, it has them all."""
+        """The bucket of each distance. If only the past is visible, it has all buckets."""
         buckets = self.BUCKETS // 2 if self.both_ways else self.BUCKETS
         first_TS = (distance_TS > 0) * buckets if self.both_ways else torch.zeros_like(distance_TS)
         far_TS = distance_TS.abs() if self.both_ways else (-distance_TS).clamp(min=0)
@@ -229,14 +250,15 @@ class T5Bias(AttentionPositions):
 
     def bias(self, q_BHTD: Tensor, distance_TS: Tensor) -> Tensor:
         """bias_HTS."""
-        return self.table(self.bucket(distance_TS)).permute(2, 0, 1).to(q_BHTD.dtype)  # type: ignore[no-any-return]
+        bias_TSH: Tensor = self.table(self.bucket(distance_TS))
+        return bias_TSH.permute(2, 0, 1).to(q_BHTD.dtype)
 
 
 class AlibiBias(AttentionPositions):
-    """Less by a fixed slope for each token between: Press et al. 2022. Both ways where both are seen.
+    """Lower the logits in proportion to the distance, with a fixed slope: Press et al. 2022.
 
-    The slopes of H heads are a geometric sequence, 2^(-8/H), 2^(-16/H), ..., 2^-8. Where H is no power of
-    two, the sequence of the next lower power is filled up with every other one of the next higher.
+    The slopes of H heads are a geometric sequence, 2^(-8/H), 2^(-16/H), ..., 2^-8. If H is not a power of
+    two, take the sequence of the next lower power, then every other slope of the next higher one.
     """
 
     by_distance = True
@@ -259,8 +281,10 @@ class AlibiBias(AttentionPositions):
 
 
 class RotaryPositions(AttentionPositions):
-    """Turns each pair of dimensions of queries and keys by an angle that grows with the position, so that
-    their product depends on the distance alone: Su et al. 2021, eq. 34. The frequencies are section 3.5's.
+    """Rotate each pair of dimensions of queries and keys by an angle proportional to the position.
+
+    Their product then depends on the distance alone: Su et al. 2021, eq. 34. The frequencies are those of
+    section 3.5.
     """
 
     def __init__(self, width: int) -> None:
@@ -268,9 +292,9 @@ class RotaryPositions(AttentionPositions):
         self.angles = SinusoidalPositions(width, "sinusoidal")
 
     def turn(self, x_BHTD: Tensor, start: int = 0) -> Tensor:
-        """Every pair (2i, 2i+1) turned by position / 10000^(2i/D)."""
+        """Rotate every pair (2i, 2i+1) by position / 10000^(2i/D)."""
         table_TD = self.angles.rows(start, x_BHTD.shape[2])  # float32: bf16 would blur the angles
         sine, cosine = table_TD[:, 0::2], table_TD[:, 1::2]
         even, odd = x_BHTD[..., 0::2], x_BHTD[..., 1::2]
-        turned = torch.stack((even * cosine - odd * sine, even * sine + odd * cosine), -1)
-        return turned.flatten(-2).to(x_BHTD.dtype)
+        rotated = torch.stack((even * cosine - odd * sine, even * sine + odd * cosine), -1)
+        return rotated.flatten(-2).to(x_BHTD.dtype)

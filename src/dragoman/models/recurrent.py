@@ -1,8 +1,8 @@
 """Recurrent translation, which the Transformer replaced: Sutskever et al. 2014, and with attention
 Bahdanau et al. 2015 and Luong et al. 2015.
 
-A source is read word by word into a state of fixed size, and a decoder begins from the last one. Without
-attention that state is all it gets; with it the decoder looks back at every state of the encoder.
+The encoder reads a source word by word into a state of fixed size. The decoder starts from the last state.
+Without attention it gets nothing else. With attention it looks back at every state of the encoder.
 
 B batch, S source length, T target length, N decoding rows, E model width, G gates x width, V vocabulary,
 L layers, P parts of a state (LSTM: output and cell; GRU: output).
@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.attention import padding_bias
 from dragoman.models.dropout import Dropout
-from dragoman.models.embeddings import embeddings
-from dragoman.models.memory import Memory, Shared, visible
+from dragoman.models.layers import Layers
+from dragoman.models.masks import padding_bias, visible
+from dragoman.models.memory import Memory, PerSentence, Shared
 from dragoman.models.shapes import AttentionScore, RecurrentConfig
+from dragoman.models.transformer import embeddings
 
 
 class LSTM(nn.Module):
@@ -32,23 +33,21 @@ class LSTM(nn.Module):
         super().__init__()
         self.input = nn.Linear(width, 4 * hidden)
         self.recurrent = nn.Linear(hidden, 4 * hidden, bias=False)
-        draw(self, 4)
-        with torch.no_grad():
-            self.input.bias[hidden : 2 * hidden] = (
-                1.0  # at first nothing is forgotten (Jozefowicz et al. 2015)
-            )
+        initialise(self, 4)
+        with torch.no_grad():  # at first nothing is forgotten (Jozefowicz et al. 2015)
+            self.input.bias[hidden : 2 * hidden] = 1.0
 
-    def step(self, given_NG: Tensor, state_NPE: Tensor) -> Tensor:
-        """The state after one more word, whose part in the gates is `given_NG` = `input`(x)."""
+    def step(self, word_NG: Tensor, state_NPE: Tensor) -> Tensor:
+        """Return the state after one more word x, whose part in the gates is `word_NG` = `input`(x)."""
         output_NE, cell_NE = state_NPE.unbind(1)
-        gates_NG = given_NG + self.recurrent(output_NE.to(given_NG.dtype))
+        gates_NG = word_NG + self.recurrent(output_NE.to(word_NG.dtype))
         enter, forget, candidate, leave = gates_NG.to(cell_NE.dtype).chunk(4, 1)
         cell_NE = forget.sigmoid() * cell_NE + enter.sigmoid() * candidate.tanh()
         return torch.stack((leave.sigmoid() * cell_NE.tanh(), cell_NE), 1)
 
 
 class GRU(nn.Module):
-    """Gated recurrent unit (Cho et al. 2014), its reset gate after the product, as most have it."""
+    """Gated recurrent unit (Cho et al. 2014). The reset gate follows the product, as in most versions."""
 
     parts = 1
 
@@ -56,21 +55,21 @@ class GRU(nn.Module):
         super().__init__()
         self.input = nn.Linear(width, 3 * hidden)
         self.recurrent = nn.Linear(hidden, 3 * hidden)
-        draw(self, 3)
+        initialise(self, 3)
 
-    def step(self, given_NG: Tensor, state_NPE: Tensor) -> Tensor:
-        """The state after one more word, whose part in the gates is `given_NG` = `input`(x)."""
+    def step(self, word_NG: Tensor, state_NPE: Tensor) -> Tensor:
+        """Return the state after one more word x, whose part in the gates is `word_NG` = `input`(x)."""
         output_NE = state_NPE[:, 0]
-        hidden_NG = self.recurrent(output_NE.to(given_NG.dtype)).to(output_NE.dtype)
-        given_NG = given_NG.to(output_NE.dtype)
+        hidden_NG = self.recurrent(output_NE.to(word_NG.dtype)).to(output_NE.dtype)
+        word_NG = word_NG.to(output_NE.dtype)
         width = output_NE.shape[1]
-        reset, update = (given_NG + hidden_NG)[:, : 2 * width].sigmoid().chunk(2, 1)
-        candidate = (given_NG[:, 2 * width :] + reset * hidden_NG[:, 2 * width :]).tanh()
+        reset, update = (word_NG + hidden_NG)[:, : 2 * width].sigmoid().chunk(2, 1)
+        candidate = (word_NG[:, 2 * width :] + reset * hidden_NG[:, 2 * width :]).tanh()
         return torch.lerp(candidate, output_NE, update)[:, None]
 
 
-def draw(cell: LSTM | GRU, gates: int) -> None:
-    """Each gate's matrices by themselves: Xavier for the words, orthogonal for the state."""
+def initialise(cell: LSTM | GRU, gates: int) -> None:
+    """Initialise each gate separately: Xavier matrices for words, orthogonal ones for states."""
     for block in cell.input.weight.chunk(gates):
         nn.init.xavier_uniform_(block)
     for block in cell.recurrent.weight.chunk(gates):
@@ -81,16 +80,16 @@ def draw(cell: LSTM | GRU, gates: int) -> None:
 
 
 def read(cell: LSTM | GRU, x_BTE: Tensor, state_BPE: Tensor) -> Tensor:
-    """states_BTPE: the state after each word of `x_BTE`, from left to right. Part 0 is the output."""
+    """states_BTPE: the state after each word of `x_BTE`, read from left to right. Part 0 is the output."""
     states = []
-    for given_BG in cell.input(x_BTE).unbind(1):  # the words' part in the gates is one product for all
-        state_BPE = cell.step(given_BG, state_BPE)
+    for word_BG in cell.input(x_BTE).unbind(1):  # one product for all words
+        state_BPE = cell.step(word_BG, state_BPE)
         states.append(state_BPE)
     return torch.stack(states, 1)
 
 
 def backwards(x_BSE: Tensor, length_B: Tensor) -> Tensor:
-    """Each sentence in reverse; padding stays behind it."""
+    """Reverse each sentence. Padding stays at the end."""
     position_S = torch.arange(x_BSE.shape[1], device=x_BSE.device)
     mirrored_BS = length_B[:, None] - 1 - position_S
     from_BS = torch.where(mirrored_BS >= 0, mirrored_BS, position_S)
@@ -98,33 +97,31 @@ def backwards(x_BSE: Tensor, length_B: Tensor) -> Tensor:
 
 
 class ReadingLayer(nn.Module):
-    """A layer of the encoder: one cell, or two that read in opposite directions with half the width each."""
+    """A layer of the encoder: one cell, or two of half the width that read in opposite directions."""
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
         directions = 2 if config.bidirectional else 1
-        self.directions = nn.ModuleList(
-            _cell(config, config.d_model // directions) for _ in range(directions)
-        )
+        self.directions = Layers(_cell(config, config.d_model // directions) for _ in range(directions))
 
     def forward(self, x_BSE: Tensor, length_B: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs, (B, S, E), and the state after the last word, (B, P, E)."""
         outputs, last = [], []
         for number, cell in enumerate(self.directions):
             x = backwards(x_BSE, length_B) if number else x_BSE
-            states_BSPE = read(cell, x, _nothing(cell, len(x), x))  # type: ignore[arg-type]
+            states_BSPE = read(cell, x, _zero_state(cell, x))
             output_BSE = states_BSPE[:, :, 0]
             outputs.append(backwards(output_BSE, length_B) if number else output_BSE)
             last.append(states_BSPE[torch.arange(len(x), device=x.device), length_B - 1])
         return torch.cat(outputs, -1), torch.cat(last, -1)
 
 
-class Scores(nn.Module):
-    """Attention to the encoder's states by one of three scores of a decoder state h and a state s:
+class RecurrentAttention(nn.Module):
+    """Attention to the encoder's states by one of three scores of a decoder state h and an encoder state s.
 
     dot: h . s; general: h . (W s) (Luong et al. 2015, section 3.1); additive: v . tanh(W h + U s)
-    (Bahdanau et al. 2015, appendix A.1.2). All three score the decoder's newest state, as Luong's do;
-    Bahdanau's score the one before. The additive score holds (B, T, S, E) numbers at once.
+    (Bahdanau et al. 2015, appendix A.1.2). All three score the newest state of the decoder, as Luong et al.
+    do; Bahdanau et al. score the one before. The additive score holds (B, T, S, E) numbers at once.
     """
 
     def __init__(self, kind: AttentionScore, width: int) -> None:
@@ -141,28 +138,38 @@ class Scores(nn.Module):
             nn.init.xavier_uniform_(self.score.weight)
 
     def keys(self, states_BSE: Tensor) -> Tensor:
-        """What the scores need of the source, computed once a sentence."""
+        """keys_BSE: the part of the scores that depends on the source only, computed once a sentence."""
         return states_BSE if self.kind == "dot" else self.of_source(states_BSE)
 
     def weights(self, h_BTE: Tensor, keys_BSE: Tensor, bias_B1S: Tensor) -> Tensor:
-        """weights_BTS: how much of each source state goes into the context."""
+        """weights_BTS: how much of each encoder state goes into the context."""
         if self.kind == "additive":
             mixed_BTSE = (self.of_target(h_BTE)[:, :, None] + keys_BSE[:, None]).tanh()
-            logits_BTS = self.score(mixed_BTSE)[..., 0]
+            logits_BTS: Tensor = self.score(mixed_BTSE)[..., 0]
         else:
             logits_BTS = h_BTE @ keys_BSE.transpose(1, 2)
-        return (logits_BTS + bias_B1S).softmax(-1)  # type: ignore[no-any-return]
+        weights_BTS: Tensor = (logits_BTS + bias_B1S).softmax(-1)
+        return weights_BTS
 
     def forward(self, h_BTE: Tensor, keys_BSE: Tensor, states_BSE: Tensor, bias_B1S: Tensor) -> Tensor:
-        """context_BTE: the source states, weighted."""
+        """context_BTE: the weighted sum of the encoder states."""
         return self.weights(h_BTE, keys_BSE, bias_B1S) @ states_BSE
 
 
 @dataclass(frozen=True)
 class RecurrentMemory(Memory):
-    """And the state in which each layer of the encoder ended."""
+    """Also holds the last state of each layer of the encoder."""
 
     last_BLPE: Tensor
+
+
+@dataclass(frozen=True)
+class AttendedSource(PerSentence):
+    """What attention reads of a source at every step."""
+
+    keys_BSE: Tensor
+    states_BSE: Tensor
+    bias_B1S: Tensor  # -inf on padding
 
 
 @dataclass
@@ -170,11 +177,12 @@ class RecurrentState:
     """A decoder between two steps."""
 
     layers_NLPE: Tensor
-    source: Shared  # keys_BSE, states_BSE and bias_B1S of the source; unused without attention
+    shared: Shared[AttendedSource] | None  # None without attention
 
     def select(self, rows_N: Tensor) -> RecurrentState:
-        """Rows may be repeated, reordered and left out; those of one sentence stand side by side."""
-        return RecurrentState(self.layers_NLPE.index_select(0, rows_N), self.source.select(rows_N))
+        """Return the state of these rows. They may repeat, reorder and drop rows."""
+        shared = None if self.shared is None else self.shared.select(rows_N)
+        return RecurrentState(self.layers_NLPE.index_select(0, rows_N), shared)
 
 
 class Recurrent(nn.Module):
@@ -186,15 +194,15 @@ class Recurrent(nn.Module):
         width = config.d_model
         self.target_embedding, self.source_embedding, self.logits = embeddings(config)
         self.dropout = Dropout(config.dropout)
-        self.encoder = nn.ModuleList(ReadingLayer(config) for _ in range(config.layers))
-        self.decoder = nn.ModuleList(_cell(config, width) for _ in range(config.layers))
-        self.attention = None if config.attention == "none" else Scores(config.attention, width)
+        self.encoder = Layers(ReadingLayer(config) for _ in range(config.layers))
+        self.decoder = Layers(_cell(config, width) for _ in range(config.layers))
+        self.attention = None if config.attention == "none" else RecurrentAttention(config.attention, width)
         if self.attention is not None:
             self.join = nn.Linear(2 * width, width, bias=False)
             nn.init.xavier_uniform_(self.join.weight)
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> RecurrentMemory:
-        """Reads the sources; positions from `source_len_B` on are padding, and no state has seen them."""
+        """Read the sources. Positions from `source_len_B` on are padding, which no state depends on."""
         x_BSE = self._embed(source_BS, self.source_embedding)
         if self.config.reverse_source:
             x_BSE = backwards(x_BSE, source_len_B)
@@ -209,10 +217,11 @@ class Recurrent(nn.Module):
 
     def decode(self, target_BT: Tensor, memory: RecurrentMemory) -> Tensor:
         """logits_BTV of the token after each prefix of `target_BT`, which begins with `start_id`."""
-        return self.logits(self.decode_states(target_BT, memory))  # type: ignore[no-any-return]
+        logits_BTV: Tensor = self.logits(self.decode_states(target_BT, memory))
+        return logits_BTV
 
     def decode_states(self, target_BT: Tensor, memory: RecurrentMemory) -> Tensor:
-        """states_BTE: what `logits` projects to the vocabulary."""
+        """states_BTE, the input of `logits`."""
         state = self.start(memory, target_BT.shape[1])
         return self._read(self._embed(target_BT, self.target_embedding), state)[0]
 
@@ -221,51 +230,58 @@ class Recurrent(nn.Module):
         return self.decode(target_BT, self.encode(source_BS, source_len_B))
 
     def start(self, memory: RecurrentMemory, max_len: int) -> RecurrentState:
-        """The state before the first token: the encoder's last, layer by layer."""
-        shared = [memory.visible_BS]
-        if self.attention is not None:
-            states_BSE = memory.states_BSE
-            bias_B1S = padding_bias(memory.visible_BS, states_BSE.dtype)[:, 0]
-            shared = [self.attention.keys(states_BSE), states_BSE, bias_B1S]
-        return RecurrentState(memory.last_BLPE, Shared.of(*shared))
+        """The state before the first token: the last states of the encoder, layer by layer."""
+        if self.attention is None:
+            return RecurrentState(memory.last_BLPE, None)
+        states_BSE = memory.states_BSE
+        bias_B1S = padding_bias(memory.visible_BS, states_BSE.dtype)[:, 0]
+        source = AttendedSource(self.attention.keys(states_BSE), states_BSE, bias_B1S)
+        return RecurrentState(memory.last_BLPE, Shared.one_row_each(source, memory))
 
     def step(self, token_N: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """logits_NV after one more token a row. The state passed in is spent."""
+        """logits_NV, at least float32, after one more token in each row. Uses up `state`."""
         x_N1E = self._embed(token_N[:, None], self.target_embedding)
         x_N1E, state = self._read(x_N1E, state)
         logits_NV = self.logits(x_N1E[:, 0])
         return logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32)), state
 
     @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.logits.weight.device
+
+    @property
     def dtype(self) -> torch.dtype:
-        """What the layers compute in; states are at least float32, the embeddings may be finer."""
-        return self.decoder[0].input.weight.dtype  # type: ignore[union-attr, return-value]
+        """The dtype of the layers. States are at least float32; the embeddings may be finer."""
+        return self.decoder[0].input.weight.dtype
 
     def _embed(self, token_BT: Tensor, embedding: nn.Embedding) -> Tensor:
-        x_BTE = embedding(token_BT) * math.sqrt(self.config.d_model)
-        return self.dropout(x_BTE).to(self.dtype)  # type: ignore[no-any-return]
+        x_BTE: Tensor = self.dropout(embedding(token_BT) * math.sqrt(self.config.d_model))
+        return x_BTE.to(self.dtype)
 
     def _read(self, x_NTE: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """What `logits` reads after each of the tokens, and the state after them all."""
+        """Return the input of `logits` after each token, and the state after the last."""
         layers = []
         for number, (cell, state_NPE) in enumerate(
             zip(self.decoder, state.layers_NLPE.unbind(1), strict=True)
         ):
-            states_NTPE = read(cell, self.dropout(x_NTE) if number else x_NTE, state_NPE)  # type: ignore[arg-type]
+            states_NTPE = read(cell, self.dropout(x_NTE) if number else x_NTE, state_NPE)
             x_NTE = states_NTPE[:, :, 0].to(x_NTE.dtype)
             layers.append(states_NTPE[:, -1])
-        if self.attention is not None:
-            h_BTE = state.source.group(x_NTE)
-            context_NTE = self.attention(h_BTE, *state.source.tensors).view_as(x_NTE)
-            x_NTE = self.join(torch.cat((context_NTE, x_NTE), -1)).tanh()  # Luong et al. 2015, eq. 5
-        return self.dropout(x_NTE), RecurrentState(torch.stack(layers, 1), state.source)
+        if self.attention is not None and state.shared is not None:
+            source = state.shared.source
+            h_BTE = state.shared.group(x_NTE)
+            context_BTE = self.attention(h_BTE, source.keys_BSE, source.states_BSE, source.bias_B1S)
+            joined_NTE = torch.cat((context_BTE.view_as(x_NTE), x_NTE), -1)
+            x_NTE = self.join(joined_NTE).tanh()  # Luong et al. 2015, eq. 5
+        return self.dropout(x_NTE), RecurrentState(torch.stack(layers, 1), state.shared)
 
 
 def _cell(config: RecurrentConfig, hidden: int) -> LSTM | GRU:
     return (LSTM if config.cell == "lstm" else GRU)(config.d_model, hidden)
 
 
-def _nothing(cell: LSTM | GRU, rows: int, like: Tensor) -> Tensor:
-    """The state before the first word, in float32 at least: it adds up over the words."""
-    dtype = torch.promote_types(like.dtype, torch.float32)
-    return torch.zeros(rows, cell.parts, cell.recurrent.in_features, dtype=dtype, device=like.device)
+def _zero_state(cell: LSTM | GRU, x_BTE: Tensor) -> Tensor:
+    """The state before the first word, at least float32 because it accumulates over the words."""
+    dtype = torch.promote_types(x_BTE.dtype, torch.float32)
+    return torch.zeros(len(x_BTE), cell.parts, cell.recurrent.in_features, dtype=dtype, device=x_BTE.device)

@@ -1,15 +1,17 @@
-"""The protocol every architecture meets: encode a source, then decode it whole or a step at a time.
+"""The protocol every architecture meets: encode a source, then decode a target whole or step by step.
 
-Training calls `encode` and `decode`. Search calls `encode`, `start` and then `step` until it is
-done, and never asks which architecture it drives.
+Training calls `encode` and `decode_states`. A search calls `encode` and `start`, then `step` until it is
+done. Neither asks which architecture it has.
 
 B batch, S source length, T target length, N rows (sentences x hypotheses), E model width, V vocabulary.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, overload
+from collections.abc import Iterator
+from typing import Any, Protocol, Self, TypeVar, overload
 
+import torch
 from torch import Tensor, nn
 
 from dragoman.models.convolutional import Convolutional
@@ -18,7 +20,6 @@ from dragoman.models.recurrent import Recurrent
 from dragoman.models.shapes import (
     Architecture,
     ConvolutionalConfig,
-    ModelConfig,
     RecurrentConfig,
     TransformerConfig,
 )
@@ -29,58 +30,82 @@ class State(Protocol):
     """A decoder between two steps: N rows, each with its history."""
 
     def select(self, rows_N: Tensor) -> Self:
-        """The state whose row i continues row `rows_N[i]`: expands, reorders and prunes alike."""
+        """Return the state whose row i continues row `rows_N[i]`: expands, reorders and prunes alike."""
         ...
 
 
-class Seq2Seq(Protocol):
-    """An encoder-decoder. `decode(target_BT, encode(...))` is the forward pass."""
+M = TypeVar("M", bound=Memory)
+S = TypeVar("S", bound=State)
+
+
+class Seq2Seq(Protocol[M, S]):
+    """An encoder-decoder with memory M and decoding state S.
+
+    `decode(target_BT, encode(source_BS, source_len_B))` is the forward pass.
+    """
 
     @property
-    def config(self) -> ModelConfig: ...
-
+    def config(self) -> Architecture: ...
     @property
     def source_embedding(self) -> nn.Embedding: ...
     @property
     def target_embedding(self) -> nn.Embedding: ...
-
-    def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
-        """Reads the sources; positions from `source_len_B` on are padding."""
-        ...
-
-    def decode(self, target_BT: Tensor, memory: Any) -> Tensor:
-        """logits_BTV of the token after each prefix of `target_BT`, which begins with `start_id`."""
-        ...
-
-    def decode_states(self, target_BT: Tensor, memory: Any) -> Tensor:
-        """states_BTE, which `logits` projects to the vocabulary: `decode` before its last layer."""
-        ...
-
     @property
     def logits(self) -> nn.Linear:
         """The layer before the softmax."""
         ...
 
-    def start(self, memory: Any, max_len: int) -> State:
-        """The state before the first token, one row a sentence; `max_len` steps may follow."""
+    def encode(self, source_BS: Tensor, source_len_B: Tensor) -> M:
+        """Read the sources. Positions from `source_len_B` on are padding."""
         ...
 
-    def step(self, token_N: Tensor, state: Any) -> tuple[Tensor, State]:
-        """logits_NV (float32) of the token after `token_N`, and the state after it.
+    def decode(self, target_BT: Tensor, memory: M) -> Tensor:
+        """logits_BTV of the token after each prefix of `target_BT`, which begins with `start_id`."""
+        ...
 
-        The state passed in is spent: its buffers may be reused.
+    def decode_states(self, target_BT: Tensor, memory: M) -> Tensor:
+        """states_BTE, the input of `logits`."""
+        ...
+
+    def start(self, memory: M, max_len: int) -> S:
+        """The state before the first token, one row a sentence. At most `max_len` steps may follow."""
+        ...
+
+    def step(self, token_N: Tensor, state: S) -> tuple[Tensor, S]:
+        """logits_NV, at least float32, of the token after `token_N`, and the next state.
+
+        Uses up `state`: its buffers may be reused.
         """
         ...
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        ...
+
+    # What follows is as in torch.nn.Module.
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
+    def modules(self) -> Iterator[nn.Module]: ...
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]: ...
+    def train(self, mode: bool = True) -> Self: ...
+    def eval(self) -> Self: ...
+    def to(self, device: torch.device) -> Self: ...
+    def zero_grad(self) -> None: ...
+
+
+AnySeq2Seq = Seq2Seq[Any, Any]
+
 
 @overload
-def build(config: TransformerConfig) -> Transformer: ...
+def build_model(config: TransformerConfig) -> Transformer: ...
 @overload
-def build(config: RecurrentConfig) -> Recurrent: ...
+def build_model(config: RecurrentConfig) -> Recurrent: ...
 @overload
-def build(config: ConvolutionalConfig) -> Convolutional: ...
-def build(config: Architecture) -> Transformer | Recurrent | Convolutional:
-    """A freshly initialised model; draw its weights under `torch.manual_seed` for the same ones again."""
+def build_model(config: ConvolutionalConfig) -> Convolutional: ...
+def build_model(config: Architecture) -> Transformer | Recurrent | Convolutional:
+    """Return a model with new weights. The same `torch.manual_seed` gives the same weights."""
     match config:
         case TransformerConfig():
             return Transformer(config)

@@ -1,7 +1,7 @@
 """The shapes of models: one configuration for each architecture.
 
-Imports no torch, so that a recipe or a model folder can be checked at once. `models/seq2seq.py` makes
-the model.
+Imports no torch, so that a recipe or a model folder can be checked at once; `build_model` in
+`models/seq2seq.py` makes the model.
 """
 
 from __future__ import annotations

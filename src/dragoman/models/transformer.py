@@ -1,40 +1,149 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al. 2017), to be read beside the paper.
 
-The defaults are the paper's base model. Sections in comments are the paper's.
+Sections and equations are the paper's. The defaults of `TransformerConfig` are its base model. Elsewhere:
+positional encodings (section 3.5) in positions.py, masks (section 3.2.3) in masks.py, restricted
+self-attention (section 4) in window.py, the learning rate (section 5.3) in training/schedule.py, label
+smoothing (section 5.4) in training/loss.py. The whole list is docs/paper.md.
 
-B batch, S source length, T target length, N decoding rows, H heads, D head width, E model width,
-F feed-forward width, V vocabulary, L layers.
+B batch, S source length or keys, T target length or queries, N decoding rows, H heads, D head width,
+E model width, F feed-forward width, V vocabulary.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.attention import (
-    CrossAttention,
-    KeyValueCache,
-    SelfAttention,
-    Sight,
-    Window,
-    causal_bias,
-    padding_bias,
-)
-from dragoman.models.dropout import Dropout
-from dragoman.models.embeddings import embeddings
-from dragoman.models.memory import Memory, Shared, visible
-from dragoman.models.positions import AttentionPositions, in_attention, on_input
-from dragoman.models.shapes import TransformerConfig
+from dragoman.models.cache import KeyValueCache, SourceKeys, TransformerState
+from dragoman.models.dropout import Dropout, dropout
+from dragoman.models.kernels import fast_attention
+from dragoman.models.layers import Layers
+from dragoman.models.masks import padding_bias, visible
+from dragoman.models.memory import Memory, Shared
+from dragoman.models.positions import AttentionPositions, in_layers, on_input
+from dragoman.models.shapes import ModelConfig, TransformerConfig
+from dragoman.models.window import View, span_of
+
+
+def attend(
+    q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None = None, drop: float = 0.0
+) -> Tensor:
+    """Attention(Q, K, V) = softmax(QK^T / sqrt(D)) V: eq. 1, section 3.2.1. Dropout is on the weights."""
+    if (out_BHTD := fast_attention(q_BHTD, k_BHSD, v_BHSD, bias, drop)) is not None:
+        return out_BHTD  # the same, computed by a kernel that never holds the weights
+    weights_BHTS = attention_weights(q_BHTD, k_BHSD, bias)
+    return dropout(weights_BHTS, drop) @ v_BHSD
+
+
+def attention_weights(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
+    """weights_BHTS = softmax(QK^T / sqrt(D) + bias)."""
+    return attention_logits(q_BHTD, k_BHSD, bias).softmax(-1)
+
+
+def attention_logits(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
+    """logits_BHTS = QK^T / sqrt(D) + bias. The bias is -inf for a hidden key, 0 for a visible one."""
+    logits_BHTS = (q_BHTD * (1 / math.sqrt(q_BHTD.shape[-1]))) @ k_BHSD.transpose(-2, -1)
+    return logits_BHTS if bias is None else logits_BHTS + bias
+
+
+class MultiHead(nn.Module):
+    """MultiHead(Q, K, V) = Concat(head_1 .. head_H) W^O, section 3.2.2.
+
+    `project` holds W^Q, W^K and W^V of all heads as three blocks, so that self-attention takes one
+    product. The paper has no biases; PyTorch, Marian and fairseq do, so `bias` adds them.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.width, self.heads, self.drop = config.d_model, config.heads, config.attention_dropout
+        self.biased = config.attention_bias
+        self.project = nn.Linear(self.width, 3 * self.width, bias=self.biased)
+        self.output = nn.Linear(self.width, self.width, bias=self.biased)
+        for block in (*self.project.weight.chunk(3), self.output.weight):
+            nn.init.xavier_uniform_(block)
+        for linear in (self.project, self.output) if self.biased else ():
+            nn.init.zeros_(linear.bias)
+
+    def queries(self, x_BTE: Tensor) -> Tensor:
+        """q_BHTD = x W^Q."""
+        return self._split(self._blocks(x_BTE, 0, 1))
+
+    def keys_values(self, x_BSE: Tensor) -> tuple[Tensor, Tensor]:
+        """k_BHSD, v_BHSD = x W^K, x W^V."""
+        k_BSE, v_BSE = self._blocks(x_BSE, 1, 3).chunk(2, -1)
+        return self._split(k_BSE), self._split(v_BSE)
+
+    def queries_keys_values(self, x_BTE: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of self-attention from one product."""
+        q, k, v = self.project(x_BTE).chunk(3, -1)
+        return self._split(q), self._split(k), self._split(v)
+
+    def merge(self, heads_BHTD: Tensor) -> Tensor:
+        """out_BTE = Concat(head_1 .. head_H) W^O."""
+        out_BTE: Tensor = self.output(heads_BHTD.transpose(1, 2).flatten(2))
+        return out_BTE
+
+    def _split(self, x_BTE: Tensor) -> Tensor:
+        return x_BTE.view(*x_BTE.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def _blocks(self, x: Tensor, first: int, last: int) -> Tensor:
+        rows = slice(first * self.width, last * self.width)
+        bias = self.project.bias[rows] if self.biased else None
+        return nn.functional.linear(x, self.project.weight[rows], bias)
+
+
+class CrossAttention(MultiHead):
+    """Attention of the decoder to the encoder's output, section 3.2.3."""
+
+    def forward(self, x_BTE: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
+        """out_BTE, from `keys_values` of the encoder's output."""
+        return self.merge(attend(self.queries(x_BTE), k_BHSD, v_BHSD, bias, self.drop * self.training))
+
+
+class SelfAttention(MultiHead):
+    """Attention of a sequence to itself, section 3.2.3. `span` says which keys a query sees."""
+
+    def __init__(self, config: TransformerConfig, positions: AttentionPositions | None = None) -> None:
+        super().__init__(config)
+        self.positions, self.span = positions or AttentionPositions(), span_of(config.window)
+
+    def forward(self, x_BTE: Tensor, view: View) -> Tensor:
+        """out_BTE."""
+        q, k, v = self.laid_out(x_BTE, view)
+        return self.merge(view.restore(self._attend(q, k, v, view.bias, view.distance_TS)))
+
+    def step(self, x_N1E: Tensor, cache: KeyValueCache) -> Tensor:
+        """out_N1E of one more token in each row, which sees those in the cache."""
+        q, k, v = self.queries_keys_values(x_N1E)
+        q, k = self.positions.turn(q, cache.length), self.positions.turn(k, cache.length)
+        k, v = (self.span.newest(x) for x in cache.append(k, v))
+        return self.merge(
+            self._attend(q, k, v, None, lambda: torch.arange(1 - k.shape[2], 1, device=k.device)[None])
+        )
+
+    def laid_out(self, x_BTE: Tensor, view: View) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values with their positions, side by side as `view` lays them out."""
+        q, k, v = self.queries_keys_values(x_BTE)
+        return view.queries(self.positions.turn(q)), view.keys(self.positions.turn(k)), view.keys(v)
+
+    def _attend(
+        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, distance: Callable[[], Tensor]
+    ) -> Tensor:
+        bias = self.positions.added(bias, q, distance)
+        if not self.positions.on_values:
+            return attend(q, k, v, bias, self.drop * self.training)
+        weights = dropout(attention_weights(q, k, bias), self.drop * self.training)
+        return weights @ v + self.positions.values(weights, distance())
 
 
 class FeedForward(nn.Module):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2: eq. 2, section 3.3.
 
-    GELU: Hendrycks and Gimpel 2016. SwiGLU: Shazeer 2020, (silu(x W) * x U) W_2; W and U are the
-    two halves of `inner`.
+    Also GELU (Hendrycks and Gimpel 2016) and SwiGLU (Shazeer 2020): (silu(x W) * x U) W_2, where W and U
+    are the halves of `inner`.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -46,26 +155,28 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(config.activation_dropout)
         for weight in (*self.inner.weight.chunk(gates), self.outer.weight):
             nn.init.xavier_uniform_(weight)
-        nn.init.zeros_(self.inner.bias)
-        nn.init.zeros_(self.outer.bias)
+        for linear in (self.inner, self.outer):
+            nn.init.zeros_(linear.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        hidden = self.inner(x)
+    def forward(self, x_BTE: Tensor) -> Tensor:
+        """out_BTE."""
+        hidden_BTF: Tensor = self.inner(x_BTE)
         match self.activation:
             case "relu":
-                hidden = hidden.relu()
+                hidden_BTF = hidden_BTF.relu()
             case "gelu":
-                hidden = nn.functional.gelu(hidden)
+                hidden_BTF = nn.functional.gelu(hidden_BTF)
             case "swiglu":
-                gate, value = hidden.chunk(2, -1)
-                hidden = nn.functional.silu(gate) * value
-        return self.outer(self.dropout(hidden))  # type: ignore[no-any-return]
+                gate_BTF, value_BTF = hidden_BTF.chunk(2, -1)
+                hidden_BTF = nn.functional.silu(gate_BTF) * value_BTF
+        out_BTE: Tensor = self.outer(self.dropout(hidden_BTF))
+        return out_BTE
 
 
 class Residual(nn.Module):
     """LayerNorm(x + Sublayer(x)), section 3.1, with dropout on the sub-layer's output, section 5.4.
 
-    Pre-norm, x + Sublayer(LayerNorm(x)), trains more easily when deep (Xiong et al. 2020).
+    Pre-norm, x + Sublayer(LayerNorm(x)), makes deep models easier to train (Xiong et al. 2020).
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -74,14 +185,10 @@ class Residual(nn.Module):
         self.norm = nn.LayerNorm(config.d_model)
         self.dropout = Dropout(config.dropout)
 
-    def enter(self, x: Tensor) -> Tensor:
-        """What the sub-layer reads."""
-        return self.norm(x) if self.pre else x
-
-    def leave(self, x: Tensor, sublayer: Tensor) -> Tensor:
-        """What comes out after the sub-layer's output is added."""
-        x = self.dropout(sublayer, x)
-        return x if self.pre else self.norm(x)
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return what the next sub-layer reads, of the shape of x."""
+        out: Tensor = self.dropout(sublayer(self.norm(x) if self.pre else x), x)
+        return out if self.pre else self.norm(out)
 
 
 class EncoderLayer(nn.Module):
@@ -89,16 +196,16 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig, positions: AttentionPositions) -> None:
         super().__init__()
-        self.attention = _self_attention(config, positions)
+        self.attention = SelfAttention(config, positions)
         self.attention_residual = Residual(config)
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x_BSE: Tensor, sight: Sight | Window) -> Tensor:
-        attended = self.attention(self.attention_residual.enter(x_BSE), sight)
-        x_BSE = self.attention_residual.leave(x_BSE, attended)
-        forwarded = self.feed_forward(self.feed_forward_residual.enter(x_BSE))
-        return self.feed_forward_residual.leave(x_BSE, forwarded)
+    def forward(self, x_BSE: Tensor, view: View) -> Tensor:
+        """out_BSE."""
+        x_BSE = self.attention_residual(x_BSE, lambda x: self.attention(x, view))
+        out_BSE: Tensor = self.feed_forward_residual(x_BSE, self.feed_forward)
+        return out_BSE
 
 
 class DecoderLayer(nn.Module):
@@ -106,108 +213,95 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig, positions: AttentionPositions) -> None:
         super().__init__()
-        self.attention = _self_attention(config, positions)
+        self.attention = SelfAttention(config, positions)
         self.attention_residual = Residual(config)
-        self.cross_attention = CrossAttention(
-            config.d_model, config.heads, drop=config.attention_dropout, bias=config.attention_bias
-        )
+        self.cross_attention = CrossAttention(config)
         self.cross_attention_residual = Residual(config)
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x_BTE: Tensor, sight: Sight | Window, states_BSE: Tensor, bias_B11S: Tensor) -> Tensor:
-        attended = self.attention(self.attention_residual.enter(x_BTE), sight)
-        x_BTE = self.attention_residual.leave(x_BTE, attended)
-        attended = self.cross_attention(self.cross_attention_residual.enter(x_BTE), states_BSE, bias_B11S)
-        x_BTE = self.cross_attention_residual.leave(x_BTE, attended)
-        forwarded = self.feed_forward(self.feed_forward_residual.enter(x_BTE))
-        return self.feed_forward_residual.leave(x_BTE, forwarded)
+    def forward(self, x_BTE: Tensor, view: View, states_BSE: Tensor, bias_B11S: Tensor) -> Tensor:
+        """out_BTE."""
+        k_BHSD, v_BHSD = self.cross_attention.keys_values(states_BSE)
+        x_BTE = self.attention_residual(x_BTE, lambda x: self.attention(x, view))
+        x_BTE = self.cross_attention_residual(
+            x_BTE, lambda x: self.cross_attention(x, k_BHSD, v_BHSD, bias_B11S)
+        )
+        out_BTE: Tensor = self.feed_forward_residual(x_BTE, self.feed_forward)
+        return out_BTE
 
-    def step(self, x_N1E: Tensor, cache: KeyValueCache, source: Shared, layer: int) -> Tensor:
-        """The layer for one new token a row: the same sum, with past keys and values from the cache.
-
-        Cross-attention keys and values belong to sentences, (B, H, S, D); the rows of a sentence
-        attend to them as so many queries.
-        """
-        attended = self.attention.step(self.attention_residual.enter(x_N1E), cache)
-        x_N1E = self.attention_residual.leave(x_N1E, attended)
-
-        bias_B11S, _, *cross = source.tensors
-        x_BKE = source.group(self.cross_attention_residual.enter(x_N1E))
-        k_BHSD, v_BHSD = cross[2 * layer : 2 * layer + 2]
-        attended = self.cross_attention.read(x_BKE, k_BHSD, v_BHSD, bias_B11S)
-        x_N1E = self.cross_attention_residual.leave(x_N1E, attended.view_as(x_N1E))
-
-        forwarded = self.feed_forward(self.feed_forward_residual.enter(x_N1E))
-        return self.feed_forward_residual.leave(x_N1E, forwarded)
+    def step(
+        self, x_N1E: Tensor, cache: KeyValueCache, k_BHSD: Tensor, v_BHSD: Tensor, shared: Shared[SourceKeys]
+    ) -> Tensor:
+        """out_N1E of one more token in each row: `forward` with past keys and values from the cache."""
+        cross, bias_B11S = self.cross_attention, shared.source.bias_B11S
+        x_N1E = self.attention_residual(x_N1E, lambda x: self.attention.step(x, cache))
+        x_N1E = self.cross_attention_residual(  # the rows of a sentence share its keys and values
+            x_N1E, lambda x: cross(shared.group(x), k_BHSD, v_BHSD, bias_B11S).view_as(x)
+        )
+        out_N1E: Tensor = self.feed_forward_residual(x_N1E, self.feed_forward)
+        return out_N1E
 
 
-@dataclass
-class TransformerState:
-    """A decoder between two steps: N rows, a whole number for each of B sentences."""
+def embeddings(config: ModelConfig) -> tuple[nn.Embedding, nn.Embedding, nn.Linear]:
+    """Target embedding, source embedding and the layer before the softmax, section 3.4.
 
-    caches: list[KeyValueCache]  # one a layer, (N, H, length, D)
-    source: Shared  # bias_B11S, length_B, then keys and values of the source, (B, H, S, D), for each layer
-    length: int = 0
-
-    def select(self, rows_N: Tensor) -> TransformerState:
-        """Rows may be repeated, reordered and left out; those of one sentence stand side by side."""
-        caches = [cache.select(rows_N) for cache in self.caches]
-        return TransformerState(caches, self.source.select(rows_N), self.length)
+    `config.tie` says which of them are one matrix. Entries have variance 1 / E, so that embeddings scaled
+    by sqrt(E) have unit variance.
+    """
+    width = config.d_model
+    target = nn.Embedding(config.target_vocab, width)
+    nn.init.normal_(target.weight, std=width**-0.5)
+    source = target
+    if config.tie != "all":
+        source = nn.Embedding(config.source_vocab, width)
+        nn.init.normal_(source.weight, std=width**-0.5)
+    logits = nn.Linear(width, config.target_vocab, bias=config.output_bias)
+    if config.tie == "none":
+        nn.init.normal_(logits.weight, std=width**-0.5)
+    else:
+        logits.weight = target.weight
+    if config.output_bias:
+        nn.init.zeros_(logits.bias)
+    return target, source, logits
 
 
 class Transformer(nn.Module):
-    """An encoder, a decoder, and the embeddings between them and the words. Meets `Seq2Seq`."""
+    """An encoder and a decoder, section 3.1. Meets `Seq2Seq`."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.config = config
-        width = config.d_model
+        self.config, self.span = config, span_of(config.window)
         self.target_embedding, self.source_embedding, self.logits = embeddings(config)
-        self.positions = on_input(config.positions, width)
+        self.positions = on_input(config.positions, config.d_model)
         self.dropout = Dropout(config.dropout)
-        self.encoder = nn.ModuleList(
-            EncoderLayer(config, positions) for positions in _layers(config, config.encoder_layers)
-        )
-        self.decoder = nn.ModuleList(
-            DecoderLayer(config, positions)
-            for positions in _layers(config, config.decoder_layers, causal=True)
-        )
-        final = nn.LayerNorm if config.norm == "pre" else nn.Identity
-        self.encoder_norm, self.decoder_norm = final(width), final(width)
+        self.encoder = Layers(EncoderLayer(config, p) for p in in_layers(config, causal=False))
+        self.decoder = Layers(DecoderLayer(config, p) for p in in_layers(config, causal=True))
+        norm = nn.LayerNorm if config.norm == "pre" else nn.Identity
+        self.encoder_norm, self.decoder_norm = norm(config.d_model), norm(config.d_model)
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
-        """Reads the sources; positions from `source_len_B` on are padding and are never seen."""
+        """Read the sources. Positions from `source_len_B` on are padding, which is never seen."""
         visible_BS = visible(source_BS, source_len_B)
         x_BSE = self._embed(source_BS, self.source_embedding, source_len_B)
-        sight: Sight | Window
-        if self.config.window is None:
-            sight = Sight(padding_bias(visible_BS, x_BSE.dtype), source_BS.shape[1])
-        else:
-            sight = Window(visible_BS, x_BSE.dtype, self.config.window, causal=False)
+        view = self.span.both_ways(x_BSE, visible_BS)
         for layer in self.encoder:
-            x_BSE = layer(x_BSE, sight)
+            x_BSE = layer(x_BSE, view)
         return Memory(self.encoder_norm(x_BSE), visible_BS)
+
+    def decode_states(self, target_BT: Tensor, memory: Memory) -> Tensor:
+        """states_BTE, the input of `logits`. The loss starts here, so that it need not hold all logits."""
+        x_BTE = self._embed(target_BT, self.target_embedding, memory.visible_BS.sum(1))
+        view, bias_B11S = self.span.causal(x_BTE), padding_bias(memory.visible_BS, x_BTE.dtype)
+        for layer in self.decoder:
+            x_BTE = layer(x_BTE, view, memory.states_BSE, bias_B11S)
+        states_BTE: Tensor = self.decoder_norm(x_BTE)
+        return states_BTE
 
     def decode(self, target_BT: Tensor, memory: Memory) -> Tensor:
         """logits_BTV of the token after each prefix of `target_BT`, which begins with `start_id`."""
-        return self.logits(self.decode_states(target_BT, memory))  # type: ignore[no-any-return]
-
-    def decode_states(self, target_BT: Tensor, memory: Memory) -> Tensor:
-        """states_BTE: what `logits` projects to the vocabulary. The loss reads these where it can
-        do without holding all the logits at once."""
-        x_BTE = self._embed(target_BT, self.target_embedding, memory.visible_BS.sum(1))
-        sight: Sight | Window
-        if self.config.window is None:
-            length = target_BT.shape[1]
-            sight = Sight(causal_bias(length, x_BTE.dtype, x_BTE.device), length)
-        else:
-            all_BT = torch.ones_like(target_BT, dtype=torch.bool)  # padding is behind: no token sees it
-            sight = Window(all_BT, x_BTE.dtype, self.config.window, causal=True)
-        bias_B11S = padding_bias(memory.visible_BS, x_BTE.dtype)
-        for layer in self.decoder:
-            x_BTE = layer(x_BTE, sight, memory.states_BSE, bias_B11S)
-        return self.decoder_norm(x_BTE)  # type: ignore[no-any-return]
+        logits_BTV: Tensor = self.logits(self.decode_states(target_BT, memory))
+        return logits_BTV
 
     def forward(self, source_BS: Tensor, source_len_B: Tensor, target_BT: Tensor) -> Tensor:
         """logits_BTV."""
@@ -215,48 +309,37 @@ class Transformer(nn.Module):
 
     def start(self, memory: Memory, max_len: int) -> TransformerState:
         """The state before the first token. Source keys and values are computed here, once a sentence."""
-        cross: list[Tensor] = []
-        for layer in self.decoder:
-            keys_values = layer.cross_attention.keys_values(memory.states_BSE)  # type: ignore[union-attr, operator]
-            cross += [tensor.contiguous() for tensor in keys_values]
-        bias_B11S = padding_bias(memory.visible_BS, memory.states_BSE.dtype)
-        source = Shared.of(bias_B11S, memory.visible_BS.sum(1), *cross)
-        return TransformerState([KeyValueCache() for _ in self.decoder], source)
+        pairs = [layer.cross_attention.keys_values(memory.states_BSE) for layer in self.decoder]
+        source = SourceKeys(
+            bias_B11S=padding_bias(memory.visible_BS, memory.states_BSE.dtype),
+            length_B=memory.visible_BS.sum(1),
+            keys_BHSD=tuple(k.contiguous() for k, _ in pairs),
+            values_BHSD=tuple(v.contiguous() for _, v in pairs),
+        )
+        return TransformerState([KeyValueCache() for _ in pairs], Shared.one_row_each(source, memory))
 
     def step(self, token_N: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
-        """logits_NV after one more token a row. The state passed in is spent."""
-        length_B = state.source.tensors[1]
-        x_N1E = self._embed(token_N[:, None], self.target_embedding, length_B, state.length)
-        for number, (layer, cache) in enumerate(zip(self.decoder, state.caches, strict=True)):
-            x_N1E = layer.step(x_N1E, cache, state.source, number)  # type: ignore[operator]
+        """logits_NV, at least float32, after one more token in each row. Uses up `state`."""
+        source = state.shared.source
+        x_N1E = self._embed(token_N[:, None], self.target_embedding, source.length_B, state.length)
+        stack = zip(self.decoder, state.caches, source.keys_BHSD, source.values_BHSD, strict=True)
+        for layer, cache, k_BHSD, v_BHSD in stack:
+            x_N1E = layer.step(x_N1E, cache, k_BHSD, v_BHSD, state.shared)
         logits_NV = self.logits(self.decoder_norm(x_N1E[:, 0]))
         logits_NV = logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32))
-        return logits_NV, TransformerState(state.caches, state.source, state.length + 1)
+        return logits_NV, TransformerState(state.caches, state.shared, state.length + 1)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.logits.weight.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """What the layers compute in; the embeddings may be finer (see `training.precision`)."""
-        return self.encoder[0].feed_forward.inner.weight.dtype  # type: ignore[union-attr, return-value]
+        """The dtype of the layers; the embeddings may be finer (see training/precision.py)."""
+        return self.decoder[0].feed_forward.inner.weight.dtype
 
-    def _embed(
-        self, token_BT: Tensor, embedding: nn.Embedding, source_len_B: Tensor, start: int = 0
-    ) -> Tensor:
-        x_BTE = embedding(token_BT) * math.sqrt(self.config.d_model)  # section 3.4
-        return self.dropout(self.positions(x_BTE, start, source_len_B)).to(self.dtype)  # type: ignore[no-any-return]
-
-
-def _layers(config: TransformerConfig, count: int, *, causal: bool = False) -> list[AttentionPositions]:
-    """What tells each layer of a stack the positions. T5's biases are the same in all."""
-    made = [in_attention(config.positions, config.heads, config.d_model, causal=causal) for _ in range(count)]
-    return made[:1] * count if config.positions == "t5" else made
-
-
-def _self_attention(config: TransformerConfig, positions: AttentionPositions) -> SelfAttention:
-    return SelfAttention(
-        config.d_model,
-        config.heads,
-        drop=config.attention_dropout,
-        bias=config.attention_bias,
-        positions=positions,
-        window=config.window,
-    )
+    def _embed(self, token_BT: Tensor, embedding: nn.Embedding, length_B: Tensor, start: int = 0) -> Tensor:
+        scaled_BTE = embedding(token_BT) * math.sqrt(self.config.d_model)  # section 3.4
+        x_BTE: Tensor = self.dropout(self.positions(scaled_BTE, start, length_B))  # sections 3.5, 5.4
+        return x_BTE.to(self.dtype)

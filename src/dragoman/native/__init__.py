@@ -1,8 +1,8 @@
-"""Loops in C for training on a CPU: what `kernels.c` holds, as operations with gradients.
+"""Loops in C for training on a CPU: the functions of `kernels.c` as operations with gradients.
 
-Optional. The source is compiled by the machine's own C compiler when a training run first asks for it, in
-seconds, and kept in the user's cache; without a compiler, or with DRAGOMAN_NATIVE=0, PyTorch's operators do
-the same work. `enabled()` says which.
+They are optional. The C compiler of the machine compiles the source when a training run first needs it, which
+takes seconds, and the result is kept in the user's cache. Without a compiler, or with DRAGOMAN_NATIVE=0,
+PyTorch's operators do the same work. `enabled()` tells which.
 
 B batch, H heads, T queries, S keys, D head width, C copies, R rows, V vocabulary.
 """
@@ -18,6 +18,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from dragoman.base.machine import cache_folder
 log = logging.getLogger(__name__)
 
 _SOURCE = Path(__file__).with_name("kernels.c")
-# No -ffast-math: hidden keys are -inf, and a number that is none must stay visible.
+# No -ffast-math: hidden keys are -inf, and NaN must propagate.
 _FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 _WIDE = "-mprefer-vector-width=512"
 _TYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
@@ -39,14 +40,14 @@ _on = False
 
 
 def enable() -> bool:
-    """Compiles and loads the loops if need be; from then on they are used. Whether they are."""
+    """Use the loops from now on, compiled first if necessary. Return whether that worked."""
     global _on
     _on = os.environ.get("DRAGOMAN_NATIVE", "1") != "0" and _library() is not None
     return _on
 
 
 def disable() -> None:
-    """From now on PyTorch's operators do the work."""
+    """Use PyTorch's operators from now on."""
     global _on
     _on = False
 
@@ -57,7 +58,7 @@ def enabled() -> bool:
 
 
 def serves(*tensors: Tensor) -> bool:
-    """Whether the loops are in use and can take these tensors: on a CPU, all float32 or all bfloat16."""
+    """Whether the loops are in use and support these tensors: on a CPU, all float32 or all bfloat16."""
     kind = tensors[0].dtype
     return (
         _on
@@ -67,23 +68,24 @@ def serves(*tensors: Tensor) -> bool:
 
 
 def attention(q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None) -> Tensor:
-    """softmax(QK^T / sqrt(D) + bias) V, as `models.attention.attend`. No gradient goes to `bias`.
+    """softmax(QK^T / sqrt(D) + bias) V, as `models.transformer.attend`, without a gradient of `bias`.
 
-    Memory grows with T and S, not with their product: the backward pass computes the weights again.
+    Memory grows with T and S, not with their product, because the backward pass recomputes the weights.
     """
-    return _Attention.apply(q_BHTD, k_BHSD, v_BHSD, bias)  # type: ignore[no-any-return, no-untyped-call]
+    return _apply_attention(q_BHTD, k_BHSD, v_BHSD, bias)
 
 
 def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
-    """`x` with elements dropped with probability `p`, the rest scaled by 1 / (1 - p); plus `base` if given.
+    """Zero each element of `x` with probability `p`, scale the others by 1 / (1 - p), and add `base`.
 
-    The mask is a function of one number drawn from torch's generator and of the place, so it is never kept.
+    The mask is a function of the position and of one number drawn from torch's generator, so it is not
+    stored.
     """
-    return _Dropout.apply(x, base, p)  # type: ignore[no-any-return, no-untyped-call]
+    return _apply_dropout(x, base, p)
 
 
 def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tensor]:
-    """See `training.loss.softmax_block`: works in place."""
+    """Compute `training.loss.softmax_block`, in place."""
     copies, rows, vocab = logits_CRV.shape
     lse_CR, apart_R = torch.empty(copies, rows), torch.zeros(rows)
     sizes = map(ctypes.c_int64, (copies, rows, vocab))
@@ -124,7 +126,7 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable  # a second derivative is refused, not wrong
+    @once_differentiable  # a second derivative raises an error instead of being wrong
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, bias, lse = ctx.saved_tensors
         grad = upstream[0] if upstream[0].stride(-1) == 1 else upstream[0].contiguous()
@@ -145,9 +147,14 @@ class _Dropout(torch.autograd.Function):
         return _drop(x, base, p, low, high)
 
     @staticmethod
-    @once_differentiable  # a second derivative is refused, not wrong
+    @once_differentiable  # a second derivative raises an error instead of being wrong
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         return _drop(upstream[0], None, *ctx.drawn), upstream[0] if ctx.added else None, None
+
+
+# `apply` of PyTorch has no types.
+_apply_attention: Callable[..., Tensor] = _Attention.apply
+_apply_dropout: Callable[..., Tensor] = _Dropout.apply
 
 
 def _drop(x: Tensor, base: Tensor | None, p: float, low: int, high: int) -> Tensor:
@@ -161,7 +168,7 @@ def _drop(x: Tensor, base: Tensor | None, p: float, low: int, high: int) -> Tens
 
 
 def _call(name: str, kind: torch.dtype, *arguments: Any) -> None:
-    """Calls the loop for numbers of that kind. Tensors are passed as addresses, None as a null pointer."""
+    """Call the loop for this dtype. Tensors are passed as addresses, None as a null pointer."""
     function = getattr(_library(), f"{name}_{_TYPES[kind]}")
     function(*(ctypes.c_void_p(x.data_ptr()) if isinstance(x, Tensor) else x for x in arguments))
 
@@ -170,17 +177,17 @@ def _call(name: str, kind: torch.dtype, *arguments: Any) -> None:
 def _library() -> ctypes.CDLL | None:
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     if compiler is None:
-        log.info("no C compiler: PyTorch's operators do what could be done faster")
+        log.info("no C compiler found: training uses PyTorch's operators, which are slower")
         return None
     try:
         return ctypes.CDLL(str(_compiled(compiler)))
     except (OSError, subprocess.SubprocessError) as error:
-        log.info("the loops in C cannot be used: %s", error)
+        log.info("cannot use the loops in C: %s", error)
         return None
 
 
 def _compiled(compiler: str) -> Path:
-    """The compiled loops, from the cache if they are there for this source, compiler and processor."""
+    """Return the compiled loops, from the cache if it has them for this source, compiler and processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, timeout=30, check=True).stdout
     facts = (_SOURCE.read_bytes(), version, _processor(), repr(_FLAGS).encode())
     name = hashlib.sha256(b"\0".join(facts)).hexdigest()[:16]
@@ -190,16 +197,16 @@ def _compiled(compiler: str) -> Path:
         return library
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
-        made = Path(folder) / "kernels.so"
-        command = [compiler, *_FLAGS, "-fopenmp", "-shared", "-fPIC", str(_SOURCE), "-lm", "-o", str(made)]
+        built = Path(folder) / "kernels.so"
+        command = [compiler, *_FLAGS, "-fopenmp", "-shared", "-fPIC", str(_SOURCE), "-lm", "-o", str(built)]
         wide = [_WIDE] if platform.machine() in ("x86_64", "AMD64") else []
         subprocess.run([*command, *wide], capture_output=True, timeout=120, check=True)
-        made.replace(library)  # whole or not at all, also when several processes compile at once
+        built.replace(library)  # atomic, also if several processes compile at once
     return library
 
 
 def _processor() -> bytes:
-    """What the compiler's -march=native depends on."""
+    """The description of the processor, on which -march=native depends."""
     try:
         lines = Path("/proc/cpuinfo").read_bytes().splitlines()
         return b"".join(

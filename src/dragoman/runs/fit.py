@@ -6,17 +6,15 @@ import platform
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import torch
-from torch import nn
 
 from dragoman import native
 from dragoman.base.files import write_whole
 from dragoman.folder import bundle as model_folder
 from dragoman.folder.bundle import Bundle
 from dragoman.folder.weights import put_weights, read_weights
-from dragoman.models.seq2seq import Seq2Seq, build
+from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.runs import card, word_vectors
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared
@@ -82,13 +80,13 @@ def fit(
     finished = trainer.train()
     if world.leads:
         final = folder.checkpoints.final
-        put_weights(cast(nn.Module, model), read_weights(final), final)
+        put_weights(model, read_weights(final), final)
         _write_card(prepared, started, finished, folder)
         model_folder.save(bundle, folder.path)  # writes the weights last: where they are, all is
     world.wait()
 
 
-def _model(prepared: Prepared) -> Seq2Seq:
+def _model(prepared: Prepared) -> AnySeq2Seq:
     """A fresh model of the recipe's shape, for the vocabularies of the tokenizer."""
     tokenizer = prepared.tokenizer
     config = replace(
@@ -99,7 +97,7 @@ def _model(prepared: Prepared) -> Seq2Seq:
         start_id=tokenizer.start_id,
         end_id=tokenizer.end_id,
     )
-    model = build(config)
+    model = build_model(config)
     word_vectors.freeze(model, prepared.vectors)
     return model
 
@@ -108,7 +106,7 @@ def _started(prepared: Prepared, trainer: Trainer, folder: RunFolder) -> Started
     training = prepared.recipe.training
     return Started(
         output=str(folder.path),
-        parameters=sum(parameter.numel() for parameter in trainer.module.parameters()),
+        parameters=sum(parameter.numel() for parameter in trainer.model.parameters()),
         source_vocab=prepared.tokenizer.source_size,
         target_vocab=prepared.tokenizer.target_size,
         train_pairs=len(prepared.training),

@@ -13,9 +13,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
-
-from torch import nn
 
 from dragoman.base import charts
 from dragoman.base.errors import ConfigError
@@ -214,7 +211,7 @@ def _evaluate(entry: Entry, folder: Path, translator: Translator, data_root: Pat
     encoded = tokenizer.encode_source([source for source, _ in pairs])
     longer = [row for row, ids in enumerate(encoded) if len(ids) > longest]
     scores, progress = evaluation.scores, run.checkpoints.progress()
-    model = cast(nn.Module, translator.bundle.model)
+    model = translator.bundle.model
     return Rung(
         name=entry.name,
         title=recipe.title,

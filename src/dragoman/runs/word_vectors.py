@@ -9,14 +9,14 @@ import torch
 from torch import nn
 
 from dragoman.base.errors import DataError
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.runs.recipe import EmbeddingsConfig
 from dragoman.text.ids import SPECIALS
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.text.vectors import read_vectors
 
 
-def freeze(model: Seq2Seq, config: EmbeddingsConfig) -> None:
+def freeze(model: AnySeq2Seq, config: EmbeddingsConfig) -> None:
     """Exclude the embeddings that have a file from training, if the configuration says so."""
     if config.frozen:
         for embedding, _, _ in _sides(model, config):
@@ -24,7 +24,7 @@ def freeze(model: Seq2Seq, config: EmbeddingsConfig) -> None:
 
 
 def fill(
-    model: Seq2Seq,
+    model: AnySeq2Seq,
     tokenizer: Tokenizer,
     config: EmbeddingsConfig,
     *,
@@ -72,7 +72,7 @@ def _form(word: str, vectors: Container[str]) -> str | None:
     return next((form for form in (word, word.lower()) if form in vectors), None)
 
 
-def _sides(model: Seq2Seq, config: EmbeddingsConfig) -> list[tuple[nn.Embedding, str, str]]:
+def _sides(model: AnySeq2Seq, config: EmbeddingsConfig) -> list[tuple[nn.Embedding, str, str]]:
     """Embedding, file and side, for each side that has a file."""
     sides = [
         (model.source_embedding, config.source, "source"),

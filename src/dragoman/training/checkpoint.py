@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman.base.errors import DragomanError, ModelError, TrainingError
 from dragoman.base.files import write_whole
-from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
+from dragoman.folder.weights import HasWeights, put_weights, read_weights, weights_of, write_weights
 from dragoman.training.checkpoints import PROGRESS, previous, whole
 from dragoman.training.progress import DAMAGED, Progress, read_progress
 
 Optimizers = Sequence[torch.optim.Optimizer]
 
 
-def save(folder: Path, model: nn.Module, optimizers: Optimizers, progress: Progress) -> None:
+def save(folder: Path, model: HasWeights, optimizers: Optimizers, progress: Progress) -> None:
     """Replace `folder`, whole or not at all. Raises TrainingError if it cannot be written."""
     part, old = folder.with_name(f"{folder.name}.part"), previous(folder)
     try:
@@ -50,7 +50,7 @@ def save(folder: Path, model: nn.Module, optimizers: Optimizers, progress: Progr
         ) from error
 
 
-def restore(folder: Path, model: nn.Module, optimizers: Optimizers) -> Progress | None:
+def restore(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress | None:
     """Put weights and optimizer state back and return the progress, or None without a checkpoint.
 
     Raises ModelError if the checkpoint is damaged or belongs to another model.
@@ -75,7 +75,7 @@ def restore(folder: Path, model: nn.Module, optimizers: Optimizers) -> Progress 
     return progress
 
 
-def _read_moments(path: Path, model: nn.Module) -> dict[str, dict[str, Tensor]]:
+def _read_moments(path: Path, model: HasWeights) -> dict[str, dict[str, Tensor]]:
     """The state of the optimizers, by parameter and kind."""
     moments: dict[str, dict[str, Tensor]] = {}
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}

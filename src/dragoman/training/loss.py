@@ -1,35 +1,35 @@
-"""Label-smoothed cross-entropy over the vocabulary, without ever holding all the logits.
+"""Label-smoothed cross-entropy over the vocabulary (section 5.4), without ever holding all the logits.
 
-N target positions, E model width, V vocabulary, C times a position is computed (2 for R-Drop), R rows
-of a block.
+N target positions, E model width, V vocabulary, C copies of a position (2 for R-Drop), R rows of a block.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from dragoman import native
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.batches import Batch
 
 
 def divergence(logits_NV: Tensor, other_NV: Tensor) -> Tensor:
     """Summed (KL(p || q) + KL(q || p)) / 2 of the two distributions at each position, in nats.
 
-    The regulariser of R-Drop (Wu et al. 2021, eq. 2). The readable form.
+    The regulariser of R-Drop (Wu et al. 2021, eq. 2), in its readable form.
     """
     p_NV, q_NV = logits_NV.softmax(-1), other_NV.softmax(-1)
     return ((p_NV - q_NV) * (logits_NV.log_softmax(-1) - other_NV.log_softmax(-1))).sum() / 2
 
 
 def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Summed label-smoothed loss and summed negative log-likelihood, in nats.
+    """Summed label-smoothed loss (section 5.4) and summed negative log-likelihood, in nats.
 
-    The target distribution is (1 - smoothing) on the target plus smoothing / V on every entry
-    (Szegedy et al. 2016, section 7). The readable form of what `LinearCrossEntropy` computes.
+    The target distribution has 1 - smoothing on the target plus smoothing / V on every entry (Szegedy et al.
+    2016, section 7). This is the readable form of `LinearCrossEntropy`.
     """
     logp_NV = logits_NV.log_softmax(-1)
     nll = -logp_NV.gather(1, target_N[:, None]).sum()
@@ -38,13 +38,14 @@ def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float
 
 
 def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tensor]:
-    """Turns logits, in place, into the gradient of the summed cross-entropy but for the targets' part.
+    """Turn logits, in place, into the gradient of the summed cross-entropy without the part of the targets.
 
-    That is the probabilities and, of two copies, the gradient of `consistency` times their divergence. With
-    d the difference of the logits the divergence is sum((p - q) d) / 2, for the normalisers cancel, and its
-    gradient with respect to the first copy's logits is (p - q + p (d - sum(p d))) / 2.
+    This gradient is the probabilities, plus the gradient of `consistency` times the divergence of two copies.
+    Let d be the difference of their logits. The normalisers cancel, so the divergence is
+    sum((p - q) d) / 2. Its gradient with respect to the logits of the first copy is
+    (p - q + p (d - sum(p d))) / 2.
 
-    Returns the logarithm of each row's sum of exponentials, lse_CR, and the block's summed divergence.
+    Return lse_CR, the logarithm of each row's sum of exponentials, and the summed divergence of the block.
     """
     if native.serves(logits_CRV):
         return native.softmax_block(logits_CRV, consistency)
@@ -63,19 +64,19 @@ def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tenso
 
 
 class LinearCrossEntropy(torch.autograd.Function):
-    """`smoothed_cross_entropy(states_NE @ weight_VE.T + bias_V, ...)`, a block of rows at a time.
+    """`smoothed_cross_entropy` of states_NE @ weight_VE.T + bias_V, a block of rows at a time (section 5.4).
 
     With p the softmax and e the smoothing, the gradient with respect to the logits is
-    p - (1 - e) onehot(target) - e / V. It is at hand as soon as a block's logits are, so the
-    forward pass accumulates both gradients and forgets the block: memory is O(block * V), not
-    O(N * V), and the logits stay in the cache. Only the first term needs a pass over the
-    vocabulary: the second touches one row of the weights, the third is the same for all rows.
+    p - (1 - e) onehot(target) - e / V. It follows from the logits of a block alone. So the forward pass
+    accumulates both gradients and drops the block: memory is O(block * V), not O(N * V), and the logits
+    stay in the cache. Only the first term needs a pass over the vocabulary. The second touches one row of
+    the weights, and the third is the same for all rows.
 
-    With `consistency` > 0 the second half of the rows are the first half's positions once more, under
-    another dropout mask, and that many times their `divergence` is added.
+    With `consistency` > 0, the second half of the rows repeats the positions of the first half under another
+    dropout mask. Then `consistency` times their `divergence` is added to the loss.
     """
 
-    BLOCK, LARGE = 2**24, 2**26  # logits held at once: on a CPU, and where it takes more to keep it busy
+    BLOCK, LARGE = 2**24, 2**26  # logits held at once, on a CPU and on a GPU
 
     @staticmethod
     def forward(
@@ -88,7 +89,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         consistency: float = 0.0,
     ) -> tuple[Tensor, Tensor]:
         dtype = states_NE.dtype
-        sums = torch.promote_types(dtype, torch.float32)  # what sums are kept in
+        sums = torch.promote_types(dtype, torch.float32)  # the dtype of sums
         weight, vocab = weight_VE.to(dtype), len(weight_VE)
         bias = states_NE.new_zeros(vocab) if bias_V is None else bias_V.to(dtype)
         grad_states_NE = torch.empty_like(states_NE, dtype=sums)
@@ -104,7 +105,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         size = max(16, block // vocab // copies)
         for start in range(0, positions, size):
             rows = slice(start, start + size)
-            states_RE = states_CNE[:, rows].flatten(0, 1)  # of all copies; one product, not one for each
+            states_RE = states_CNE[:, rows].flatten(0, 1)  # one product for all copies
             logits_RV = states_RE @ weight.T
             if bias_V is not None:
                 logits_RV += bias
@@ -131,7 +132,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         ctx.save_for_backward(
             grad_states_NE.to(dtype), grad_weight_VE, None if bias_V is None else grad_bias_V
         )
-        ctx.mark_non_differentiable(nll)  # a figure to report, not to train on
+        ctx.mark_non_differentiable(nll)  # reported, not trained on
         ctx.dtypes = dtype, weight_VE.dtype, None if bias_V is None else bias_V.dtype
         return loss, nll
 
@@ -145,20 +146,24 @@ class LinearCrossEntropy(torch.autograd.Function):
         return (*gradients, None, None, None)
 
 
-class Objective(nn.Module):
-    """The training objective as a module, so that its parameters can be swapped for copies in bf16."""
+# The same, with types: `apply` of PyTorch has none.
+linear_cross_entropy: Callable[..., tuple[Tensor, Tensor]] = LinearCrossEntropy.apply
 
-    def __init__(self, model: Seq2Seq, smoothing: float, consistency: float = 0.0) -> None:
+
+class Objective(nn.Module):
+    """The training objective as a module, so that bf16 copies can replace its parameters."""
+
+    def __init__(self, model: AnySeq2Seq, smoothing: float, consistency: float = 0.0) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
         self.consistency = consistency
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Summed loss and summed negative log-likelihood in nats over the batch's real targets.
+        """Summed loss and summed negative log-likelihood, in nats, over the targets without padding.
 
-        With `consistency` both are means of two passes under different dropout masks, and half the
-        weighted divergence between them is added: R-Drop, Wu et al. 2021, algorithm 1.
+        With `consistency`, both are means of two passes under different dropout masks. Half of the weighted
+        divergence between the passes is added: R-Drop, Wu et al. 2021, algorithm 1.
         """
         copies = 2 if self.consistency else 1
         memory = self.model.encode(batch.source_BS.repeat(copies, 1), batch.source_len_B.repeat(copies))
@@ -166,7 +171,7 @@ class Objective(nn.Module):
         predict_BT = batch.predict_BT.repeat(copies, 1)
         real_BT = predict_BT != self.model.config.pad_id
         head = self.model.logits
-        loss, nll = LinearCrossEntropy.apply(
+        loss, nll = linear_cross_entropy(
             states_BTE[real_BT], head.weight, head.bias, predict_BT[real_BT], self.smoothing, self.consistency
-        )  # type: ignore[no-untyped-call]
+        )
         return loss / copies, nll / copies

@@ -1,8 +1,8 @@
 """Adam as in the paper (section 5.3), or Muon for the matrices inside the layers.
 
-Muon (Jordan et al. 2024) makes each matrix's averaged gradient orthogonal before it is added, so that
-directions which gradients rarely point to are learned as fast as the others. Its updates are scaled to
-the size of Adam's (Liu et al. 2025, eq. 4), so both follow one learning rate.
+Muon (Jordan et al. 2024) makes the averaged gradient of each matrix orthogonal before adding it, so that
+directions to which gradients rarely point are learned as fast as the others. Its updates are scaled to the
+size of Adam's (Liu et al. 2025, eq. 4), so that both use the same learning rate.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.options import TrainingConfig
 
 
-def optimizers(module: nn.Module, config: TrainingConfig) -> list[torch.optim.Optimizer]:
-    """What updates the module's parameters, between them each once; their learning rates are still 0.
+def optimizers(model: AnySeq2Seq, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+    """Return the optimizers of the parameters. Each parameter has one, with a learning rate of 0 for now.
 
-    Embeddings, the layer before the softmax, biases and norms are Adam's in any case. Matrices that a
-    layer holds as one, such as W^Q, W^K and W^V, are one to Muon.
+    Adam (section 5.3) always updates embeddings, the layer before the softmax, biases and norms. Muon treats
+    matrices that a layer holds as one, such as W^Q, W^K and W^V, as one.
     """
-    adams = {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}
-    adams |= {id(p) for name, p in module.named_parameters() if name.startswith("logits.")}
-    learned = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    adams = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
+    adams |= {id(p) for name, p in model.named_parameters() if name.startswith("logits.")}
+    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = [p for p in learned if p.dim() == 2 and min(p.shape) > 1 and id(p) not in adams]
     if config.optimizer == "adam":
         matrices = []

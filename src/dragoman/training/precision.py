@@ -1,7 +1,7 @@
-"""bf16 arithmetic where the processor has it, on copies of float32 weights.
+"""bf16 arithmetic on processors that support it, with copies of float32 weights.
 
-The float32 weights stay the truth: each update reads bf16 copies of them, made once, and adds to
-the originals. Embeddings are looked up in float32, since their gradients add up hundreds of terms.
+Weights are kept in float32. Each update reads bf16 copies of them, made once, and changes the originals.
+Embeddings are looked up in float32, because their gradients add up hundreds of terms.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ def precision_for(precision: Precision, device: torch.device) -> Literal["fp32",
 
 
 def send_to_onednn() -> bool:
-    """Sends float32 products on the CPU to oneDNN where it computes them in float32; whether it does.
+    """Send float32 products on the CPU to oneDNN if it computes them in float32. Return whether it does.
 
-    PyTorch does so when allowed to round operands to bf16. On some processors oneDNN then keeps to float32
-    all the same, up to twice as fast as the default path; on others it does round. So the products are
-    looked at: rounded operands would show as errors hundreds of times greater.
+    PyTorch only uses oneDNN here if it is allowed to round operands to bf16. On some processors oneDNN keeps
+    float32 all the same, and is up to twice as fast as the default path. On others it rounds. So check a few
+    products: rounding makes errors hundreds of times greater.
     """
-    matmul: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]  # no type knows of it
+    mkldnn: Any = torch.backends.mkldnn  # PyTorch declares no types for it
+    matmul = mkldnn.matmul
     before = matmul.fp32_precision
-    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    if not mkldnn.is_available():
         return False
     generator = torch.Generator().manual_seed(1)
     for m, k, n in ((64, 256, 256), (512, 256, 1024), (1024, 1024, 256), (16, 512, 512)):
@@ -48,7 +49,7 @@ def send_to_onednn() -> bool:
 
 
 def working_copies(module: nn.Module) -> dict[str, Tensor]:
-    """bf16 copies of the parameters, by name, through which gradients flow to the originals."""
+    """Return bf16 copies of the parameters, by name. Gradients flow through them to the originals."""
     embeddings = {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}
     return {
         name: parameter if id(parameter) in embeddings else parameter.to(torch.bfloat16)

@@ -1,4 +1,4 @@
-"""The learning rate as a function of the update, counted from 1."""
+"""The learning rate as a function of the update, which is counted from 1."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ def paper(step: int, *, d_model: int, warmup: int) -> float:
 
 
 def inverse_sqrt(step: int, *, peak: float, warmup: int) -> float:
-    """The same shape with a given peak: up in a straight line to `peak` at `warmup`, then as 1/sqrt(step)."""
+    """The same shape with a chosen peak: linear up to `peak` at `warmup`, then as 1 / sqrt(step)."""
     return peak * min(step / warmup, math.sqrt(warmup / step))
 
 
 def cosine(step: int, *, peak: float, warmup: int, last: int) -> float:
-    """Up in a straight line to `peak` at `warmup`, then down half a cosine to zero at `last`.
+    """Linear up to `peak` at `warmup`, then down half a cosine to zero at `last`.
 
     Loshchilov and Hutter 2017, without restarts.
     """

@@ -11,14 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import cast
 
 import torch
-from torch import nn
 
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import checkpoint, selection
 from dragoman.training.batches import Batch, Ints, collate, plan
 from dragoman.training.checkpoints import Checkpoints
@@ -44,7 +42,7 @@ class Scored:
     samples: tuple[Sample, ...] = ()
 
 
-Translate = Callable[[Seq2Seq], Scored]
+Translate = Callable[[AnySeq2Seq], Scored]
 Stop = Callable[[], int]  # the signal that asks to stop, or 0
 
 
@@ -52,7 +50,7 @@ Stop = Callable[[], int]  # the signal that asks to stop, or 0
 class Trainer:
     """One run. `train` takes it from where it stands to its end."""
 
-    model: Seq2Seq
+    model: AnySeq2Seq
     corpus: TokenisedCorpus
     valid: TokenisedCorpus | None
     config: TrainingConfig
@@ -73,17 +71,12 @@ class Trainer:
             )
         self.learner = Learner(self.model, self.config, self.world)
 
-    @property
-    def module(self) -> nn.Module:
-        """The model as PyTorch sees it."""
-        return cast(nn.Module, self.model)
-
     def resume(self) -> bool:
         """Restore the latest checkpoint. Return False if there is none.
 
         Raises DataError for other training text, ConfigError for another number of processes.
         """
-        progress = checkpoint.restore(self.checkpoints.latest, self.module, self.learner.optimizers)
+        progress = checkpoint.restore(self.checkpoints.latest, self.model, self.learner.optimizers)
         if progress is None:
             self.progress.corpus, self.progress.processes = self.corpus.fingerprint, self.world.size
             return False
@@ -253,8 +246,8 @@ class Trainer:
 
     def _write_checkpoint(self, with_step: bool) -> None:
         if with_step:
-            write_weights(self.checkpoints.step(self.progress.step), weights_of(self.module))
-        checkpoint.save(self.checkpoints.latest, self.module, self.learner.optimizers, self.progress)
+            write_weights(self.checkpoints.step(self.progress.step), weights_of(self.model))
+        checkpoint.save(self.checkpoints.latest, self.model, self.learner.optimizers, self.progress)
         if with_step:  # only now, since the previous checkpoint may need more of them
             self.checkpoints.prune(selection.kept(self.progress.history, self.config))
 
@@ -282,7 +275,7 @@ class Trainer:
 
     def _examine(self) -> tuple[Candidate, Scored | None]:
         """Validate the model as it is. Without text to translate there is no Scored."""
-        self.module.eval()
+        self.model.eval()
         with torch.inference_mode():
             loss = self._validation_loss()
             scored = self.translate(self.model) if self.translate is not None else None
@@ -313,7 +306,7 @@ class Trainer:
     def _finish(self) -> Finished:
         """Write the average, or the best single checkpoint if that validates better."""
         steps = selection.averaged(self.progress.history, self.config)
-        put_weights(self.module, average([self.checkpoints.step(step) for step in steps]), "the average")
+        put_weights(self.model, average([self.checkpoints.step(step) for step in steps]), "the average")
         outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
         best = selection.best(self.progress.history)
         final, signature = best, ""
@@ -323,9 +316,9 @@ class Trainer:
             self.metrics.append(final)
             if final.score < best.score:
                 path = self.checkpoints.step(best.step)
-                put_weights(self.module, read_weights(path), path)
+                put_weights(self.model, read_weights(path), path)
                 outcome, final = f"update {best.step}, which validates better than the average", best
-        write_weights(self.checkpoints.final, weights_of(self.module))
+        write_weights(self.checkpoints.final, weights_of(self.model))
         finished = Finished(
             step=self.progress.step,
             seconds=self.progress.seconds,

@@ -1,17 +1,16 @@
-"""One update: batches -> summed loss / tokens of all processes -> gradients, summed -> clipped -> weights."""
+"""One update: summed loss / tokens of all processes -> summed gradients -> clipping -> weights."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.batches import Batch
 from dragoman.training.distributed import World
 from dragoman.training.loss import Objective
@@ -22,40 +21,41 @@ from dragoman.training.precision import precision_for, working_copies
 
 @dataclass(frozen=True)
 class Update:
-    """What an update was: sums over the batches of all processes."""
+    """The outcome of an update, with sums over the batches of all processes."""
 
-    tokens: int  # targets
+    tokens: int  # targets without padding
     loss: float  # with label smoothing, in nats
     nll: float
-    slots: int  # positions of both sides, padding included
-    real: int  # of them, those that hold a token
-    gradient_norm: float  # before it was clipped
-    made: bool  # False where the gradient was not finite, and the weights were left as they were
+    slots: int  # positions of both sides, with padding
+    real: int  # the same without padding
+    gradient_norm: float  # before clipping
+    made: bool  # False if the gradient was not finite, so that the weights did not change
 
 
 class Learner:
-    """A model and what updates it."""
+    """A model with its objective and its optimizers."""
 
-    def __init__(self, model: Seq2Seq, config: TrainingConfig, world: World) -> None:
-        self.model, self.config, self.world = model, config, world
-        self.module = cast(nn.Module, model).to(world.device)
+    def __init__(self, model: AnySeq2Seq, config: TrainingConfig, world: World) -> None:
+        self.model, self.config, self.world = model.to(world.device), config, world
         self._objective = Objective(model, config.label_smoothing, config.consistency)
         self.precision = precision_for(config.precision, world.device)
-        self.optimizers = optimizers(self.module, config)
+        self.optimizers = optimizers(self.model, config)
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Summed loss and negative log-likelihood of a batch, in the run's precision."""
+        """Summed loss and negative log-likelihood of a batch, in the precision of the run."""
+        sums: tuple[Tensor, Tensor]
         if self.precision == "fp32":
-            return cast(tuple[Tensor, Tensor], self._objective(batch))
-        copies = working_copies(self._objective)
-        return cast(tuple[Tensor, Tensor], functional_call(self._objective, copies, (batch,)))
+            sums = self._objective(batch)
+        else:
+            sums = functional_call(self._objective, working_copies(self._objective), (batch,))
+        return sums
 
     def update(self, batches: list[Batch], step: int, *, seed: int) -> Update:
-        """The update numbered `step`, from 1, on this process's batches."""
-        # Every mask of this update follows from the run's seed, the update and the rank.
+        """Make update number `step`, counted from 1, on the batches of this process."""
+        # The seed of the run, the update and the rank determine every mask.
         words = np.random.SeedSequence((seed, step, self.world.rank)).generate_state(2)
         torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
-        self.module.train()
+        self.model.train()
         device = self.world.device
         tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
         slots = sum(b.source_BS.numel() + b.predict_BT.numel() for b in batches)
@@ -66,7 +66,7 @@ class Learner:
             torch.autograd.backward(loss / tokens)
             sums[:2] += torch.stack((loss.detach(), nll.detach()))
         self.world.sum(sums)
-        learned = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
+        learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.world.sum_gradients(learned)
         norm = float(nn.utils.clip_grad_norm_(learned, self.config.clip or math.inf))
         if math.isfinite(norm):
@@ -74,6 +74,6 @@ class Learner:
                 for group in optimizer.param_groups:
                     group["lr"] = self.config.rate(step, self.model.config.d_model)
                 optimizer.step()
-        self.module.zero_grad()
+        self.model.zero_grad()
         loss_, nll_, slots_, real_ = sums.tolist()
         return Update(tokens, loss_, nll_, int(slots_), int(real_), norm, math.isfinite(norm))
