@@ -28,8 +28,8 @@ def prepared(
 ) -> Prepared:
     with RunFolder(output) as folder:
         return prepare(
-            PAIRS, valid, folder=folder, world=World(0, 1), preset="tiny", recipe=None, languages=("en", "de"),
-            overrides=overrides or ("tokenizer.vocab_size=400",), data_root=root,
+            PAIRS, valid, folder=folder, world=World(0, 1), preset="tiny", recipe=None,
+            languages=("en", "de"), overrides=overrides or ("tokenizer.vocab_size=400",), data_root=root,
             say=[].append if messages is None else messages.append,
         )  # fmt: skip
 

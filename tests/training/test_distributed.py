@@ -155,7 +155,7 @@ def test_one_process_has_nobody_to_ask() -> None:
     assert ALONE.greatest(values) is values
     assert ALONE.share("word") == "word"
     ALONE.sum_gradients([parameter])
-    ALONE.wait()
+    assert ALONE.leader_first(lambda: "word") == "word"
     assert parameter.grad is None
 
 

@@ -98,9 +98,11 @@ def fit(
     )
     observer.on_start(started)  # on every process: from here on the trainer handles signals
     finished = trainer.train()
-    if world.leads:
+
+    def write() -> None:
         final = folder.checkpoints.final
         put_weights(cast(nn.Module, model), read_weights(final), final)
         card.write(folder.card, prepared, started=started, finished=finished)
-        model_folder.save(bundle, folder.path)  # writes the weights last: where they are, all is
-    world.wait()
+        model_folder.save(bundle, folder.path)  # its weights last: where they are, everything is
+
+    world.lead(write)
