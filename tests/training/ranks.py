@@ -20,7 +20,7 @@ OPTIONS: dict[str, Any] = {"max_updates": 8, "validate_every": 4, "clip": 0.5}
 
 
 def exchange(world: World) -> dict[str, Any]:
-    """What the processes tell each other."""
+    """Results of everything that processes exchange."""
     mine = [torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))]
     if world.rank == 0:  # the other has had no batch
         mine[0].grad, mine[1].grad = torch.tensor([1.0, 2.0]), torch.ones(3, dtype=torch.float64)
@@ -31,6 +31,8 @@ def exchange(world: World) -> dict[str, Any]:
         "sum": world.sum(torch.tensor([1, 10 * world.rank])).tolist(),
         "greatest": int(world.greatest(torch.tensor(2 + world.rank))),
         "shared": world.share({"from": world.rank}),
+        "led": world.lead(lambda: world.rank),
+        "own": world.leader_first(lambda: world.rank),
         "gradients": [parameter.grad.tolist() for parameter in mine if parameter.grad is not None],
     }
 

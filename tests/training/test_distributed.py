@@ -133,6 +133,7 @@ def test_what_the_processes_tell_each_other(folder: Path) -> None:
         assert report["sum"] == [2, 10]
         assert report["greatest"] == 3
         assert report["shared"] == {"from": 0}
+        assert (report["led"], report["own"]) == (0, rank)
         assert report["gradients"] == [[1, 2], [1, 1, 1]]
 
 
@@ -154,7 +155,7 @@ def test_one_process_has_nobody_to_ask() -> None:
     assert ALONE.greatest(values) is values
     assert ALONE.share("word") == "word"
     ALONE.sum_gradients([parameter])
-    ALONE.wait()
+    assert ALONE.leader_first(lambda: "word") == "word"
     assert parameter.grad is None
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import torch
 
 from dragoman.base.config import to_table
+from dragoman.base.files import write_whole
 from dragoman.base.tables import count, markdown
 from dragoman.models.shapes import Architecture
+from dragoman.runs.prepare import Prepared
 from dragoman.runs.recipe import Recipe
 from dragoman.training.events import Finished, Started
+from dragoman.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +37,32 @@ class Versions:
     dragoman: str
     torch: str
     python: str
+
+
+def write(path: Path, prepared: Prepared, *, started: Started, finished: Finished) -> None:
+    """Write the card of a run of this process."""
+    texts = {"training": prepared.training}
+    if prepared.validation is not None:
+        texts["validation"] = prepared.validation
+    card = render(
+        prepared.recipe,
+        started=started,
+        finished=finished,
+        texts={
+            name: Text(pairs=len(corpus), fingerprint=corpus.fingerprint, report=corpus.report)
+            for name, corpus in texts.items()
+        },
+        command=_command(),
+        versions=Versions(dragoman=__version__, torch=torch.__version__, python=platform.python_version()),
+    )
+    write_whole(path, card)
+
+
+def _command() -> list[str]:
+    """The command line, or an empty list if the run was started from Python."""
+    program = Path(sys.argv[0])
+    ours = program.stem == "dragoman" or (program.stem, program.parent.name) == ("__main__", "dragoman")
+    return ["dragoman", *sys.argv[1:]] if ours else []
 
 
 def render(

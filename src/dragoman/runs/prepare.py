@@ -1,27 +1,25 @@
 """Everything before training: recipe, text, folder, tokenizer and tokenised corpora.
 
-What can be wrong is found before anything is written, and before torch is imported.
+Errors are found before anything is written, and before torch is imported.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import EmbeddingsConfig, Recipe, find_data, resolve
-from dragoman.text.corpus import Corpus, FilterConfig, open_corpus, open_pairs
+from dragoman.runs.recipe import EmbeddingsConfig, Recipe
+from dragoman.runs.texts import Data, Say, Texts, open_texts
+from dragoman.text.corpus import FilterConfig
 from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.distributed import World
 from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
-
-Data = Sequence[str | Path] | Sequence[tuple[str, str]]
-Say = Callable[[str], None]
 
 # Every validation pair counts, also a long one or one that occurs twice.
 _KEEP_ALL = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
@@ -58,15 +56,6 @@ class _Settled:
     validation_pairs: tuple[tuple[str, str], ...] | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Texts:
-    """The text of a run, with the recipe it is used by."""
-
-    recipe: Recipe
-    training: Corpus
-    validation: Corpus | None
-
-
 def prepare(
     data: Data | None,
     valid: Data | None,
@@ -87,16 +76,17 @@ def prepare(
 
     def settle() -> _Settled:
         folder.lock_if_ours()
-        texts = _open_texts(
+        texts = open_texts(
             data, valid, preset=preset, recipe=recipe, overrides=overrides, languages=languages,
             data_root=data_root, say=say,
         )  # fmt: skip
-        pairs = _read(texts.validation)
         begun = folder.begin(texts.recipe)
         # The weights of a run that has begun are in its checkpoint.
         vectors = texts.recipe.embeddings if begun else _find_vectors(texts.recipe, data_root)
         _tokenise(texts, folder, begun=begun, say=say)
-        return _Settled(recipe=texts.recipe, begun=begun, vectors=vectors, validation_pairs=pairs)
+        return _Settled(
+            recipe=texts.recipe, begun=begun, vectors=vectors, validation_pairs=texts.validation_pairs
+        )
 
     settled = world.lead(settle)
     tokenizer = Tokenizer.load(folder.path)
@@ -110,67 +100,6 @@ def prepare(
         validation=None if settled.validation_pairs is None else TokenisedCorpus(validation, tokenizer),
         validation_pairs=settled.validation_pairs or (),
     )
-
-
-def _open_texts(
-    data: Data | None,
-    valid: Data | None,
-    *,
-    preset: str | None,
-    recipe: Path | None,
-    overrides: Iterable[str],
-    languages: Languages,
-    data_root: Path | None,
-    say: Say,
-) -> _Texts:
-    """Resolve the recipe and open the text: that given, or else that which the recipe names."""
-    if data is not None and recipe is None and preset is None:
-        training = _open(data, languages)
-        pairs = sum(1 for _ in training)
-        resolved = resolve(overrides=overrides, pairs=pairs)
-        say(f"{pairs:,} pairs: preset {resolved.preset}")
-    else:
-        resolved = resolve(preset=preset, recipe=recipe, overrides=overrides)
-        if data is None:
-            if not resolved.data.train:
-                raise ConfigError("no training text", hint="name two files, or a recipe that names them")
-            data = find_data(resolved.data, data_root, resolved.data.train)
-            if valid is None and resolved.data.valid:
-                valid = find_data(resolved.data, data_root, resolved.data.valid)
-        training = _open(data, _first(languages, _languages(resolved)))
-    languages = _first(languages, _languages(resolved))
-    source, target = _first(languages, (training.source_language, training.target_language))
-    if not source or not target:
-        raise ConfigError(
-            f"{training.name}: the names do not say which languages these are",
-            hint="pass --source-language and --target-language, or name the files train.en train.de",
-        )
-    return _Texts(
-        recipe=replace(resolved, data=replace(resolved.data, source_language=source, target_language=target)),
-        training=training,
-        validation=None if valid is None else _open(valid, (source, target)),
-    )
-
-
-def _open(data: Data, languages: Languages) -> Corpus:
-    if all(isinstance(item, str | Path) for item in data):
-        return open_corpus(cast(Sequence[str | Path], data), languages=languages)
-    return open_pairs(cast(Sequence[tuple[str, str]], data))
-
-
-def _languages(recipe: Recipe) -> Languages:
-    return recipe.data.source_language, recipe.data.target_language
-
-
-def _first(languages: Languages, otherwise: Languages) -> Languages:
-    return languages[0] or otherwise[0], languages[1] or otherwise[1]
-
-
-def _read(corpus: Corpus | None) -> tuple[tuple[str, str], ...] | None:
-    """The pairs with two sides. Reading them now finds errors before the work on the training text."""
-    if corpus is None:
-        return None
-    return tuple((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())
 
 
 def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
@@ -191,7 +120,7 @@ def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
     )
 
 
-def _tokenise(texts: _Texts, folder: RunFolder, *, begun: bool, say: Say) -> None:
+def _tokenise(texts: Texts, folder: RunFolder, *, begun: bool, say: Say) -> None:
     """Write the tokenizer and the tokenised text, unless the folder holds those of the same text."""
     recipe, checkpoints = texts.recipe, folder.checkpoints
     if begun:
@@ -214,7 +143,7 @@ def _tokenise(texts: _Texts, folder: RunFolder, *, begun: bool, say: Say) -> Non
             say(f"valid: {line}")
 
 
-def _same_text(texts: _Texts, folder: RunFolder) -> bool:
+def _same_text(texts: Texts, folder: RunFolder) -> bool:
     """Whether the tokens in the folder are whole. Raises DataError if they are of other text."""
     train, valid = folder.checkpoints.corpus("train"), folder.checkpoints.corpus("valid")
     same = {"training": made_from(texts.training, train)}

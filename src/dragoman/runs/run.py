@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.prepare import Data, prepare
+from dragoman.runs.prepare import prepare
+from dragoman.runs.texts import Data
 from dragoman.training.distributed import joined
 from dragoman.training.events import Observer, Quiet
 

@@ -130,14 +130,6 @@ class World:
         self.lead(lambda: results.append(work()))
         return results[0] if self.leads else work()
 
-    def wait(self) -> None:
-        """Return when every process has come here."""
-        if self.size > 1:
-            import torch.distributed as dist
-
-            with self._reaching_others():
-                dist.barrier()
-
     @contextmanager
     def _reaching_others(self) -> Iterator[None]:
         try:

@@ -1,8 +1,8 @@
-"""Where the time of an update goes, beside the least it could take.
+"""Where the time of an update goes, and the least time each part could take.
 
-A part's floor is the greater of its operations / the machine's rate of products and its bytes / the machine's
-bandwidth, both measured just before. Operations and bytes are counted from the shapes that PyTorch's
-profiler records: every operand read once, every result written once.
+The floor of a part is its operations / the machine's rate of matrix products, or its bytes / the machine's
+bandwidth, whichever is greater. Both rates are measured just before. Operations and bytes follow from the
+shapes that PyTorch's profiler records: every operand is read once, every result written once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dragoman.training.peak import copy_rates, product_rates
 WARM, UPDATES = 5, 10  # updates before the profile, and in it
 
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
-# The first part one of whose words the operation's name holds.
+# An operation belongs to the first part with a word that occurs in its name.
 _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("attention", ("_Attention", "scaled_dot_product")),
     ("dropout", ("_Dropout", "dropout", "random_", "bernoulli")),
@@ -39,8 +39,8 @@ _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("clipping", ("norm", "foreach")),
     ("copies", ("copy", "cat", "clone", "contiguous", "_to_copy", "fill", "zero", "index", "nonzero")),
 )
-_LOOPS = ("_Attention", "_Dropout", "LinearCrossEntropy")  # operations of our own
-# Operations that only look at what is there, or that consist of others.
+_LOOPS = ("_Attention", "_Dropout", "LinearCrossEntropy")  # autograd functions of this package
+# Operations that return a view, or that consist of others.
 _VIEWS = {
     "view",
     "transpose",
@@ -79,18 +79,18 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What this machine does at best."""
+    """The best rates of this machine."""
 
     operations_per_second: float  # products, in the run's precision
     bytes_per_second: float  # a large tensor, read and written
 
 
 class Profile:
-    """Profiles some updates of a run, once. `around` goes about each update."""
+    """Profiles some updates of a run, once. Wrap every update in `around`."""
 
     def __init__(self, file: Path, precision: str, device: torch.device, say: Callable[[str], None]) -> None:
         self.file, self.device, self.say = file, device, say
-        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # it would write across the display
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or Kineto writes across the display
         self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self.done = 0
         self._profiler: Any = None
@@ -98,7 +98,7 @@ class Profile:
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        """Counts the update inside, and profiles it if it is one of those to be profiled."""
+        """Count the update inside, and profile it if it is one of the chosen ones."""
         if self.done == WARM:
             self.machine = measure(self.dtype, self.device)
             activities = [torch.profiler.ProfilerActivity.CPU]
@@ -131,7 +131,7 @@ def measure(dtype: torch.dtype, device: torch.device) -> Machine:
 def summarise(
     events: Iterable[Any], updates: int, wall: float, itemsize: int, machine: Machine
 ) -> list[Part]:
-    """The parts of one update, slowest first; "Python and the rest" is what no operation accounts for."""
+    """The parts of one update, slowest first. "Python and the rest" is the time outside all operations."""
     parts: dict[str, Part] = {}
     for event in events:
         name = part_of(event.key)
@@ -164,7 +164,7 @@ def part_of(operation: str) -> str:
 
 
 def work_of(operation: str, shapes: Sequence[Sequence[int]]) -> tuple[float, float]:
-    """Floating-point operations of a call, and the numbers it must read and write. Zeros where unknown."""
+    """Floating-point operations of a call and the numbers it reads and writes. Zeros if unknown."""
     sizes = [math.prod(shape) for shape in shapes if shape]
     name = operation.removeprefix("aten::")
     if name in _PRODUCTS and len(shapes) >= 2:

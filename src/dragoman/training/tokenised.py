@@ -1,6 +1,6 @@
-"""The tokenised corpus on disk, memory-mapped: it may be larger than memory.
+"""The tokenised corpus on disk. It is memory-mapped, so it may be larger than memory.
 
-A ragged array is two files: all values one behind the other, and where each row begins.
+A ragged array is two files: the values of all rows one after the other, and the offset of each row.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Ragged:
 
 @contextmanager
 def writing(path: Path, dtype: str) -> Iterator[Callable[[Sequence[int] | bytes], None]]:
-    """Yields what appends a row to a new ragged array; its files take their place when the block is left."""
+    """Yield a function that appends a row to a new ragged array. Its files appear when the block ends."""
     offsets = array("q", [0])
     with replacing(path.with_name(path.name + ".offsets")) as offsets_part, replacing(path) as part:
         with part.open("wb") as file:
@@ -62,10 +62,10 @@ def writing(path: Path, dtype: str) -> Iterator[Callable[[Sequence[int] | bytes]
 
 
 class TokenisedCorpus:
-    """Pairs of token sequences in a folder, with what was set aside on the way.
+    """Pairs of token sequences in a folder, with a report of the pairs that were set aside.
 
-    With subword sampling (Provilkov et al. 2020, Kudo 2018) the text is kept beside the tokens and
-    cut anew for every epoch, as a function of the seed and the epoch.
+    With subword sampling (Provilkov et al. 2020, Kudo 2018) the folder keeps the text too, and every epoch
+    tokenises it anew, as a function of the seed and the epoch.
     """
 
     CHUNK = 10_000  # lines encoded at once
@@ -81,12 +81,12 @@ class TokenisedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the pairs kept, in their order."""
+        """A digest of the pairs kept, which depends on their order."""
         return str(self.about["fingerprint"])
 
     @property
     def report(self) -> str:
-        """What was read, and what was set aside and why: a line for the whole, one for each reason."""
+        """How many pairs were read and set aside: one line in total, then one for each reason."""
         return str(self.about["report"])
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
@@ -109,12 +109,13 @@ class TokenisedCorpus:
 
 
 def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder: Path) -> TokenisedCorpus:
-    """Encodes the corpus into `folder`, a chunk at a time, setting aside what the filter names.
+    """Tokenise the corpus into `folder`, a chunk at a time, without the pairs that the filter rejects.
 
-    about.json, the last file, goes before any other is replaced: where it is, all are of one text.
-    Raises DataError where nothing is left.
+    about.json is removed before any other file is replaced, and written last. So where it exists, all
+    files are of one text. Raises DataError if no pair is left.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    chunks = _chunks(corpus, TokenisedCorpus.CHUNK)
     keep = Filter(config)
     read, digest = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
     dtype = "uint16" if max(tokenizer.source_size, tokenizer.target_size) <= 65536 else "uint32"
@@ -125,8 +126,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
 
         add_source, add_target = add_to("source.tokens", dtype), add_to("target.tokens", dtype)
         add_source_text, add_target_text = add_to("source.text", "uint8"), add_to("target.text", "uint8")
-        for lines in _chunks(corpus, TokenisedCorpus.CHUNK):
-            lines = [_stripped(line) for line in lines]
+        for lines in chunks:
             sources = tokenizer.encode_source([line.source for line in lines])
             targets = tokenizer.encode_target([line.target for line in lines])
             for line, source, target in zip(lines, sources, targets, strict=True):
@@ -141,7 +141,8 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
                     add_target_text(line.target.encode())
         if not keep.report.kept:
             raise DataError(
-                f"{corpus.name}: no usable pair\n{keep.report}", hint="see what was set aside, and why"
+                f"{corpus.name}: no usable pair\n{keep.report}",
+                hint="see which were set aside and why",
             )
         (folder / "about.json").unlink(missing_ok=True)
     about = {
@@ -155,7 +156,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
 
 
 def made_from(corpus: Corpus, folder: Path) -> bool | None:
-    """Whether the tokens in `folder` are those of this text; None where there are none, or none can tell."""
+    """Whether the tokens in `folder` are those of this text; None without tokens, or if they are damaged."""
     try:
         text = json.loads((folder / "about.json").read_text(encoding="utf-8"))["text"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -167,16 +168,16 @@ def made_from(corpus: Corpus, folder: Path) -> bool | None:
 
 
 def _stripped(line: Line) -> Line:
-    """Spaces around a line do not count, here as when translating."""
+    """The line without spaces around it; they do not count in translating either."""
     return Line(line.number, line.source.strip(), line.target.strip())
 
 
 def _signed(line: Line) -> bytes:
-    """What a digest takes of a pair."""
+    """The bytes of a pair that digests are made from."""
     return f"{line.source}\t{line.target}\n".encode()
 
 
 def _chunks(corpus: Corpus, size: int) -> Iterator[list[Line]]:
-    lines = iter(corpus)
+    lines = map(_stripped, corpus)
     while chunk := list(itertools.islice(lines, size)):
         yield chunk

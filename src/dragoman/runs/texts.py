@@ -1,0 +1,93 @@
+"""The recipe of a run and the text it is for. Each may say something about the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from dragoman.base.errors import ConfigError
+from dragoman.runs.recipe import Recipe, find_data, resolve
+from dragoman.text.corpus import Corpus, open_corpus, open_pairs
+from dragoman.text.languages import Languages
+
+Data = Sequence[str | Path] | Sequence[tuple[str, str]]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """A recipe with its languages settled, and its text."""
+
+    recipe: Recipe
+    training: Corpus
+    validation: Corpus | None
+    # Pairs with two sides, to translate and score. They are read at once, so that an error in the validation
+    # text shows before the work on the training text.
+    validation_pairs: tuple[tuple[str, str], ...] | None
+
+
+def open_texts(
+    data: Data | None,
+    valid: Data | None,
+    *,
+    preset: str | None,
+    recipe: Path | None,
+    overrides: Iterable[str],
+    languages: Languages,
+    data_root: Path | None,
+    say: Say,
+) -> Texts:
+    """Resolve the recipe and open the text: `data` and `valid`, or else the files that the recipe names.
+
+    The size of `data` picks a preset if neither `preset` nor `recipe` is given. Raises ConfigError for a
+    recipe that makes no sense, DataError for text that cannot be read.
+    """
+    if data is not None and recipe is None and preset is None:
+        training = _open(data, languages)
+        pairs = sum(1 for _ in training)
+        resolved = resolve(overrides=overrides, pairs=pairs)
+        say(f"{pairs:,} pairs: preset {resolved.preset}")
+    else:
+        resolved = resolve(preset=preset, recipe=recipe, overrides=overrides)
+        if data is None:
+            if not resolved.data.train:
+                raise ConfigError("no training text", hint="name two files, or a recipe that names them")
+            data = find_data(resolved.data, data_root, resolved.data.train)
+            if valid is None and resolved.data.valid:
+                valid = find_data(resolved.data, data_root, resolved.data.valid)
+        training = _open(data, _first(languages, _languages(resolved)))
+    languages = _first(languages, _languages(resolved))
+    source, target = _first(languages, (training.source_language, training.target_language))
+    if not source or not target:
+        raise ConfigError(
+            f"{training.name}: the names do not say which languages these are",
+            hint="pass --source-language and --target-language, or name the files train.en train.de",
+        )
+    validation = None if valid is None else _open(valid, (source, target))
+    return Texts(
+        recipe=replace(resolved, data=replace(resolved.data, source_language=source, target_language=target)),
+        training=training,
+        validation=validation,
+        validation_pairs=None if validation is None else _pairs(validation),
+    )
+
+
+def _open(data: Data, languages: Languages) -> Corpus:
+    if all(isinstance(item, str | Path) for item in data):
+        return open_corpus(cast(Sequence[str | Path], data), languages=languages)
+    return open_pairs(cast(Sequence[tuple[str, str]], data))
+
+
+def _languages(recipe: Recipe) -> Languages:
+    return recipe.data.source_language, recipe.data.target_language
+
+
+def _first(languages: Languages, otherwise: Languages) -> Languages:
+    return languages[0] or otherwise[0], languages[1] or otherwise[1]
+
+
+def _pairs(corpus: Corpus) -> tuple[tuple[str, str], ...]:
+    """The pairs of a corpus that have two sides."""
+    return tuple((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())
