@@ -20,9 +20,9 @@ from dragoman.base.errors import DataError
 from dragoman.base.machine import cache_folder
 from dragoman.models.shapes import TransformerConfig
 from dragoman.text import subwords
+from dragoman.text.ids import END, PAD, START
 from dragoman.training.batches import collate, plan
 
-PAD, START, END = 0, 1, 2
 VOCAB = 8000
 FULL = 0.85  # of its budget that a batch must use, so that all are of one size
 

@@ -11,7 +11,6 @@ from torch import nn
 
 from dragoman.base.errors import DataError
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.text.ids import SPECIALS
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.text.vectors import read_vectors
 
@@ -52,7 +51,8 @@ def fill(
             if side == "source"
             else (tokenizer.target_size, tokenizer.target_pieces)
         )
-        words = [piece.lstrip("▁") for piece in pieces(range(len(SPECIALS), size))]
+        ids = [i for i in range(size) if i not in tokenizer.specials.ids]
+        words = [piece.lstrip("▁") for piece in pieces(ids)]
         path = find(name)
         found = read_vectors(path, {form for word in words for form in (word, word.lower())})
         width = embedding.weight.shape[1]
@@ -75,7 +75,7 @@ def fill(
         table = torch.stack([torch.from_numpy(vector) for vector in vectors]).to(embedding.weight.device)
         with torch.no_grad():
             scale = embedding.weight.pow(2).mean().sqrt() / table.pow(2).mean().sqrt().clamp(min=1e-12)
-            embedding.weight[torch.tensor(rows) + len(SPECIALS)] = (table * scale).to(embedding.weight.dtype)
+            embedding.weight[[ids[row] for row in rows]] = (table * scale).to(embedding.weight.dtype)
 
 
 def _sides(model: Seq2Seq, config: EmbeddingsConfig) -> list[tuple[nn.Embedding, str, str]]:
