@@ -1,9 +1,9 @@
 """Subwords and characters by SentencePiece (Kudo and Richardson 2018).
 
-Text is taken as it is: no Unicode normalisation, no space added or removed but the one that makes a
-first word like any other. So `decode(encode(x)) == x`, for Chinese, Arabic, emoji and their joiners,
-spaces doubled or at an end, and with byte fallback also for characters never seen in training. One
-character is lost: U+2581 `▁` is how SentencePiece writes a space, and comes back as one.
+Text is not normalised. Only one space is added, before the first word, so that it is encoded like any other
+word, and decoding removes it. So `decode(encode(x)) == x` holds for Chinese, Arabic, emoji and their joiners
+and repeated spaces; with byte fallback, also for characters not seen in training. One character is lost:
+U+2581 `▁` is how SentencePiece writes a space, so it is decoded as a space.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dragoman.text.sampling import LatticeSampler, MergeSampler
 
 log = logging.getLogger(__name__)
 
-_MANY = 1000  # lines from which on it pays to encode in several threads
-_LONGEST = 4000  # characters given to training at once; it would skip longer lines without a word
+_MANY = 1000  # lines; from here on, several threads are faster
+_LONGEST = 4000  # characters of a line; training silently skips lines that are much longer
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Training skips a line with NUL or U+2585, without a word; a tab and U+2581 have a meaning of their own.
+# Training silently skips lines with NUL or U+2585, and gives a tab and U+2581 a meaning of their own.
 _UNTRAINABLE = re.compile("[\0\t\n\u2581\u2585]")
-_THREADS = 4  # fixed, since unigram training adds up floats a thread at a time
+_THREADS = 4  # fixed, because the rounding of unigram training depends on it
 
 
 def train(
@@ -41,14 +41,15 @@ def train(
     byte_fallback: bool,
     character_coverage: float,
 ) -> Subwords:
-    """A model of the lines, always the same for the same lines, with `vocab_size` ids or what they support.
+    """Return a model of the lines; equal lines give equal models.
 
-    Raises ConfigError where `vocab_size` cannot hold the characters, DataError where there is no text.
+    It has `vocab_size` ids, or fewer if the text has too few different subwords. Raise ConfigError if
+    `vocab_size` is too small for the characters, DataError if there is no text.
     """
     model = io.BytesIO()
     segments = list(_segments(lines))
     if not segments:
-        raise DataError("no text to learn a vocabulary from", hint="is every line empty?")
+        raise DataError("no text to learn a vocabulary from", hint="check that not all lines are empty")
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(segments),
@@ -64,7 +65,7 @@ def train(
             unk_id=UNKNOWN,
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
-            add_dummy_prefix=kind != "characters",  # a first character is like any other already
+            add_dummy_prefix=kind != "characters",  # characters need no space before the first word
             max_sentence_length=4 * _LONGEST,  # bytes
             num_threads=_THREADS,
             minloglevel=2,
@@ -73,9 +74,10 @@ def train(
         raise _explained(error, vocab_size) from error
     vocabulary = Subwords(model.getvalue())
     if len(vocabulary) < vocab_size:
-        # Nobody wants 8,000 different characters; whoever wants 8,000 subwords should know of their lack.
+        # Fewer characters than `vocab_size` are normal, fewer subwords are not.
         level = logging.INFO if kind == "characters" else logging.WARNING
-        log.log(level, "the text supports a vocabulary of %d, not %d", len(vocabulary), vocab_size)
+        message = "a vocabulary of %d, not %d: the text has too few different subwords"
+        log.log(level, message, len(vocabulary), vocab_size)
     return vocabulary
 
 
@@ -210,9 +212,9 @@ def _segments(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _explained(error: RuntimeError, vocab_size: int) -> DragomanError:
-    if found := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
+    if required := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
         return ConfigError(
-            f"vocab_size = {vocab_size}: the characters of this text alone need {found[1]}",
-            hint="a larger vocab_size, or a character_coverage of 0.9995, which leaves out the rarest",
+            f"vocab_size = {vocab_size}: the characters of this text alone need {required[1]}",
+            hint="raise vocab_size, or set character_coverage to 0.9995 to leave out the rarest",
         )
     return DragomanError(f"SentencePiece cannot learn a vocabulary: {error}")
