@@ -80,7 +80,7 @@ def _explaining(path: Path, written: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _DISK_ERRORS or str(written) in (error.filename, error.filename2):
-            raise _cannot_write(path, error, "check that the disk has space and the folder exists") from error
+            raise _cannot_write(path, error, "is the disk full, or was the folder deleted?") from error
         raise
 
 
