@@ -515,7 +515,7 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["inspect", "MODEL", "A dog.", "--layer", "1", "-o", "OUT.html"], 2, "--layer", "leave it out"),
         (["inspect", "MODEL", "A dog.", "--view", "beam", "--head", "1", "-o", "O.svg"], 2, "--head", "view"),
         (["inspect", "MODEL", "A dog.", "--compare", "runs/othr"], 4, "no such model folder", "train"),
-        (["inspect", "MODEL", "A \0 dog."], 3, "NUL", "take it out"),
+        (["inspect", "MODEL", "A \0 dog."], 3, "NUL", "remove it"),
         (["inspect", "MODEL", "A dog.", "--min-length", "-1"], 2, "minimum_length = -1", "at least 0"),
         (["inspect", "MODEL", "A dog.", "--beam", "99"], 2, "a beam of 99", "at most 50"),
         (["inspect", "MODEL", "A dog.", "--layer", "9"], 2, "layer 9", "layers 1 to 1"),

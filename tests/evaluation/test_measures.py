@@ -258,7 +258,7 @@ def test_options_are_checked() -> None:
         score_corpus(["a"], ["a"], bootstrap=-1)
     with pytest.raises(ConfigError, match="two systems"):
         compare({"a": ["a"]}, ["a"])
-    with pytest.raises(ConfigError, match="none of the systems"):
+    with pytest.raises(ConfigError, match="not one of the systems"):
         compare({"a": ["a"], "b": ["b"]}, ["a"], baseline="c")
     with pytest.raises(ConfigError, match="test = 'tt'"):
         compare({"a": ["a"], "b": ["b"]}, ["a"], test="tt")  # type: ignore[arg-type]

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 import torch
 from tests.inspection.models import KINDS, bundle, transformer
+from tests.text.marian import marian
 from torch import nn
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.options import Beam
 from dragoman.decoding.rules import NoRepeatedNgram
+from dragoman.folder.bundle import Bundle
 from dragoman.inspection import Trace, inspect
 from dragoman.models.positions import sinusoidal
+from dragoman.models.seq2seq import build_model
 from dragoman.models.transformer import CrossAttention, SelfAttention
 
 SENTENCE = "The old woman sees 12 dogs."
@@ -226,6 +230,33 @@ def test_a_given_translation_has_no_search() -> None:
         Translator.of(bundle(transformer())).inspect(SENTENCE, target="Hund", prefix=" ").target.text
         == "Hund"
     )
+
+
+def test_a_model_may_start_with_padding() -> None:
+    words = marian()
+    size = words.target_size
+    config = transformer(
+        source_vocab=size,
+        target_vocab=size,
+        pad_id=words.pad_id,
+        start_id=words.start_id,
+        end_id=words.end_id,
+    )
+    torch.manual_seed(1)
+    pair = Bundle(
+        model=build_model(config).eval(),
+        tokenizer=words,
+        source_language="en",
+        target_language="de",
+        generation=Beam(size=3),
+    )
+    trace = inspect(pair, SENTENCE, max_extra_tokens=5)
+
+    assert (trace.inputs[0].id, trace.inputs[0].piece) == (words.pad_id, "<pad>")
+    for side in (trace.source, trace.target):
+        assert (side.tokens[-1].id, side.tokens[-1].piece) == (words.end_id, "</s>")
+        assert all(token.id not in words.specials.ids for token in side.tokens[:-1])
+    assert trace.target.text == Translator.of(pair).translate([SENTENCE], max_extra_tokens=5)[0].text
 
 
 def test_lower_case_is_what_the_model_saw() -> None:

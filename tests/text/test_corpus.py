@@ -110,7 +110,7 @@ def test_unclear_requests(names: list[str], message: str) -> None:
 def test_one_language_twice(tmp_path: Path) -> None:
     path = write(tmp_path, "train.en-de.jsonl", '{"en": "a", "de": "b"}\n')
 
-    with pytest.raises(ConfigError, match="de to de"):
+    with pytest.raises(ConfigError, match="source and target language are both de"):
         open_corpus([path], languages=("de", None))
 
 

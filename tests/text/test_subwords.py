@@ -1,11 +1,17 @@
-"""SentencePiece as we use it: nothing lost, nothing left to chance, nothing said on stderr."""
+"""Subwords lose no text, repeat exactly for a seed, and print nothing."""
 
+import io
 import logging
+import math
+import subprocess
+import sys
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
 import pytest
+import sentencepiece
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.text.sentences import DELICATE, SOURCES, TARGETS
@@ -190,7 +196,7 @@ def test_nothing_is_printed(kind: Kind, capfd: pytest.CaptureFixture[str]) -> No
 # Sampling
 
 BATCH = SOURCES + TARGETS
-MANY = BATCH * 100  # enough for SentencePiece to spread over threads, if it were let
+MANY = BATCH * 100
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -207,9 +213,29 @@ def test_sampling_depends_on_the_seed_alone(kind: Kind) -> None:
     assert Subwords(model.to_bytes()).sample(BATCH, amount=0.3, seed=7) == once
 
 
+SAMPLE = """
+import sys
+from dragoman.text.subwords import Subwords
+model = Subwords(sys.stdin.buffer.read())
+print(model.sample(["The baker opens the shop.", "Der Bäcker Ω"] * 20, amount=0.3, seed=5))
+"""
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_sampling_is_the_same_in_every_process(kind: Kind) -> None:
+    """A resumed run sees the cuts that an uninterrupted one sees."""
+
+    def sample() -> bytes:
+        model = MODELS[kind].to_bytes()
+        return subprocess.run(
+            [sys.executable, "-c", SAMPLE], input=model, capture_output=True, check=True
+        ).stdout
+
+    assert sample() == sample() != b""
+
+
 @pytest.mark.parametrize("seed", [0, 2**31, 2**32 - 2, 2**32 - 1, 2**32, 2**63, -1])
 def test_any_whole_number_is_a_seed(seed: int) -> None:
-    """SentencePiece takes 32 bits, of which the last stands for no seed at all."""
     model = MODELS["bpe"]
     once = model.sample(BATCH, amount=0.3, seed=seed)
 
@@ -245,13 +271,65 @@ def test_samples_are_other_cuts_of_the_same_text(kind: Kind) -> None:
     assert all(3 not in ids for ids in samples)
 
 
+@pytest.mark.parametrize("byte_fallback", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_unknown_is_sampled_as_it_is_encoded(kind: Kind, byte_fallback: bool) -> None:
+    model = learn(kind, byte_fallback=byte_fallback, vocab_size=400 if byte_fallback else 150)
+    amount = 1e-12 if kind != "unigram" else 1000.0  # next to no randomness
+
+    for line in [*DELICATE, "ΩΩ Ω", "The ΩΩbaker"]:
+        assert model.sample([line], amount=amount, seed=1) == model.encode([line])
+
+
+def test_no_amount_is_plain_encoding() -> None:
+    for model in MODELS.values():
+        assert model.sample(BATCH, amount=0.0, seed=1) == model.encode(BATCH)
+
+
 def test_bpe_dropout_drops_as_many_merges_as_asked() -> None:
     model = MODELS["bpe"]
-    lengths = [sum(map(len, model.sample(BATCH, amount=rate, seed=1))) for rate in (0.01, 0.1, 0.5, 0.99)]
+    lengths = [sum(map(len, model.sample(BATCH, amount=rate, seed=1))) for rate in (0.01, 0.1, 0.5, 1.0)]
 
     assert lengths == sorted(lengths)
     assert lengths[0] < sum(map(len, model.encode(BATCH))) * 1.05
-    assert lengths[-1] > sum(len(line) for line in BATCH) * 0.95
+    assert lengths[-1] == sum(len(line) + 1 for line in BATCH)  # characters, and the space before the first
+
+
+def test_pieces_across_spaces_are_sampled_too() -> None:
+    """Models that others have trained may have them."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["New York is in New York"] * 20),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=40,
+        hard_vocab_limit=False,
+        split_by_whitespace=False,
+        normalization_rule_name="identity",
+        minloglevel=2,
+    )
+    words = Subwords(model.getvalue())
+    [plain] = words.encode(["New York"])
+
+    assert "▁New▁York" in words.pieces(plain)
+    assert words.sample(["New York"], amount=1e-12, seed=1) == [plain]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_cuts_are_as_frequent_as_sentencepieces(kind: Kind) -> None:
+    """SentencePiece draws the same distribution, with other numbers in each process."""
+    model, draws = MODELS[kind], 20_000
+    line, amount = "openers", 0.3
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.to_bytes())
+    theirs = Counter(
+        tuple(processor.encode(line, enable_sampling=True, alpha=amount, nbest_size=-1)) for _ in range(draws)
+    )
+    ours = Counter(map(tuple, model.sample([line] * draws, amount=amount, seed=1)))
+
+    assert len(theirs) > 5
+    for cut in theirs | ours:
+        spread = math.sqrt(theirs[cut] + ours[cut])  # standard deviation of the difference of two counts
+        assert abs(theirs[cut] - ours[cut]) < 6 * spread + 3, model.pieces(cut)
 
 
 # Damage

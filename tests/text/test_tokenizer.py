@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.text.marian import SPECIALS, marian
 from tests.text.sentences import DELICATE, PAIRS, SOURCES, TARGETS
 
 from dragoman.base.config import from_table, to_table
@@ -81,6 +82,41 @@ def test_targets_come_back_whole(tokenizers: dict[str, Tokenizer], name: str) ->
 
     assert [tokenizer.decode(line) for line in ids] == lines
     assert [tokenizer.decode([1, *line, 2, 0, 0]) for line in ids] == lines
+
+
+# Special ids
+
+
+def test_a_tokenizer_may_start_with_padding() -> None:
+    tokenizer, size = marian(), marian().target_size
+
+    assert (tokenizer.pad_id, tokenizer.start_id, tokenizer.end_id, tokenizer.unk_id) == (
+        size - 1,
+        size - 1,
+        0,
+        1,
+    )
+    assert tokenizer.target_pieces([tokenizer.start_id, tokenizer.end_id]) == ["<pad>", "</s>"]
+    for ids, line in zip(tokenizer.encode_target(TARGETS + DELICATE), TARGETS + DELICATE, strict=True):
+        assert not SPECIALS.ids & set(ids)
+        assert tokenizer.decode([tokenizer.start_id, *ids, tokenizer.end_id, tokenizer.pad_id]) == line
+    samples = tokenizer.sample(SOURCES, side="source", seed=1)
+    assert [tokenizer.decode(ids) for ids in samples] == SOURCES
+
+
+def test_special_ids_are_saved_if_they_are_not_the_usual_ones(
+    tokenizers: dict[str, Tokenizer], tmp_path: Path
+) -> None:
+    tokenizers["bpe"].save(tmp_path / "ours")
+    ours = json.loads((tmp_path / "ours" / "tokenizer.json").read_text())
+    assert (ours["format_version"], "specials" in ours) == (1, False)  # so that version 0.1 reads it
+
+    marian().save(tmp_path / "theirs")
+    theirs = json.loads((tmp_path / "theirs" / "tokenizer.json").read_text())
+    assert (theirs["format_version"], theirs["specials"]["end"]) == (2, 0)
+    again = Tokenizer.load(tmp_path / "theirs")
+    assert again.specials == SPECIALS
+    assert again.encode_source(SOURCES) == marian().encode_source(SOURCES)
 
 
 # Sampling
@@ -246,7 +282,7 @@ def test_a_damaged_vocabulary(folder: Path, damage: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format_version": 2}, "format_version 2"),
+        ({"format_version": 3}, "format_version 3"),
         ({"format_version": None}, "format_version None"),
         ({"format_version": True}, "format_version True"),
         ({"config": {"kind": "syllables"}}, "syllables"),
@@ -254,6 +290,11 @@ def test_a_damaged_vocabulary(folder: Path, damage: str) -> None:
         ({"config": 5}, "not a tokenizer's configuration"),
         ({"files": {}}, "not a tokenizer's configuration"),
         ({"files": None}, "not a tokenizer's configuration"),
+        ({"specials": {"pad": 330}}, "a special id is not in the vocabulary"),
+        ({"specials": {"pad": -1}}, "a special id is not in the vocabulary"),
+        ({"specials": {"pad": "<pad>"}}, "not a tokenizer's configuration"),
+        ({"specials": {"padding": 0}}, "not a tokenizer's configuration"),
+        ({"specials": None}, "not a tokenizer's configuration"),
     ],
 )
 def test_a_table_that_makes_no_sense(folder: Path, change: dict[str, Any], message: str) -> None:

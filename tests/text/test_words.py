@@ -73,7 +73,7 @@ def test_fewer_words_than_asked_for_is_logged(caplog: pytest.LogCaptureFixture) 
     [record] = caplog.records
     assert (record.levelno, record.getMessage()) == (
         logging.WARNING,
-        "the text supports a vocabulary of 6, not 10",
+        "a vocabulary of 6, not 10: the text has too few different words",
     )
 
 

@@ -1,13 +1,13 @@
-"""Errors a user can meet. Each says what is wrong and where, and carries a hint that says what to do."""
+"""Errors for users. Each message says what is wrong and where; each hint says what to do."""
 
 from __future__ import annotations
 
 
 class DragomanError(Exception):
-    """Anything that goes wrong in a way we foresaw.
+    """Base class of all expected errors.
 
-    The message says what and where; `hint` says what to do about it.
-    `exit_code` is what the command line exits with.
+    The message says what is wrong and where; `hint` says what to do. The command line exits with
+    `exit_code`.
     """
 
     exit_code = 1
@@ -18,15 +18,15 @@ class DragomanError(Exception):
 
 
 class TrainingError(DragomanError):
-    """Training cannot go on: a loss that is not finite, a full disk."""
+    """Training cannot continue, for example because the loss is not finite or the disk is full."""
 
 
 class Elsewhere(TrainingError):
-    """What another process of the same run has met, and tells."""
+    """An error in another process of the same run, reported by that process."""
 
 
 class ConfigError(DragomanError):
-    """An option or a configuration file that makes no sense."""
+    """An invalid option or configuration file."""
 
     exit_code = 2
 
@@ -38,19 +38,19 @@ class DataError(DragomanError):
 
 
 class ModelError(DragomanError):
-    """A model folder that is missing, damaged, or does not fit the request."""
+    """A model folder that is missing, damaged or unsuitable for the request."""
 
     exit_code = 4
 
 
 class QualityError(DragomanError):
-    """A quality gate asked for by the user was not passed."""
+    """The quality is below what the user required."""
 
     exit_code = 5
 
 
 class Interrupted(DragomanError):
-    """Stopped by a signal after saving; `exit_code` is 128 + the signal's number."""
+    """Stopped by a signal, after saving. `exit_code` is 128 + the number of the signal."""
 
     def __init__(self, what: str, *, signal: int, hint: str = "") -> None:
         super().__init__(what, hint=hint)

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Writing files completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on success it takes `path`'s place, on failure it goes.
+    """Yield a temporary path next to `path`. On success it replaces `path`; on failure it is deleted.
 
-    A reader sees the old file or the new one, never a part, also after a power cut. Missing folders
-    are made, a link is followed, and the mode of an existing file is kept. A device or a pipe
-    (`/dev/null`, `/dev/stdout`) cannot be replaced: it is yielded itself and written directly.
-    Raises DragomanError where the file cannot be written.
+    A reader sees the old file or the new one, never a part, even after a power cut. Missing folders are
+    created, links are followed, and the mode of an existing file is kept. A device or pipe (`/dev/null`,
+    `/dev/stdout`) cannot be replaced, so `path` itself is yielded and written directly. Raise
+    DragomanError if the file cannot be written.
     """
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -32,7 +32,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             yield path
         return
     target = Path(os.path.realpath(path))
-    # At most 32 letters of the name, so that the longest name a folder can hold has a part too.
+    # Use 32 characters of the name, because the whole name may be as long as the file system allows.
     part = target.with_name(f".{target.name[:32]}.{secrets.token_hex(4)}.part")
     try:
         try:
@@ -50,20 +50,20 @@ def replacing(path: str | Path) -> Iterator[Path]:
             os.replace(part, target)
         _sync_folder(target.parent)
     finally:
-        # A block that failed has its own error to tell; one more about cleaning up would hide it.
+        # An error while cleaning up would hide the error of the block.
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
-    """Writes `content` (text as UTF-8) to `path`, whole or not at all. Raises DragomanError."""
+    """Write `content` (text as UTF-8) to `path`, completely or not at all. Raise DragomanError."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     with replacing(Path(path)) as part:
         part.write_bytes(data)
 
 
 def sweep(folder: Path) -> None:
-    """Removes what `replacing` left half written in `folder` when the program or the machine crashed."""
+    """Delete the temporary files of `replacing` in `folder` that a crash left behind."""
     for path in folder.glob(".*.part"):
         if _LEFT_OVER.fullmatch(path.name):
             with contextlib.suppress(OSError):
@@ -72,18 +72,20 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def _explaining(path: Path, written: Path) -> Iterator[None]:
-    """An OSError about `written` as a DragomanError about `path`. Any other (the block may also read
-    files and pipes) is not ours to explain and passes."""
+    """Turn an OSError about `written` into a DragomanError about `path`.
+
+    Any other error passes unchanged, because the block may also read files and pipes.
+    """
     try:
         yield
     except OSError as error:
         if error.errno in _DISK_ERRORS or str(written) in (error.filename, error.filename2):
-            raise _cannot_write(path, error, "is the disk full, or the folder gone?") from error
+            raise _cannot_write(path, error, "is the disk full, or was the folder deleted?") from error
         raise
 
 
 def _check_writable(target: Path) -> None:
-    """A rename would also replace a write-protected file; refuse before the work, not after it."""
+    """Refuse folders and write-protected files before the work; a rename would replace the latter."""
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder")
     if target.exists() and not os.access(target, os.W_OK):
@@ -91,7 +93,7 @@ def _check_writable(target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the rename itself last. The file is whole either way, so a system that cannot is no error."""
+    """Make the rename survive a power cut. If the system cannot, ignore it: the file is complete anyway."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

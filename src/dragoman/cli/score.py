@@ -1,4 +1,4 @@
-"""`dragoman score`: scores of translations made elsewhere."""
+"""`dragoman score`: score translations in a file."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ def score(
     hypotheses: Annotated[Path, typer.Argument(metavar="HYPOTHESES", help="Translations, one a line.")],
     references: Annotated[
         list[Path],
-        typer.Argument(metavar="REFERENCES...", help="What they should be: one file or several."),
+        typer.Argument(metavar="REFERENCES...", help="Reference translations: one file or several."),
     ],
     against: Annotated[
         Path | None,
-        typer.Option(
-            "--against", metavar="FILE", help="Other translations: is the difference more than chance?"
-        ),
+        typer.Option("--against", metavar="FILE", help="Translations to compare with; tests significance."),
     ] = None,
     test: TestName = "bs",
     lowercase: Lowercase = False,
@@ -35,7 +33,7 @@ def score(
         typer.Option(
             "--target-language",
             metavar="CODE",
-            help="Chooses how words are told apart. [default: from the reference's name, as .de]",
+            help="Language, for splitting words. [default: the suffix of the reference, such as .de]",
         ),
     ] = None,
     as_json: Json = False,
@@ -83,13 +81,13 @@ def results_of(
     bootstrap: int | None,
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
-    """Scores of the one system, or a comparison of the first with the others, cased and in lower case."""
+    """Return scores of one system or a comparison with the first; for each case, "cased" or "lowercased"."""
     from dragoman.evaluation.measures import METRICS, compare, score_corpus
 
     results: dict[str, Scores | Comparison] = {}
     for lowercase in cases:
         case = "lowercased" if lowercase else "cased"
-        # TER knows no case in the first place.
+        # TER ignores case anyway.
         metrics: tuple[MetricName, ...] = ("bleu", "chrf") if lowercase else METRICS
         if len(systems) == 1:
             results[case] = score_corpus(
@@ -117,7 +115,7 @@ def results_of(
 
 
 def bleu_of(results: dict[str, Scores | Comparison], name: str) -> float:
-    """The cased BLEU of the system called `name`."""
+    """Return the cased BLEU of the system called `name`."""
     from dragoman.evaluation.scores import Comparison
 
     cased = results["cased"]
@@ -125,11 +123,11 @@ def bleu_of(results: dict[str, Scores | Comparison], name: str) -> float:
 
 
 def to_table(results: dict[str, Scores | Comparison]) -> dict[str, Any]:
-    """Plain values, for JSON."""
+    """Return the results as plain values, for JSON."""
     return {case: result.to_table() for case, result in results.items()}
 
 
 def to_text(results: dict[str, Scores | Comparison]) -> str:
-    """For people: the cased figures, then those in lower case."""
+    """Return the results as text: the cased scores, then those in lower case."""
     parts = [result.to_text() for result in results.values()]
     return "\n\nIn lower case:\n\n".join(parts)

@@ -1,1 +1,1 @@
-"""How good translations are."""
+"""Measuring the quality of translations."""

@@ -1,12 +1,12 @@
-"""How good a translation is, as sacreBLEU measures it: BLEU, chrF and TER with their signatures.
+"""BLEU, chrF and TER by sacreBLEU, with signatures, intervals and significance tests.
 
-BLEU (Papineni et al. 2002) counts shared word n-grams, chrF (Popović 2015) shared character n-grams,
-TER (Snover et al. 2006) the edits that turn a translation into the reference. A signature states
-every choice behind a figure, so that someone else can get the same one (Post 2018).
+BLEU (Papineni et al. 2002) counts word n-grams that a translation shares with the reference, chrF (Popović
+2015) character n-grams, TER (Snover et al. 2006) the edits that turn a translation into the reference. A
+signature lists every choice behind a score, so that others can reproduce it (Post 2018).
 
 Intervals and p-values are sacreBLEU's: 1,000 bootstrap resamples of the lines (Koehn 2004) or 10,000
-approximate randomisations (Riezler and Maxwell 2005). They are drawn with the seed in the environment
-variable SACREBLEU_SEED, 12345 where it is not set: equal input gives equal figures.
+approximate randomisations (Riezler and Maxwell 2005). The seed is the environment variable SACREBLEU_SEED,
+12345 by default, so equal input gives equal results.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from dragoman.evaluation.scores import TESTS, Comparison, Difference, MetricName
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
+    from sacrebleu.significance import Result
 
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
 SEED_VARIABLE = "SACREBLEU_SEED"
 
 _SAMPLES = {"bs": 1000, "ar": 10_000}
 
-# sacreBLEU holds every resample of every line at once: at chrF's 72 bytes a line these are 1.5 GB.
+# sacreBLEU keeps every resample of every line in memory; with chrF's 72 bytes a line, this is 1.5 GB.
 _MOST_DRAWS = 20_000_000
-_FEWEST_SAMPLES = 100  # fewer say little
+_FEWEST_SAMPLES = 100  # fewer give no useful interval
 
 _CODES = {"cmn": "zh", "yue": "zh", "zho": "zh", "chi": "zh", "jpn": "ja", "kor": "ko",
           "tha": "th", "lao": "lo", "khm": "km", "mya": "my", "bur": "my"}  # fmt: skip
@@ -50,44 +51,39 @@ def score_corpus(
     name: str = "the translations",
     reference_names: Sequence[str] = (),
 ) -> Scores:
-    """The scores of `hypotheses` (plain text, not tokenised) against one list of references or several.
+    """Score `hypotheses` (plain text, not tokenised) against one list of references or several.
 
-    `lowercase` lets BLEU and chrF disregard case (TER always does, as in sacreBLEU).
-    `target_language` ("de", "zh-CN") chooses how text is cut into words. `bootstrap` is the number of
-    resamples, 0 for no interval. `seed` stands in for SACREBLEU_SEED. `name` and `reference_names`
-    are what errors call the lists, such as file names. A blank line in one of several references means
-    that there is none for that line. Raises DataError where the numbers of lines differ or there is
-    nothing to score.
+    `lowercase` makes BLEU and chrF ignore case; TER always does, as in sacreBLEU. `target_language`
+    ("de", "zh-CN") chooses how text is split into words. `bootstrap` is the number of resamples, 0 for no
+    interval. `seed` overrides SACREBLEU_SEED. Errors call the lists `name` and `reference_names`, such as
+    file names. With several references, a blank line means that this reference is missing. Raise
+    DataError if the numbers of lines differ or there is nothing to score.
     """
     columns = _checked({name: hypotheses}, references, reference_names)
-    measures, notes = _measures(metrics, lowercase, target_language)
+    scorers, notes = _scorers(metrics, lowercase, target_language)
     if bootstrap < 0:
-        raise ConfigError(f"bootstrap = {bootstrap}", hint="0 is for no interval, 1000 is usual")
+        raise ConfigError(f"bootstrap = {bootstrap}", hint="use 0 for no interval; 1000 is usual")
     resamples = _affordable(bootstrap, len(hypotheses))
     if resamples < bootstrap:
         notes.append(_fewer(bootstrap, resamples, len(hypotheses)))
     if resamples == 1 or len(hypotheses) == 1:
-        resamples = 0  # one of either has no spread
-    found: dict[MetricName, Score] = {}
+        resamples = 0  # one resample or one line has no spread
+    by_metric: dict[MetricName, Score] = {}
     with _seeded(seed):
-        for metric, measure in measures.items():
-            result = measure.corpus_score(
-                list(hypotheses),
-                cast(list[list[str]], columns),  # None is meant: sacreBLEU's type forgets it
-                n_bootstrap=max(resamples, 1),
-            )
-            found[metric] = Score(
+        for metric, scorer in scorers.items():
+            result = scorer.corpus_score(list(hypotheses), _untyped(columns), n_bootstrap=max(resamples, 1))
+            by_metric[metric] = Score(
                 name=result.name,
                 value=float(result.score),
-                signature=str(measure.get_signature()),
-                # sacreBLEU shows these two only as text.
+                signature=str(scorer.get_signature()),
+                # sacreBLEU publishes these two only as text.
                 mean=float(result._mean) if resamples else None,
                 half_width=float(result._ci) if resamples else None,
                 higher_is_better=metric != "ter",
                 detail=_parts(result) if metric == "bleu" else "",
             )
     return Scores(
-        by_metric=found,
+        by_metric=by_metric,
         lines=len(hypotheses),
         references=len(columns),
         resamples=resamples,
@@ -108,77 +104,42 @@ def compare(
     seed: int | None = None,
     reference_names: Sequence[str] = (),
 ) -> Comparison:
-    """Whether systems, by name, differ from `baseline` (or the first) by more than chance.
+    """Test whether systems, by name, differ significantly from `baseline` (by default, the first).
 
-    `test` is "bs", paired bootstrap resampling, or "ar", paired approximate randomisation; `samples`
-    how often (1,000 and 10,000). Other options are as in `score_corpus`. Raises DataError as it does,
-    ConfigError for fewer than two systems or an unknown baseline.
+    `test` is "bs" (paired bootstrap resampling) or "ar" (paired approximate randomisation). `samples` is
+    the number of draws, by default 1,000 for "bs" and 10,000 for "ar". Other options are those of
+    `score_corpus`. Raise DataError as it does, ConfigError for fewer than two systems or an unknown
+    baseline.
 
-    The p-values are sacreBLEU's but for two cases in which its strict ">" calls chance impossible:
-    systems with equal scores get 1, and a randomisation test of systems that differ on k lines at
-    least 2^(1-k), as swapping none of the k or all of them is as far apart as what was observed.
+    The p-values are sacreBLEU's, except in two cases where its strict ">" makes them too small. Systems
+    with equal scores get 1. In a randomisation test of systems that differ on k lines, the least p-value
+    is 2^(1-k): swapping all of these lines or none gives the difference that was observed.
     """
-    from sacrebleu.significance import PairedTest, Result
-
-    if len(systems) < 2:
-        raise ConfigError("a comparison needs two systems or more", hint="name a baseline and a system")
-    if test not in TESTS:
-        raise ConfigError(f"test = {test!r}", hint="bs: paired bootstrap; ar: approximate randomisation")
-    first = next(iter(systems)) if baseline is None else baseline
-    if first not in systems:
-        raise ConfigError(f"baseline {first!r} is none of the systems", hint="one of: " + ", ".join(systems))
-    if samples is not None and samples < 1:
-        raise ConfigError(f"samples = {samples}", hint="it must be at least 1")
+    baseline = _checked_baseline(systems, baseline, test, samples)
     columns = _checked(systems, references, reference_names)
-    ordered = {first: list(systems[first])} | {name: list(lines) for name, lines in systems.items()}
-    lines = len(ordered[first])
-    measures, notes = _measures(metrics, lowercase, target_language)
-    wanted = samples or _SAMPLES[test]
-    # A randomisation holds 8 bytes a line, a ninth of what a bootstrap does.
-    draws = max(1, min(wanted, _MOST_DRAWS * (9 if test == "ar" else 1) // lines))
-    if draws < wanted:
-        notes.append(_fewer(wanted, draws, lines))
+    ordered = {baseline: list(systems[baseline])} | {name: list(lines) for name, lines in systems.items()}
+    scorers, notes = _scorers(metrics, lowercase, target_language)
+    lines, requested = len(ordered[baseline]), samples or _SAMPLES[test]
+    # A randomisation needs 8 bytes a line, a ninth of a bootstrap.
+    draws = max(1, min(requested, _MOST_DRAWS * (9 if test == "ar" else 1) // lines))
+    if draws < requested:
+        notes.append(_fewer(requested, draws, lines))
     resamples = draws if test == "bs" else _affordable(_SAMPLES["bs"], lines)
-
-    with _seeded(seed):
-        signatures, results = PairedTest(
-            list(ordered.items()),
-            {str(metric): measure for metric, measure in measures.items()},
-            cast(list[list[str]], columns),  # None is meant: sacreBLEU's type forgets it
-            test_type=test,
-            n_samples=draws,
-            # A bootstrap gives the intervals too; a randomisation needs one beside it.
-            n_ar_confidence=resamples if test == "ar" and resamples else -1,
-        )()
+    notes += _remarks(ordered, columns)
 
     scores: dict[str, dict[MetricName, Score]] = {name: {} for name in ordered}
     differences = []
-    for metric, (title, signature) in zip(measures, signatures.items(), strict=True):
-        base = cast(Result, results[title][0])
-        for name, result in zip(ordered, cast(list[Result], results[title]), strict=True):
-            scores[name][metric] = Score(
-                name=title,
-                value=float(result.score),
-                signature=str(signature),
-                mean=None if result.mean is None else float(result.mean),
-                half_width=None if result.ci is None else float(result.ci),
-                higher_is_better=metric != "ter",
-            )
-            if result.p_value is None:  # the baseline
-                continue
-            change = float(result.score) - float(base.score)
-            differences.append(
-                Difference(
-                    system=name,
-                    metric=metric,
-                    difference=change,
-                    p_value=_honest(float(result.p_value), change, test, ordered[name], ordered[first]),
-                    better=change < 0 if metric == "ter" else change > 0,
-                )
-            )
-    notes += _remarks(ordered, columns)
+    with _seeded(seed):
+        signatures, results = _paired_test(ordered, columns, scorers, test, draws, resamples)
+    for metric, title in zip(scorers, signatures, strict=True):
+        base, *_ = of_metric = results[title]
+        for name, result in zip(ordered, of_metric, strict=True):
+            scores[name][metric] = _score(metric, title, signatures[title], result)
+            if name != baseline:
+                differing = sum(a != b for a, b in zip(ordered[name], ordered[baseline], strict=True))
+                differences.append(_difference(metric, name, result, base, test, differing))
     return Comparison(
-        baseline=first,
+        baseline=baseline,
         test=test,
         scores={
             name: Scores(
@@ -194,14 +155,69 @@ def compare(
     )
 
 
-def _honest(p: float, change: float, test: Test, system: Sequence[str], baseline: Sequence[str]) -> float:
-    """The p-value, where sacreBLEU's strict ">" would call impossible what chance must bring."""
+def _checked_baseline(
+    systems: Mapping[str, Sequence[str]], baseline: str | None, test: Test, samples: int | None
+) -> str:
+    """Return the name of the baseline. Raise ConfigError for options that make no sense."""
+    if len(systems) < 2:
+        raise ConfigError("a comparison needs at least two systems", hint="name a baseline and a system")
+    if test not in TESTS:
+        raise ConfigError(f"test = {test!r}", hint="bs: paired bootstrap; ar: approximate randomisation")
+    baseline = next(iter(systems)) if baseline is None else baseline
+    if baseline not in systems:
+        raise ConfigError(
+            f"baseline {baseline!r} is not one of the systems", hint="choose one of: " + ", ".join(systems)
+        )
+    if samples is not None and samples < 1:
+        raise ConfigError(f"samples = {samples}", hint="it must be at least 1")
+    return baseline
+
+
+def _paired_test(
+    systems: Mapping[str, list[str]],
+    columns: list[list[str | None]],
+    scorers: Mapping[MetricName, Metric],
+    test: Test,
+    draws: int,
+    resamples: int,
+) -> tuple[dict[str, str], dict[str, list[Result]]]:
+    """Return sacreBLEU's signature and results (baseline first) by the title of each metric."""
+    from sacrebleu.significance import PairedTest
+
+    signatures, results = PairedTest(
+        list(systems.items()),
+        {str(metric): scorer for metric, scorer in scorers.items()},
+        _untyped(columns),
+        test_type=test,
+        n_samples=draws,
+        # A bootstrap gives the intervals too; a randomisation needs a bootstrap for them.
+        n_ar_confidence=resamples if test == "ar" and resamples else -1,
+    )()
+    return {title: str(signature) for title, signature in signatures.items()}, cast(Any, results)
+
+
+def _score(metric: MetricName, title: str, signature: str, result: Result) -> Score:
+    return Score(
+        name=title,
+        value=float(result.score),
+        signature=signature,
+        mean=None if result.mean is None else float(result.mean),
+        half_width=None if result.ci is None else float(result.ci),
+        higher_is_better=metric != "ter",
+    )
+
+
+def _difference(
+    metric: MetricName, system: str, result: Result, base: Result, test: Test, differing: int
+) -> Difference:
+    """Return how a system differs from the baseline; their lines differ in `differing` places."""
+    change, p = float(result.score) - float(base.score), float(cast(float, result.p_value))
     if change == 0:
-        return 1.0
-    if test == "ar":
-        differing = sum(a != b for a, b in zip(system, baseline, strict=True))
-        return max(p, 2.0 ** (1 - differing))
-    return p
+        p = 1.0
+    elif test == "ar":
+        p = max(p, 2.0 ** (1 - differing))
+    better = change < 0 if metric == "ter" else change > 0
+    return Difference(system=system, metric=metric, difference=change, p_value=p, better=better)
 
 
 def _checked(
@@ -209,9 +225,9 @@ def _checked(
     references: Sequence[str] | Sequence[Sequence[str]],
     names: Sequence[str],
 ) -> list[list[str | None]]:
-    """The references as one list a column, None where a column has none; all of the same length."""
+    """Return one list for each reference, with None for missing lines. Raise DataError if lengths differ."""
     if isinstance(references, str) or any(isinstance(lines, str) for lines in systems.values()):
-        raise DataError("one text was given where a list of lines is needed", hint="text.splitlines()")
+        raise DataError("one text where a list of lines is needed", hint="pass text.splitlines()")
     single = not references or isinstance(references[0], str)
     columns: list[list[str]] = [list(column) for column in ([references] if single else references)]  # type: ignore[arg-type]
     if len(names) != len(columns):
@@ -230,7 +246,7 @@ def _checked(
                     f"{system}: {count(len(lines), 'line')}, but {name}: {count(len(column), 'line')}",
                     hint="line n of one must be the translation of line n of the other",
                 )
-    # A line needs one reference at least; an empty one if all are.
+    # Each line needs at least one reference. If all are blank, it is an empty one.
     return [
         [
             line if line.strip() or not any(other[n].strip() for other in columns) else None
@@ -240,10 +256,15 @@ def _checked(
     ]
 
 
-def _measures(
+def _untyped(columns: list[list[str | None]]) -> Any:
+    """Return the references for sacreBLEU, which takes None for a missing one but whose types lack it."""
+    return columns
+
+
+def _scorers(
     metrics: Sequence[MetricName], lowercase: bool, language: str | None
 ) -> tuple[dict[MetricName, Metric], list[str]]:
-    """sacreBLEU's metrics for a language, and what to know about them."""
+    """Return sacreBLEU's metrics for a language, and notes about them for the reader."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
@@ -253,32 +274,32 @@ def _measures(
         raise ConfigError(f"metrics = {list(metrics)!r}", hint="choose from: " + ", ".join(METRICS))
     code = (language or "").replace("_", "-").split("-")[0].lower()
     code = _CODES.get(code, code)
-    measures: dict[MetricName, Metric] = {}
+    scorers: dict[MetricName, Metric] = {}
     notes: list[str] = []
     for metric in metrics:
         match metric:
             case "bleu":
-                tokenizer, remark = _bleu_tokenizer(code)
-                notes += [remark] if remark else []
-                # force: the remark on tokenised text is ours (_remarks); sacreBLEU would log it.
-                measures[metric] = BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
+                tokenizer, note = _bleu_tokenizer(code)
+                notes += [note] if note else []
+                # force: sacreBLEU would log a warning about tokenised text; we put it into the notes.
+                scorers[metric] = BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
             case "chrf":
-                measures[metric] = _with_equal_types(CHRF(lowercase=lowercase))
+                scorers[metric] = _with_equal_types(CHRF(lowercase=lowercase))
             case "ter":
-                # Without spaces a sentence would be one word: these two options part the characters.
-                measures[metric] = TER(normalized=code in _CJK, asian_support=code in _CJK)
+                # Without spaces a sentence would be one word: these two options separate characters.
+                scorers[metric] = TER(normalized=code in _CJK, asian_support=code in _CJK)
                 if code in _NO_SPACES:
-                    notes.append("TER counts what stands between spaces, which in this language is no word")
-    return measures, notes
+                    notes.append("TER counts text between spaces as words, but this language has no spaces")
+    return scorers, notes
 
 
-def _with_equal_types(measure: Metric) -> Metric:
-    """`measure`, made to give numbers of one type for all resamples.
+def _with_equal_types(scorer: Metric) -> Metric:
+    """Make the scorer return numbers of one type for all resamples.
 
-    sacreBLEU's chrF of a resample is numpy's float32, but Python's 0.0 where nothing matches, and of
-    the two together it cannot take the mean.
+    sacreBLEU's chrF returns numpy's float32 for a resample, but Python's 0.0 if nothing matches. It
+    cannot take the mean of a mixture of the two.
     """
-    compute = measure._compute_score_from_stats
+    compute = scorer._compute_score_from_stats
 
     def computed(stats: Any) -> Any:
         result = compute(stats)
@@ -286,16 +307,16 @@ def _with_equal_types(measure: Metric) -> Metric:
             result.score = stats.dtype.type(result.score)
         return result
 
-    measure._compute_score_from_stats = computed  # type: ignore[method-assign]
-    return measure
+    scorer._compute_score_from_stats = computed  # type: ignore[method-assign]
+    return scorer
 
 
 def _bleu_tokenizer(code: str) -> tuple[str, str]:
-    """sacreBLEU's tokenizer for a language, and a remark where it is not the usual one."""
+    """Return sacreBLEU's tokenizer for a language, and a note if it is not the usual one."""
     if code == "zh":
         return "zh", ""
     if code in _NO_SPACES:
-        return "char", "BLEU is of characters: the language does not part its words"
+        return "char", "BLEU is of characters, because the language has no spaces between words"
     if code in {"ja", "ko"}:
         from sacrebleu.metrics.bleu import BLEU
 
@@ -303,7 +324,7 @@ def _bleu_tokenizer(code: str) -> tuple[str, str]:
             BLEU(tokenize=f"{code}-mecab")
             return f"{code}-mecab", ""
         except (RuntimeError, ImportError, AssertionError):
-            # Not installed, or another dictionary than the one the signature would name.
+            # Not installed, or with another dictionary than the one that the signature would name.
             return "char", (
                 f"BLEU is of characters, not comparable with BLEU of words: pip install 'sacrebleu[{code}]' "
                 "brings the usual tokenizer"
@@ -312,7 +333,7 @@ def _bleu_tokenizer(code: str) -> tuple[str, str]:
 
 
 def _remarks(systems: Mapping[str, Sequence[str]], columns: Sequence[Sequence[str | None]]) -> list[str]:
-    """What looks wrong in the text itself."""
+    """Return notes about empty translations and about text that looks tokenised."""
     notes = []
     for name, lines in systems.items():
         empty = sum(not line.strip() for line in lines)
@@ -322,26 +343,26 @@ def _remarks(systems: Mapping[str, Sequence[str]], columns: Sequence[Sequence[st
         tokenised = sum(line.endswith(" .") for line in lines)
         if tokenised >= max(3, len(lines) // 10):
             notes.append(
-                f"{name}: {count(tokenised, 'line')} end in ' .': scores are of text before tokenisation"
+                f"{name}: {count(tokenised, 'line')} end in ' .'; scores need text that is not tokenised"
             )
     return notes
 
 
 def _parts(result: Any) -> str:
-    """What BLEU is made of: sacreBLEU's verbose part."""
+    """Return the parts of BLEU: n-gram precisions, brevity penalty, length ratio."""
     precisions = "/".join(f"{precision:.1f}" for precision in result.precisions)
     return f"{precisions}, brevity penalty {result.bp:.3f}, length ratio {result.ratio:.3f}"
 
 
 @contextmanager
 def _seeded(seed: int | None) -> Iterator[None]:
-    """sacreBLEU reads its seed from the environment only. Raises ConfigError if it is no seed."""
+    """Set sacreBLEU's seed, which it reads from the environment only. Raise ConfigError for a bad one."""
     before = os.environ.get(SEED_VARIABLE)
     value = str(seed) if seed is not None else before or "12345"
-    # Zero would leave half of a paired test unseeded.
+    # Zero would leave half of a paired test without a seed.
     if value.lower() != "none" and not (value.isdecimal() and int(value) > 0):
         where = SEED_VARIABLE if seed is None else "seed"
-        raise ConfigError(f"{where} = {value}", hint="a whole number above 0 is needed")
+        raise ConfigError(f"{where} = {value}", hint="use a whole number above 0")
     os.environ[SEED_VARIABLE] = value
     try:
         yield
@@ -353,10 +374,10 @@ def _seeded(seed: int | None) -> Iterator[None]:
 
 
 def _affordable(resamples: int, lines: int) -> int:
-    """As many resamples of so many lines as memory holds, or none if too few to say anything."""
+    """Return how many resamples of `lines` lines fit into memory, or 0 if these are too few to be useful."""
     most = _MOST_DRAWS // max(lines, 1)
     return resamples if resamples <= most else most if most >= _FEWEST_SAMPLES else 0
 
 
-def _fewer(wanted: int, got: int, lines: int) -> str:
-    return f"{got:,} samples, not {wanted:,}: {lines:,} lines would not fit into memory"
+def _fewer(requested: int, possible: int, lines: int) -> str:
+    return f"{possible:,} samples, not {requested:,}: for {lines:,} lines, more would not fit into memory"

@@ -1,4 +1,4 @@
-"""Scores and comparisons of translations: the figures, and how they read as JSON and on a terminal."""
+"""Scores and comparisons of translations, as values, JSON and text."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TESTS = {"bs": "paired bootstrap resampling", "ar": "paired approximate randomis
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """One metric's figure for one set of translations, in points of 100.
+    """The score of one set of translations by one metric, from 0 to 100.
 
     `mean` and `half_width` describe the bootstrap: 95% of the resamples lie within mean ± half_width.
-    Both are None where no bootstrap was asked for. `detail` holds BLEU's parts.
+    Both are None without a bootstrap. `detail` holds the parts of BLEU.
     """
 
     name: str  # as sacreBLEU writes it: BLEU, chrF2, TER
@@ -33,19 +33,19 @@ class Score:
 
     @property
     def interval(self) -> str:
-        """`(41.05 ± 1.84)`, or nothing."""
+        """The 95% interval as `(41.05 ± 1.84)`; empty without a bootstrap."""
         return "" if self.mean is None else f"({self.mean:.2f} ± {self.half_width:.2f})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """The figures of one set of translations, by metric ("bleu", "chrf", "ter")."""
+    """The scores of one set of translations, by metric ("bleu", "chrf", "ter")."""
 
     by_metric: dict[MetricName, Score]
     lines: int
     references: int  # for each line, at most
     resamples: int = 0
-    notes: tuple[str, ...] = ()  # what a reader of the figures should know
+    notes: tuple[str, ...] = ()  # warnings for the reader of the scores
 
     @property
     def bleu(self) -> Score:
@@ -60,7 +60,7 @@ class Scores:
         return self.by_metric["ter"]
 
     def to_table(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             **{metric: asdict(score) for metric, score in self.by_metric.items()},
             "lines": self.lines,
@@ -70,7 +70,7 @@ class Scores:
         }
 
     def to_text(self) -> str:
-        """The figures, what they rest on and the signatures, without a last newline."""
+        """Return the scores, the number of lines and the signatures, without a final newline."""
         scores = self.by_metric.values()
         rows = [
             [
@@ -91,14 +91,14 @@ class Scores:
 class Difference:
     """How a system differs from the baseline by one metric.
 
-    `p_value` is the chance of so large a difference between two equally good systems.
+    `p_value` is the probability of a difference at least this large if both systems were equally good.
     """
 
     system: str
     metric: MetricName
     difference: float  # system minus baseline, in points
     p_value: float
-    better: bool  # in the metric's own direction
+    better: bool  # higher BLEU and chrF, lower TER
 
     @property
     def significant(self) -> bool:
@@ -107,7 +107,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Systems against a baseline on the same lines. `scores` has the baseline first."""
+    """A comparison of systems with a baseline on the same lines. `scores` has the baseline first."""
 
     baseline: str
     test: Test
@@ -115,7 +115,7 @@ class Comparison:
     differences: tuple[Difference, ...]
 
     def to_table(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             "baseline": self.baseline,
             "test": TESTS[self.test],
@@ -124,7 +124,7 @@ class Comparison:
         }
 
     def to_text(self) -> str:
-        """For every system its figures and their differences, then the signatures; no last newline."""
+        """Return the scores and differences of the systems and the signatures, without a final newline."""
         first = self.scores[self.baseline]
         rows = []
         for metric, score in first.by_metric.items():

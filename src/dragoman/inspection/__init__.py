@@ -1,13 +1,13 @@
-"""What a model does with one sentence, to look at: `inspect` makes a `Trace`, which shows itself.
+"""Showing what a model does with one sentence: `inspect` returns a `Trace`, which displays itself.
 
 inspect.py      reads the model through hooks and its own functions
-beam.py         the tree of a beam search
-terms.py        attention logits, split into content and position
-positions.py    what the model knows of positions; the laboratory without a model
-record.py       what a Trace holds, and how it is written; arrays.py: its numbers
-trace.py        the Trace, which shows itself
-report.py       one HTML page, of the files in `page/`
-pictures.py     SVG and PNG; plain.py: text; views.py: which attention they show
+beam.py         records the tree of a beam search
+terms.py        splits attention logits into terms of content and position
+positions.py    tabulates the positions of a model, or of none
+record.py       the data of a Trace and its JSON; arrays.py: arrays in JSON
+trace.py        the Trace with its displays
+report.py       one HTML page, built from the files in `page/`
+pictures.py     SVG and PNG; plain.py: text; views.py: the choice of attention to show
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrays within JSON: little-endian numbers, deflated, in base64."""
+"""Arrays in JSON: little-endian numbers, compressed with deflate, in base64."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST = 32767
 
 
 def encode(array: Array, *, compact: bool) -> dict[str, Any]:
-    """The array as JSON. `compact` keeps 16 bits of a number: steps of the greatest / 32,767, and 0 is 0."""
+    """Return the array for JSON. `compact` rounds to multiples of the greatest / 32,767, so 0 stays 0."""
     table: dict[str, Any] = {"shape": list(array.shape)}
     if compact:
         scale = float(np.abs(array).max(initial=0.0)) / _LARGEST or 1.0
@@ -31,7 +31,7 @@ def encode(array: Array, *, compact: bool) -> dict[str, Any]:
 
 
 def decode(table: dict[str, Any]) -> Array:
-    """The array that `encode` wrote. Raises DataError where it is none."""
+    """Return the array that `encode` wrote. Raise DataError if the table is not one."""
     try:
         if table["type"] not in ("int16", "float32"):
             raise ValueError(f"type {table['type']!r}")

@@ -1,4 +1,4 @@
-"""The tree of a beam search, written down while it goes on."""
+"""The tree of a beam search, recorded during the search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Spell = Callable[[int], tuple[str, str]]  # a token's piece and text
 
 @dataclass
 class Recorder:
-    """Watches the search of one sentence: `search(..., watch=recorder.watch)`."""
+    """Records the search for one sentence: `search(..., watch=recorder.watch)`."""
 
     how: Beam
     end_id: int
@@ -27,7 +27,7 @@ class Recorder:
         self._of_prefix: dict[tuple[int, ...], int | None] = {(): None}
 
     def watch(self, choice: Choice) -> None:
-        """One step: each live row with its best tokens, the end, and what rules took from it."""
+        """Record one step: for each live row its best tokens, the end, and the tokens that rules ban."""
         rows = choice.live.token_NT.tolist()
         going_on: set[tuple[int, int]] = set()
         if len(choice.going_B):
@@ -39,11 +39,11 @@ class Recorder:
         for row, prefix in enumerate(rows):
             total = float(choice.live.total_N[row])
             if total == -math.inf:
-                continue  # no translation: the beam is wider than there are any
+                continue  # an empty row: there are fewer hypotheses than the beam has rows
             best = zip(choice.token_NK[row].tolist(), choice.logp_NK[row].tolist(), strict=True)
             for token, logp in best:
                 if logp == -math.inf:
-                    continue  # rules leave fewer than the beam is wide
+                    continue  # the rules allow fewer tokens than the beam is wide
                 fate: Fate = "kept" if (row, token) in going_on else "pruned"
                 self._add(prefix, token, logp, total, fate)
             end = float(choice.end_N[row])
@@ -58,7 +58,7 @@ class Recorder:
                     self._add(prefix, token, logp, total, "banned")
 
     def tree(self, best: Hypothesis) -> Tree:
-        """All of it, with the way to `best` marked."""
+        """Return the whole tree, with the path to `best` marked."""
         way = set()
         prefix = best.tokens
         at = self._of_prefix.get((*prefix, self.end_id))

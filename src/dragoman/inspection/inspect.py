@@ -49,7 +49,6 @@ from dragoman.models.mode import evaluating
 from dragoman.models.recurrent import RecurrentAttention
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import CrossAttention, SelfAttention, attention_weights
-from dragoman.text.ids import END, SPECIALS, START
 from dragoman.text.spans import Span, words
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.version import __version__
@@ -106,9 +105,12 @@ def inspect(
 
     attention = tuple(_attention(weights))
     pieces = tokenizer.source_pieces(source)
-    source_side = _side(text, bundle.source_language, source, pieces, tokenizer.source_spans(text))
+    start_id, end_id = model.config.start_id, model.config.end_id
+    start_piece, end_piece = tokenizer.target_pieces([start_id, end_id])
+    eos = end_id, end_piece
+    source_side = _side(text, bundle.source_language, source, pieces, tokenizer.source_spans(text), eos)
     pieces, places = tokenizer.target_pieces(said), tokenizer.target_spans(said)
-    target_side = _side(tokenizer.decode(said), bundle.target_language, said, pieces, places)
+    target_side = _side(tokenizer.decode(said), bundle.target_language, said, pieces, places, eos)
     alignment, note = _alignment(attention, source_side, target_side)
     return Trace(
         dragoman=__version__,
@@ -116,7 +118,7 @@ def inspect(
         search=to_table(how) if tree else {},
         source=source_side,
         target=target_side,
-        inputs=(_special(model.config.start_id, SPECIALS[START]), *target_side.tokens[:-1]),
+        inputs=(_special(start_id, start_piece), *target_side.tokens[:-1]),
         translations=tuple(
             Found(text=tokenizer.decode(one.tokens), score=one.score, logp=one.logp, truncated=one.truncated)
             for one in found
@@ -186,7 +188,12 @@ def _shown(piece: str) -> str:
 
 
 def _side(
-    text: str, language: str, ids: Sequence[int], pieces: Sequence[str], places: Sequence[Span]
+    text: str,
+    language: str,
+    ids: Sequence[int],
+    pieces: Sequence[str],
+    places: Sequence[Span],
+    eos: tuple[int, str],
 ) -> Text:
     numbers = words(places, text)
     tokens = [
@@ -201,7 +208,7 @@ def _side(
     return Text(
         text=text,
         language=language,
-        tokens=(*tokens, _special(END, SPECIALS[END], len(text))),
+        tokens=(*tokens, _special(*eos, len(text))),
         words=tuple(found),
     )
 

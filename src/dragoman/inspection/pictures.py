@@ -1,4 +1,4 @@
-"""Parts of a trace as SVG and PNG, for papers: dark on white, text as text."""
+"""Parts of a trace as SVG and PNG, for papers: dark on white, with text as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dragoman.inspection.views import choose
 from dragoman.text.clean import clean
 
 _CELL, _LETTER, _GAP = 22, 7.5, 28
-_MOST = 256  # rows and columns of a table that are drawn
+_MOST = 256  # rows and columns of a table; the rest is not drawn
 _PIXELS = 40e6  # of a PNG
 _INK, _SOFT, _LINE = "#1b1b1f", "#5c5c66", "#d9d9e0"
 _BLUE, _ORANGE = (8, 69, 128), (176, 71, 0)
@@ -29,7 +29,7 @@ _MARKS = {"kept": "circle", "finished": "square", "pruned": "ring", "banned": "c
 def attention_svg(
     trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None
 ) -> str:
-    """A matrix of weights with its tokens; see `views.choose` for what is shown by default."""
+    """Return a matrix of weights with its tokens. `views.choose` documents the defaults."""
     chosen = choose(trace, kind, layer, head)
     if chosen is None:
         return _svg(360, 60, [_text(16, 36, "This model has no attention.")])
@@ -51,7 +51,7 @@ def attention_svg(
 
 
 def heads_svg(trace: Record, kind: Kind | None = None) -> str:
-    """Every layer (down) and head (across) of one kind of attention, small."""
+    """Return small matrices of one kind of attention: a row for each layer, a column for each head."""
     chosen = choose(trace, kind)
     found = trace.attention_of(kind or "cross")
     if chosen is None or found is None:
@@ -73,7 +73,7 @@ def heads_svg(trace: Record, kind: Kind | None = None) -> str:
 
 
 def beam_svg(trace: Record, *, pruned: bool = False) -> str:
-    """The tree of the search, a column a step; without those that were given up unless `pruned`."""
+    """Return the tree of the search, one column a step. `pruned` includes candidates that were dropped."""
     if trace.beam is None:
         return _svg(420, 60, [_text(16, 36, "This translation was given, and not searched for.")])
     nodes = trace.beam.nodes
@@ -124,7 +124,7 @@ def beam_svg(trace: Record, *, pruned: bool = False) -> str:
 
 
 def positions_svg(positions: Positions) -> str:
-    """Every table as a heat map, and how alike its rows are."""
+    """Return each table as a heat map, and the similarity of its rows."""
     parts = [_text(16, 28, positions.note, weight=600)]
     y, width = 56.0, 32 + _LETTER * len(positions.note)
     for table in positions.tables:
@@ -151,7 +151,7 @@ def positions_svg(positions: Positions) -> str:
 
 
 def png(svg: str, *, zoom: float = 2.0) -> bytes:
-    """The picture as PNG. Raises DragomanError without the package that draws it."""
+    """Return the picture as PNG. Raise DragomanError if it is too large or resvg-py is not installed."""
     try:
         import resvg_py
     except ImportError as error:
@@ -178,7 +178,7 @@ def _cells(
     masked: bool = False,
     signed: bool = False,
 ) -> list[str]:
-    """A heat map. Cells of one colour that stand side by side are one rectangle."""
+    """Return a heat map. Neighbours of one colour in a row become one rectangle."""
     high = high or size
     rows, columns = values.shape
     frame = f'x="{left:.1f}" y="{top:.1f}" width="{columns * size:.1f}" height="{rows * high:.1f}"'
@@ -203,7 +203,7 @@ def _cells(
 
 
 def _colour(share: float) -> str:
-    """From white to blue, below zero to orange, in 64 steps."""
+    """Return a colour from white to blue, or to orange below zero, in 64 steps."""
     ink = _BLUE if share >= 0 else _ORANGE
     amount = round(min(abs(share), 1.0) * 64) / 64
     return "#" + "".join(f"{round(255 + (channel - 255) * amount):02x}" for channel in ink)

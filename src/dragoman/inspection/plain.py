@@ -17,7 +17,7 @@ _ROWS, _COLUMNS = 64, 100  # of a table
 
 
 def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> str:
-    """The translation, how sure the model was of each token, other translations, and one attention."""
+    """Return the translation, the probability of each token, other translations, and one attention."""
     lines = [clean(trace.source.text), clean(trace.target.text), ""]
     width = max(cell_len(_name(step.text, step.piece)) for step in trace.steps)
     for step in trace.steps:
@@ -35,7 +35,7 @@ def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head
 
 
 def positions_text(positions: Positions) -> str:
-    """Its tables in shades: rows are positions or distances, columns dimensions or heads."""
+    """Return the tables in shades: rows are positions or distances, columns are dimensions or heads."""
     lines = [positions.note]
     for table in positions.tables:
         lines += [

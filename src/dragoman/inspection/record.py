@@ -1,7 +1,7 @@
-"""What a trace holds: everything that a view of one translation needs, in one object that can be kept.
+"""The data of a trace: all that the views of one translation need, in one object that can be saved.
 
-Arrays are float32. Their axes are named as elsewhere: L layers, H heads, Q queries, K keys, S source
-tokens with the end, T target tokens with the end.
+Arrays are float32. Their axes: L layers, H heads, Q queries, K keys, S source tokens and T target tokens,
+both with the end.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Fate = Literal["kept", "pruned", "finished", "banned"]
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """A token: what the tokenizer calls it, and where it stands in the text."""
+    """A token: its piece in the vocabulary, and its place in the text."""
 
     id: int
     piece: str  # ▁ is a space, <0xE4> a byte
-    text: str  # "<s>" and the like for special tokens, "" for all but the last byte of a character
+    text: str  # the piece for special tokens, "" for all bytes of a character but the last
     start: int  # characters of the text
     end: int
-    word: int | None  # its number in `words`; None for special tokens
+    word: int | None  # index into `words`; None for special tokens
 
 
 @dataclass(frozen=True, kw_only=True)
 class Word:
-    """Tokens that belong together."""
+    """A word: one token or several without a gap."""
 
     text: str
     start: int
@@ -58,7 +58,7 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A translation that the search found."""
+    """A translation from the search."""
 
     text: str
     score: float  # normalised for length
@@ -66,7 +66,7 @@ class Found:
     truncated: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # arrays are not compared
+@dataclass(frozen=True, kw_only=True, eq=False)  # arrays cannot be compared with ==
 class Attention:
     """The weights of one kind of attention, from one teacher-forced pass."""
 
@@ -79,7 +79,7 @@ class Attention:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """A token that might have been said."""
+    """A token that the model could have chosen."""
 
     token: int
     piece: str
@@ -89,7 +89,7 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One token of the translation, and what else might have stood there."""
+    """One token of the translation, and the alternatives to it."""
 
     token: int
     piece: str
@@ -111,14 +111,14 @@ class Node:
     text: str
     logp: float
     total: float
-    score: float  # `total`, normalised as if the translation were over
+    score: float  # `total`, normalised as if the translation ended here
     fate: Fate
-    best: bool  # on the way to the translation
+    best: bool  # on the path to the translation
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """Every candidate that a beam search considered: of each row as many as the beam is wide, and the end."""
+    """All candidates of a beam search of width `size`: for each row its `size` best tokens, and the end."""
 
     size: int
     nodes: tuple[Node, ...]
@@ -126,19 +126,19 @@ class Tree:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """What a model adds, or multiplies by, for a position or a distance."""
+    """What a model adds or multiplies for each position or distance."""
 
     name: str
     rows: Literal["position", "distance"]
-    first: int  # what the first row stands for
+    first: int  # the position or distance of the first row
     columns: Literal["dimension", "head"]
-    layout: Literal["interleaved", "halves"] | None  # where sines and cosines stand, if there are any
+    layout: Literal["interleaved", "halves"] | None  # the order of sines and cosines; None without them
     values: Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Positions:
-    """How the model knows the order of its input."""
+    """How the model encodes the order of its input."""
 
     kind: str
     note: str
@@ -147,7 +147,7 @@ class Positions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stack:
-    """The logits of self-attention in the first layers of a stack, and the terms whose sum they are."""
+    """The self-attention logits of the first layers of a stack, and the terms that add up to them."""
 
     kind: Literal["encoder", "decoder"]
     causal: bool
@@ -167,7 +167,7 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """Which model it was."""
+    """The model that was inspected."""
 
     title: str
     architecture: str
@@ -199,20 +199,20 @@ class Record:
     terms: Terms | None
 
     def to_table(self, *, compact: bool = False) -> dict[str, Any]:
-        """As JSON has it. `compact` keeps 16 bits of every number in arrays."""
+        """Return plain values for JSON. `compact` stores the numbers in arrays with 16 bits."""
         return {"format": FORMAT, "version": VERSION, **to_table(self, compact=compact)}
 
     def to_json(self) -> str:
-        """A JSON document, every number exact."""
+        """Return a JSON document with exact numbers."""
         return json.dumps(self.to_table(), ensure_ascii=False, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Writes `to_json`."""
+        """Write `to_json()` to a file."""
         write_whole(Path(path), self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The record in a file that `save` wrote. Raises DataError where it is none."""
+        """Return the record that `save` wrote. Raise DataError if the file is missing or not a trace."""
         try:
             table = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_number)
             if not isinstance(table, dict) or table.pop("format", None) != FORMAT:
@@ -235,7 +235,7 @@ class Record:
             raise DataError(f"{path}: not a trace ({error})", hint="is the file whole?") from error
 
     def attention_of(self, kind: Kind) -> Attention | None:
-        """The attention of that kind, if the model has it."""
+        """Return the attention of one kind, or None if the model has none."""
         return next((one for one in self.attention if one.kind == kind), None)
 
 
@@ -244,7 +244,7 @@ def _no_number(name: str) -> float:
 
 
 def to_table(value: Any, *, compact: bool = False) -> Any:
-    """Dataclasses, tuples and arrays as JSON has them."""
+    """Return dataclasses, tuples and arrays as plain values for JSON."""
     if isinstance(value, np.ndarray):
         return arrays.encode(value, compact=compact)
     if is_dataclass(value) and not isinstance(value, type):
@@ -255,7 +255,7 @@ def to_table(value: Any, *, compact: bool = False) -> Any:
 
 
 def _value(kind: Any, table: Any) -> Any:
-    """What `to_table` made a table of; `kind` is its type. Raises TypeError, KeyError or ValueError."""
+    """Return the value of type `kind` that `to_table` converted. Raise TypeError, KeyError or ValueError."""
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
         if set(table) != set(hints):

@@ -1,6 +1,6 @@
-"""The report: one HTML file of the files in `page/` and the traces, which needs no network.
+"""The report: one HTML file with the traces and the files of `page/`. It needs no network.
 
-The browser is told to run no script and to apply no style but those of the file, and to load nothing.
+Its content security policy allows the script and style of the file only, and loads nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCRIPTS = (
 def report(
     traces: Sequence[Record], positions: Positions | None = None, *, base: float = 10000.0, title: str = ""
 ) -> str:
-    """A page about one trace, or two side by side; without any, about `positions`, whose base is `base`."""
+    """Return a page about one trace or two side by side; without a trace, about `positions` with `base`."""
     title = title or " | ".join(trace.source.text for trace in traces) or "Positions"
     lab: dict[str, Any] | None = None
     if not traces:
@@ -58,7 +58,7 @@ def report(
 
 
 def _inert(data: Any) -> str:
-    """JSON that no HTML parser takes for markup."""
+    """Return JSON in which an HTML parser sees no markup."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

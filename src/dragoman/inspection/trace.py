@@ -1,4 +1,4 @@
-"""The Trace: a record of what a model did with one sentence, which shows itself."""
+"""The Trace: a record of what a model did with one sentence, with its displays."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dragoman.inspection.report import report
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Trace(Record):
-    """What a model did with one sentence; `dragoman.inspection.inspect` makes one.
+    """What a model did with one sentence, as returned by `dragoman.inspection.inspect`.
 
-    It prints as text, and in a notebook is the page that `to_html` makes.
+    `print` shows it as text, a notebook as the page of `to_html`.
     """
 
     def to_html(self, compare: Trace | None = None) -> str:
-        """One page with every view, which needs no network."""
+        """Return one page with all views. It needs no network."""
         return report([self] if compare is None else [self, compare])
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ class Trace(Record):
         return f"Trace({self.source.text!r} -> {self.target.text!r}, {self.model.architecture})"
 
     def _repr_html_(self) -> str:
-        """In a notebook: the page in a frame that may run its script and nothing else."""
+        """Return the page for a notebook, in a frame that may run its script and nothing else."""
         page = html.escape(self.to_html(), quote=True)
         return (
             f'<iframe sandbox="allow-scripts" srcdoc="{page}" title="{html.escape(self.source.text)}" '

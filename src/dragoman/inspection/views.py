@@ -1,4 +1,4 @@
-"""Which attention of a trace is looked at, and how its tokens are written."""
+"""The choice of the attention that views show, and the labels of its tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TITLES: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Chosen:
-    """One matrix of weights, with what stands beside it."""
+    """One matrix of weights with its title and labels."""
 
     title: str
     queries: tuple[str, ...]
@@ -30,10 +30,11 @@ class Chosen:
 def choose(
     trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None
 ) -> Chosen | None:
-    """The weights of a layer and head, counted from 1; of the mean of its heads if none is named.
+    """Return the weights of a layer and head, counted from 1. Without `head`, it is the mean of all heads.
 
-    By default attention to the source in the last layer but one, which aligns words best. None for a
-    trace without attention. Raises ConfigError for what the model does not have.
+    The default is attention to the source in the last layer but one, which aligns words best (Garg et al.
+    2019, section 5.1). Return None for a trace without attention. Raise ConfigError for a kind, layer or
+    head that the model does not have.
     """
     if not trace.attention and kind is None:
         return None
@@ -52,7 +53,7 @@ def choose(
         title=f"{_TITLES[found.kind]}: layer {layer} of {layers}, {which}"
         if heads > 1
         else f"{_TITLES[found.kind]}: layer {layer} of {layers}",
-        # What the decoder looks at in the source belongs to the token that it says next.
+        # Attention to the source serves the token that the decoder predicts next.
         queries=_names(trace.target.tokens if found.kind == "cross" else _side(trace, found.queries)),
         keys=_names(_side(trace, found.keys)),
         weights=weights.mean(0) if head is None else weights[head - 1],

@@ -11,7 +11,6 @@ from torch import nn
 from dragoman.base.errors import DataError
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.runs.recipe import EmbeddingsConfig
-from dragoman.text.ids import SPECIALS
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.text.vectors import read_vectors
 
@@ -42,7 +41,8 @@ def fill(
             if side == "source"
             else (tokenizer.target_size, tokenizer.target_pieces)
         )
-        words = [piece.lstrip("▁") for piece in pieces(range(len(SPECIALS), size))]
+        ids = [i for i in range(size) if i not in tokenizer.specials.ids]
+        words = [piece.lstrip("▁") for piece in pieces(ids)]
         path = Path(name)
         vectors = read_vectors(path, {form for word in words for form in (word, word.lower())})
         width = embedding.weight.shape[1]
@@ -64,7 +64,7 @@ def fill(
         table = torch.stack(chosen).to(embedding.weight.device)
         with torch.no_grad():
             scale = embedding.weight.pow(2).mean().sqrt() / table.pow(2).mean().sqrt().clamp(min=1e-12)
-            embedding.weight[torch.tensor(rows) + len(SPECIALS)] = (table * scale).to(embedding.weight.dtype)
+            embedding.weight[[ids[row] for row in rows]] = (table * scale).to(embedding.weight.dtype)
 
 
 def _form(word: str, vectors: Container[str]) -> str | None:

@@ -1,1 +1,1 @@
-"""Strings and files: parallel text, how it is cut into tokens, and the embedded corpus. Knows no tensors."""
+"""Text and files: parallel corpora, tokenizers, word vectors and the embedded corpus. Imports no torch."""

@@ -1,15 +1,15 @@
-"""Text that may be shown anywhere."""
+"""Text that is safe to show on a terminal and in XML."""
 
 from __future__ import annotations
 
 import unicodedata
 
-# Marks that turn the direction of the text after them, on the rest of the line too; and what XML forbids.
+# Marks that change the writing direction of the rest of the line, and characters that XML forbids.
 _FORBIDDEN = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A)), "\ufffe", "\uffff"}
 
 
 def clean(text: str) -> str:
-    """`text` on one line, with nothing in it that a terminal would obey or XML forbids."""
+    """Return `text` on one line; � replaces control characters and what XML forbids."""
     spaced = text.translate({9: " ", 10: " ", 13: " "})
     return "".join(
         "�" if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _FORBIDDEN else c for c in spaced

@@ -1,4 +1,4 @@
-"""Parallel text: where pairs of sentences come from, and which are set aside, and why."""
+"""Parallel text: reading pairs of sentences, and setting unsuitable ones aside."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _JSONL = {".jsonl", ".ndjson"}
 _OF_PAIRS = _JSONL | {".tsv"}
 
 _EXAMPLES = 3  # line numbers shown for each reason
-_SHORT = 20  # tokens: up to here a ratio says nothing, as "Hi!" may well be eight tokens long elsewhere
+_SHORT = 20  # tokens; no ratio is checked up to here, since "Hi!" may have eight tokens in another language
 
 
 class Corpus:
-    """Pairs of sentences, as a stream that can be read again and again: it may be larger than memory.
+    """A stream of pairs of sentences that can be read more than once. It may be larger than memory.
 
-    `name` is what messages call it. The languages are those its files' names or keys tell, or None.
+    `name` is for messages. The languages come from the names or keys of the files; None if unknown.
     Iterating raises DataError naming file and line.
     """
 
@@ -50,11 +50,11 @@ class Corpus:
 
 
 def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, None)) -> Corpus:
-    """The pairs in two plain files, in one .tsv or .jsonl file, or, as TSV, on standard input (`-`).
+    """Return the pairs in two plain files, one .tsv or .jsonl file, or TSV on standard input (`-`).
 
-    Any may be gzipped. `languages` are the source's and the target's where the user said so: they
-    choose the keys of a JSONL file. Raises ConfigError where it is not clear what to read, DataError
-    where a file is missing, cannot be read or is empty.
+    Files may be gzipped. `languages` are the source's and the target's, if the user named them; they
+    choose the keys of a JSONL file. Raise ConfigError if it is unclear what to read, DataError if a file
+    is missing, unreadable or empty.
     """
     names = [str(path) for path in paths]
     match names:
@@ -66,11 +66,13 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
             keys = _first(languages, of_pair(name))
             keys = keys if all(keys) else _first(keys, jsonl.languages(file))
             if keys[0] is not None and keys[0] == keys[1]:
-                raise ConfigError(f"{name}: {keys[0]} to {keys[0]}", hint="say both languages")
+                raise ConfigError(
+                    f"{name}: source and target language are both {keys[0]}", hint="name two languages"
+                )
             return Corpus(file.name, lambda: jsonl.read(file, keys), keys)
         case [name]:
             raise ConfigError(
-                f"{name}: one file of text, which is only one side",
+                f"{name}: one text file holds only one side",
                 hint="name two files (train.en train.de), a .tsv, a .jsonl, or - for TSV on standard input",
             )
         case [left, right] if STDIN not in names and not {_kind(left), _kind(right)} & _OF_PAIRS:
@@ -87,11 +89,14 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
 
 
 def open_pairs(pairs: Iterable[tuple[str, str]], *, name: str = "pairs") -> Corpus:
-    """Pairs of strings held in memory. Raises DataError where one is none, or there are none."""
-    held = [_checked(pair, f"{name}, number {number}") for number, pair in enumerate(pairs, 1)]
-    if not held:
-        raise DataError(f"{name}: empty", hint="at least one pair of sentences is needed")
-    return Corpus(name, lambda: (Line(number, *pair) for number, pair in enumerate(held, 1)))
+    """Return a corpus of pairs of strings, kept in memory.
+
+    Raise DataError if an item is not a pair of strings or there are no items.
+    """
+    checked = [_checked(pair, f"{name}, number {number}") for number, pair in enumerate(pairs, 1)]
+    if not checked:
+        raise DataError(f"{name}: empty", hint="give at least one pair of sentences")
+    return Corpus(name, lambda: (Line(number, *pair) for number, pair in enumerate(checked, 1)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,14 +118,14 @@ class FilterConfig(Options, section="data.filter"):
 
 @dataclass
 class SetAside:
-    """How many pairs were set aside for one reason, and the first few lines they stand on."""
+    """The number of pairs set aside for one reason, and the first few line numbers."""
 
     count: int = 0
     lines: list[int] = field(default_factory=list)
 
 
 class Report:
-    """What was read and what was set aside. As text it is a line for the whole and one for each reason."""
+    """Counts of the pairs read and set aside. As text: a line for the total, then one for each reason."""
 
     def __init__(self) -> None:
         self.read = 0
@@ -128,12 +133,12 @@ class Report:
 
     @property
     def kept(self) -> int:
-        """Pairs read and not set aside."""
+        """The number of pairs that were read and not set aside."""
         return self.read - sum(aside.count for aside in self.set_aside.values())
 
     def __str__(self) -> str:
-        gone = self.read - self.kept
-        lines = [f"{self.read:,} pairs read, {self.kept:,} kept, {gone:,} set aside"]
+        dropped = self.read - self.kept
+        lines = [f"{self.read:,} pairs read, {self.kept:,} kept, {dropped:,} set aside"]
         for reason, aside in self.set_aside.items():
             if aside.count:
                 numbers = ", ".join(f"{number:,}" for number in aside.lines)
@@ -143,13 +148,13 @@ class Report:
         return "\n".join(lines)
 
     def to_table(self) -> dict[str, Any]:
-        """The same for a program: read, kept, and count and first lines for each reason there was."""
-        gone = {name: dataclasses.asdict(aside) for name, aside in self.set_aside.items() if aside.count}
-        return {"read": self.read, "kept": self.kept, "set_aside": gone}
+        """Return the same as plain values; reasons without pairs are left out."""
+        reasons = {name: dataclasses.asdict(aside) for name, aside in self.set_aside.items() if aside.count}
+        return {"read": self.read, "kept": self.kept, "set_aside": reasons}
 
 
 class Filter:
-    """Looks at one pair after the other and says which to set aside; `report` keeps count."""
+    """Checks pairs one by one and counts in `report` those to set aside."""
 
     def __init__(self, config: FilterConfig) -> None:
         self.config = config
@@ -159,7 +164,7 @@ class Filter:
     def check(
         self, number: int, source: str, target: str, source_length: int, target_length: int
     ) -> str | None:
-        """Why the pair on line `number` is to be set aside, or None. Lengths are in tokens."""
+        """Return why to set the pair on line `number` aside, or None to keep it. Lengths are in tokens."""
         self.report.read += 1
         reason = self._reason(source, target, source_length, target_length)
         if reason is not None:
@@ -179,24 +184,24 @@ class Filter:
             return TOO_LONG
         if longer > _SHORT and longer > self.config.max_ratio * max(shorter, 1):
             return RATIO
-        # The last question, so that of equal pairs the first that is kept is the one remembered.
+        # Check this last, so that only pairs that pass every other check count as seen.
         if self.config.drop_duplicates and not self._seen.add(f"{source}\0{target}"):
             return DUPLICATE
         return None
 
 
 def _kind(name: str) -> str:
-    """The suffix that tells the format: .tsv of train.en-de.tsv.gz."""
+    """Return the suffix that names the format: .tsv for train.en-de.tsv.gz."""
     path = PurePath(name.lower())
     return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
 
 
-def _first(languages: Languages, otherwise: Languages) -> Languages:
-    return languages[0] or otherwise[0], languages[1] or otherwise[1]
+def _first(languages: Languages, default: Languages) -> Languages:
+    return languages[0] or default[0], languages[1] or default[1]
 
 
 def _checked(pair: object, where: str) -> tuple[str, str]:
     match pair:
         case (str(source), str(target)):
             return one_line(source, where), one_line(target, where)
-    raise DataError(f"{where}: not a pair of strings", hint='expected: ("A dog.", "Ein Hund.")')
+    raise DataError(f"{where}: not a pair of strings", hint='write ("A dog.", "Ein Hund.")')

@@ -1,7 +1,7 @@
-"""Lines of text files: where they begin and end, what may be in them, and what to say when it is not.
+"""Lines of text files, and errors that name the file and line.
 
-A line ends at a line feed and nowhere else: `str.splitlines` would also cut at U+2028, U+0085 or a
-form feed, which stand inside sentences of real corpora and would shift one side against the other.
+A line ends at a line feed only. `str.splitlines` would also split at U+2028, U+0085 or a form feed. Real
+corpora have these inside sentences, so splitting there would shift one side against the other.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from dragoman.base.errors import DataError
 
 STDIN = "-"
-_LONGEST = 1 << 24  # bytes in a line; more is no text, and would fill the memory before we noticed
-_GZIP = b"\x1f\x8b"  # no UTF-8 text begins so
+_LONGEST = 1 << 24  # bytes; a longer line is not text, and reading it could fill the memory
+_GZIP = b"\x1f\x8b"  # not valid UTF-8, so no text begins with it
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BREAK = re.compile("\r\n|\n|\r")
 
 
 class Line(NamedTuple):
-    """A pair of sentences, and the line it stands on, counted from 1."""
+    """A pair of sentences and the number of its line, from 1 on."""
 
     number: int
     source: str
@@ -41,16 +41,16 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of lines, maybe gzipped, that can be read again and again."""
+    """A file of lines, gzipped or not, that can be read more than once."""
 
-    name: str  # what messages call it: the path as it was given
-    path: Path  # where its bytes are
+    name: str  # for messages: the path that the user wrote
+    path: Path  # where the bytes are
 
     def __iter__(self) -> Iterator[str]:
         return (text for text, _ in self.ended_lines())
 
     def ended_lines(self) -> Iterator[tuple[str, str]]:
-        """The lines, each with what ended it."""
+        """Yield each line with its line ending."""
         try:
             stream = self.path.open("rb")
         except OSError as error:
@@ -60,22 +60,22 @@ class TextFile:
 
 
 def open_text(path: str | Path) -> TextFile:
-    """The lines of a file. `-` is standard input; it and any other pipe is first copied to a temporary file.
+    """Return the lines of a file, or of standard input for `-`. A pipe is first copied to a temporary file.
 
-    Raises DataError where there is no such file, it cannot be read, or it is empty.
+    Raise DataError if the file is missing, unreadable or empty.
     """
     name = "standard input" if str(path) == STDIN else str(path)
     file = _spooled(path, name) if _flows(path) else TextFile(name, Path(path))
     if next(iter(file), None) is None:
-        raise DataError(f"{name}: empty", hint="is it the right file?")
+        raise DataError(f"{name}: empty", hint="check that it is the right file")
     return file
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """The lines of one file, or of standard input for `-`, as they come; an empty file has none.
+    """Yield the lines of one file, or of standard input for `-`, as they come.
 
-    The line feed and a carriage return before it are dropped, and a byte order mark at the start; empty
-    lines are kept. Raises DataError naming file and line.
+    Line endings (LF or CRLF) and a byte order mark are removed; empty lines are kept. Raise DataError
+    naming file and line.
     """
     if str(path) == STDIN:
         return (text for text, _ in _ended_lines(sys.stdin.buffer, "standard input"))
@@ -83,22 +83,21 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def read_ended_lines(path: str | Path) -> Iterator[tuple[str, str]]:
-    """The lines of one file as `read_lines` gives them, each with what ended it: a line feed, a carriage
-    return and a line feed, or nothing."""
+    """Yield each line as `read_lines` does, together with its ending: LF, CRLF or nothing."""
     if str(path) == STDIN:
         return _ended_lines(sys.stdin.buffer, "standard input")
     return TextFile(str(path), Path(path)).ended_lines()
 
 
 def one_line(text: str, where: str) -> str:
-    """Text that came from elsewhere than a line of a file, as a line: a line break in it becomes a space.
+    """Return text from JSON or Python as one line: each line break becomes a space.
 
-    Raises DataError where it holds what a line of a file cannot.
+    Raise DataError for characters that a text file cannot hold.
     """
     if "\0" in text:
-        raise DataError(f"{where}: a NUL character", hint="take it out")
+        raise DataError(f"{where}: a NUL character", hint="remove it")
     if _SURROGATE.search(text):
-        raise DataError(f"{where}: half a surrogate pair, which is no character", hint="take it out")
+        raise DataError(f"{where}: half a surrogate pair, which is not a character", hint="remove it")
     return _BREAK.sub(" ", text)
 
 
@@ -118,14 +117,15 @@ def _ended_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _unpacked(stream: BinaryIO, name: str) -> BinaryIO:
-    # A stand-in for standard input may be bytes in memory, which cannot look ahead.
+    # Standard input may have been replaced by bytes in memory, which cannot look ahead.
     ahead = stream if hasattr(stream, "peek") else io.BufferedReader(cast(Any, stream))
     start = ahead.peek(2)[:2]
     if start == _GZIP:
         return cast(BinaryIO, gzip.GzipFile(fileobj=ahead))
     if start and name.endswith(".gz"):
         raise DataError(
-            f"{name}: not a gzip file", hint="if it is plain text, take .gz off its name, else copy it again"
+            f"{name}: not a gzip file",
+            hint="if it is plain text, remove .gz from its name; otherwise copy or download it again",
         )
     return ahead
 
@@ -134,50 +134,51 @@ def _text(line: bytes, name: str, number: int) -> str:
     if number == 1:
         if line.startswith(_UTF16):
             raise DataError(
-                f"{name}:1: not valid UTF-8, it looks like UTF-16", hint="convert: iconv -f UTF-16 -t UTF-8"
+                f"{name}:1: not valid UTF-8, it looks like UTF-16",
+                hint="convert it: iconv -f UTF-16 -t UTF-8",
             )
         line = line.removeprefix(codecs.BOM_UTF8)
     if len(line) >= _LONGEST:
         raise DataError(
             f"{name}:{number}: a line of more than {_LONGEST >> 20} MB",
-            hint="one sentence a line is expected",
+            hint="write one sentence a line",
         )
     if b"\0" in line:
         raise DataError(
             f"{name}:{number}: a NUL byte",
-            hint="is it a text file? if it is UTF-16, convert: iconv -f UTF-16 -t UTF-8",
+            hint="check that it is a text file; if it is UTF-16, convert it: iconv -f UTF-16 -t UTF-8",
         )
     try:
         return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
             f"{name}:{number}: not valid UTF-8",
-            hint="mend the line; or if all is in another encoding, convert: iconv -f LATIN1 -t UTF-8",
+            hint="correct the line; if the file has another encoding, convert it: iconv -f LATIN1 -t UTF-8",
         ) from error
 
 
 def _flows(path: str | Path) -> bool:
-    """Whether its bytes come once, as from a pipe: `-`, /dev/stdin, <(zcat train.en.gz)."""
+    """Whether the bytes can be read only once, as from `-`, /dev/stdin or <(zcat train.en.gz)."""
     path = Path(path)
     return str(path) == STDIN or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def _spooled(path: str | Path, name: str) -> TextFile:
-    """A copy that can be read twice; it goes when the TextFile goes, or at the end of the program."""
+    """Return a copy that can be read twice. It is deleted together with the TextFile or at exit."""
     handle, copy = tempfile.mkstemp(prefix="dragoman-")
     file = TextFile(name, Path(copy))
     weakref.finalize(file, Path(copy).unlink, missing_ok=True)
     try:
-        with open(handle, "wb") as kept:
+        with open(handle, "wb") as target:
             if str(path) == STDIN:
-                shutil.copyfileobj(sys.stdin.buffer, kept)
+                shutil.copyfileobj(sys.stdin.buffer, target)
             else:
                 with open(path, "rb") as stream:
-                    shutil.copyfileobj(stream, kept)
+                    shutil.copyfileobj(stream, target)
     except OSError as error:
         raise DataError(
             f"{name}: cannot be copied to {copy} ({error.strerror or error})",
-            hint="set TMPDIR to a folder with more room, or pass a file instead of a pipe",
+            hint="set TMPDIR to a folder with more space, or pass a file instead of a pipe",
         ) from error
     return file
 
@@ -187,5 +188,5 @@ def _unreadable(name: str, error: OSError) -> DataError:
         case FileNotFoundError():
             return DataError(f"{name}: no such file", hint="check the path")
         case IsADirectoryError():
-            return DataError(f"{name}: a folder, not a file", hint="name the files in it")
+            return DataError(f"{name}: a folder, not a file", hint="name the files in the folder")
     return DataError(f"{name}: cannot be read ({error.strerror or error})", hint="check the file")

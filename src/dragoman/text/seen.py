@@ -1,4 +1,4 @@
-"""A set of texts that is small in memory: 8 bytes a slot, where Python's own would take over a hundred."""
+"""A set of texts in little memory: 8 bytes a slot, where Python's `set` needs over a hundred."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from hashlib import blake2b
 
 
 class Seen:
-    """Remembers the digests, 64 bits of BLAKE2b, of the texts it was shown.
+    """The 64-bit BLAKE2b digests of texts, in a hash table (linear probing: Knuth, volume 3, section 6.4).
 
-    Two different texts are taken for one with a chance of n squared / 2^65: for 40 million, 1 in 23,000
-    that it happens at all. Open addressing with linear probing (Knuth, volume 3, section 6.4).
+    The probability that any two of n different texts share a digest is n squared / 2^65: for 40 million
+    texts, 1 in 23,000.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Seen:
         return self._used
 
     def add(self, text: str) -> bool:
-        """Whether the text is new. It no longer is from now on."""
+        """Add the text; return whether it was new."""
         digest = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") or 1
         if not _put(self._slots, digest):
             return False
@@ -40,8 +40,8 @@ class Seen:
 def _put(slots: array[int], digest: int) -> bool:
     mask = len(slots) - 1
     slot = digest & mask
-    while held := slots[slot]:
-        if held == digest:
+    while occupant := slots[slot]:
+        if occupant == digest:
             return False
         slot = (slot + 1) & mask
     slots[slot] = digest

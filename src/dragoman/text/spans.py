@@ -1,4 +1,4 @@
-"""Where in a text its tokens stand, and which of them make a word."""
+"""The places of tokens in a text, and the words they form."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Sequence
 Span = tuple[int, int]
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-# Scripts without spaces: a word there is what the tokenizer says. Thai, Lao, Burmese, Khmer, kana, Han.
+# Scripts without spaces, where each token counts as a word: Thai, Lao, Burmese, Khmer, kana, Han.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 
 
 def spans_of_surfaces(surfaces: Sequence[str], text: str) -> list[Span]:
-    """(start, end) in `text` of each token of it, in characters, without the spaces around it.
+    """Return (start, end) in `text` of each token, in characters, without the spaces around it.
 
-    `surfaces` are what the tokens spell: joined they are the text, perhaps with a space before it. The
-    bytes of a character, as <0xE4>, stand for it together: all but the last are empty.
+    `surfaces` are the texts of the tokens; joined they are `text`, perhaps with a space before it. If a
+    character is written as bytes, such as <0xE4>, the last byte has its span and the others are empty.
     """
     lengths: list[int] = []
     pending = b""
@@ -30,42 +30,45 @@ def spans_of_surfaces(surfaces: Sequence[str], text: str) -> list[Span]:
             pending = b"" if lengths[-1] else pending
         else:
             lengths.append(len(surface))
-    at = min(len(text) - sum(lengths), 0)  # a first space is not in the text
-    found = []
+    at = min(len(text) - sum(lengths), 0)  # -1 if there is a space before the text
+    spans = []
     for length in lengths:
-        found.append(_bare(text, max(at, 0), max(at + length, 0)))
+        spans.append(_stripped(text, max(at, 0), max(at + length, 0)))
         at += length
-    return found
+    return spans
 
 
 def spans_of_prefixes(prefixes: Sequence[str], text: str) -> list[Span]:
-    """The same where token i is what `prefixes[i]`, the text of the tokens up to it, has more than the one
-    before. Bytes that are no character yet are none."""
-    found = []
+    """Return the same, where `prefixes[i]` is the text of the tokens up to and including token i.
+
+    Token i has what `prefixes[i]` adds to the prefix before it. The bytes of an incomplete character add
+    nothing.
+    """
+    spans = []
     at = 0
     for prefix in prefixes:
         end = max(at, _common(prefix, text))
-        found.append(_bare(text, at, end))
+        spans.append(_stripped(text, at, end))
         at = end
-    return found
+    return spans
 
 
 def words(token_spans: Sequence[Span], text: str) -> list[int | None]:
-    """For each token the number of its word, from 0 on; None for a token that stands nowhere.
+    """Return the number of each token's word, from 0 on; None for a token without text.
 
-    Tokens are of one word where nothing stands between them and letters, marks or digits meet. In scripts
-    without spaces each token is a word.
+    Two neighbours belong to one word if a letter, mark or digit of one touches that of the other. In
+    scripts without spaces each token is a word.
     """
     numbers: list[int | None] = []
     word, reached = -1, 0
-    waiting = False  # the first bytes of a character wait for the last
+    incomplete = False  # whether the last token was a byte of a character that is not whole yet
     for start, end in token_spans:
         if start == end and start == len(text):
             numbers.append(None)
             continue
-        if not (waiting or (word >= 0 and _joined(text, reached, start))):
+        if not (incomplete or (word >= 0 and _joined(text, reached, start))):
             word += 1
-        waiting = start == end
+        incomplete = start == end
         reached = max(reached, end)
         numbers.append(word)
     return numbers
@@ -85,7 +88,7 @@ def _in_word(character: str) -> bool:
 
 
 def _characters(data: bytes) -> int:
-    """How many characters the bytes spell: 0 while they are not whole."""
+    """Return how many characters the bytes spell; 0 as long as the last one is incomplete."""
     try:
         return len(data.decode())
     except UnicodeDecodeError:
@@ -93,14 +96,14 @@ def _characters(data: bytes) -> int:
 
 
 def _common(prefix: str, text: str) -> int:
-    """How many characters both begin with."""
+    """Return the length of the common prefix."""
     for at, (one, other) in enumerate(zip(prefix, text, strict=False)):
         if one != other:
             return at
     return min(len(prefix), len(text))
 
 
-def _bare(text: str, start: int, end: int) -> Span:
+def _stripped(text: str, start: int, end: int) -> Span:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():

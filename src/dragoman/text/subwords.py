@@ -1,9 +1,9 @@
 """Subwords and characters by SentencePiece (Kudo and Richardson 2018).
 
-Text is taken as it is: no Unicode normalisation, no space added or removed but the one that makes a
-first word like any other. So `decode(encode(x)) == x`, for Chinese, Arabic, emoji and their joiners,
-spaces doubled or at an end, and with byte fallback also for characters never seen in training. One
-character is lost: U+2581 `▁` is how SentencePiece writes a space, and comes back as one.
+Text is not normalised. Only one space is added, before the first word, so that it is encoded like any other
+word, and decoding removes it. So `decode(encode(x)) == x` holds for Chinese, Arabic, emoji and their joiners
+and repeated spaces; with byte fallback, also for characters not seen in training. One character is lost:
+U+2581 `▁` is how SentencePiece writes a space, so it is decoded as a space.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from __future__ import annotations
 import io
 import logging
 import re
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from random import Random
 from typing import Literal
 
 import sentencepiece
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.text.ids import END, PAD, START, UNKNOWN
+from dragoman.text.sampling import LatticeSampler, MergeSampler
 
 log = logging.getLogger(__name__)
 
-# One generator of random numbers serves all of SentencePiece.
-_sampling = threading.Lock()
-_SEEDS = 2**32 - 1  # the last of 32 bits is no seed: it asks for one from the system
-_MANY = 1000  # lines from which on it pays to encode in several threads
-_LONGEST = 4000  # characters given to training at once; it would skip longer lines without a word
-# Training skips a line with NUL or U+2585, without a word; a tab and U+2581 have a meaning of their own.
+_MANY = 1000  # lines; from here on, several threads are faster
+_LONGEST = 4000  # characters of a line; training silently skips lines that are much longer
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Training silently skips lines with NUL or U+2585, and gives a tab and U+2581 a meaning of their own.
 _UNTRAINABLE = re.compile("[\0\t\n\u2581\u2585]")
-_THREADS = 4  # fixed, since unigram training adds up floats a thread at a time
+_THREADS = 4  # fixed, because the rounding of unigram training depends on it
 
 
 def train(
@@ -41,14 +41,15 @@ def train(
     byte_fallback: bool,
     character_coverage: float,
 ) -> Subwords:
-    """A model of the lines, always the same for the same lines, with `vocab_size` ids or what they support.
+    """Return a model of the lines; equal lines give equal models.
 
-    Raises ConfigError where `vocab_size` cannot hold the characters, DataError where there is no text.
+    It has `vocab_size` ids, or fewer if the text has too few different subwords. Raise ConfigError if
+    `vocab_size` is too small for the characters, DataError if there is no text.
     """
     model = io.BytesIO()
     segments = list(_segments(lines))
     if not segments:
-        raise DataError("no text to learn a vocabulary from", hint="is every line empty?")
+        raise DataError("no text to learn a vocabulary from", hint="check that not all lines are empty")
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(segments),
@@ -64,7 +65,7 @@ def train(
             unk_id=UNKNOWN,
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
-            add_dummy_prefix=kind != "characters",  # a first character is like any other already
+            add_dummy_prefix=kind != "characters",  # characters need no space before the first word
             max_sentence_length=4 * _LONGEST,  # bytes
             num_threads=_THREADS,
             minloglevel=2,
@@ -73,19 +74,20 @@ def train(
         raise _explained(error, vocab_size) from error
     vocabulary = Subwords(model.getvalue())
     if len(vocabulary) < vocab_size:
-        # Nobody wants 8,000 different characters; whoever wants 8,000 subwords should know of their lack.
+        # Fewer characters than `vocab_size` are normal, fewer subwords are not.
         level = logging.INFO if kind == "characters" else logging.WARNING
-        log.log(level, "the text supports a vocabulary of %d, not %d", len(vocabulary), vocab_size)
+        message = "a vocabulary of %d, not %d: the text has too few different subwords"
+        log.log(level, message, len(vocabulary), vocab_size)
     return vocabulary
 
 
 class Subwords:
-    """A SentencePiece model. Ids 0 to 3 are pad, start, end and unknown."""
+    """A SentencePiece model."""
 
     suffix = ".spm"
 
     def __init__(self, model: bytes) -> None:
-        """Raises ValueError where these are not the bytes of a model."""
+        """Raise ValueError if `model` is not what SentencePiece writes."""
         self._model = model
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
@@ -94,60 +96,112 @@ class Subwords:
             raise ValueError("not a SentencePiece model") from error
         if not loaded or not len(self._processor):
             raise ValueError("not a SentencePiece model")
+        self._samplers: dict[float, MergeSampler | LatticeSampler] = {}
 
     def __len__(self) -> int:
         return len(self._processor)
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids of each line, with no start or end."""
-        return self._encode(list(lines), num_threads=-1 if len(lines) >= _MANY else 1)
+        """Return the ids of each line, without start and end. Raise DataError for half a surrogate pair."""
+        with _text_alone(lines):
+            threads = -1 if len(lines) >= _MANY else 1
+            ids: list[list[int]] = self._processor.encode(list(lines), out_type=int, num_threads=threads)
+            return ids
 
     def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """Encodes with random cuts: a function of (lines, amount, seed), from whatever thread.
+        """Encode with random cuts: a function of (lines, amount, seed), in every process and thread.
 
-        For BPE `amount` is the chance to skip a merge (Provilkov et al. 2020), for unigram the power
-        that the probabilities are raised to, the smaller the wilder (Kudo 2018).
+        For BPE and characters, `amount` is the probability of skipping a merge (BPE-dropout, Provilkov et
+        al. 2020). For unigram it is the power that the probabilities are raised to: the smaller, the
+        wilder (Kudo 2018). An amount of 0 gives the plain encoding. Raise DataError as `encode` does.
         """
-
-        def sample() -> list[list[int]]:
-            sentencepiece.set_random_generator_seed(seed % _SEEDS)
-            return self._encode(list(lines), num_threads=1, amount=amount)
-
-        # A thread's generator is seeded when it is first used; a new thread has not used it yet.
-        with _sampling, ThreadPoolExecutor(1) as thread:
-            return thread.submit(sample).result()
+        if not amount:
+            return self.encode(lines)
+        with _text_alone(lines):
+            texts = self._processor.normalize(list(lines))
+        sampler, random = self._sampler(amount), Random(seed).random
+        return [
+            self._ids(piece for word in self._words(text) for piece in sampler.sample(word, random))
+            for text in texts
+        ]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids. Pad, start and end are nothing, unknown is ⁇, bytes that are not UTF-8 �."""
+        """Return the text of the ids.
+
+        Pad, start and end have no text, an unknown token is ⁇, and bytes that are not UTF-8 are �.
+        """
         return str(self._processor.decode(list(ids)))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """What each id stands for; ▁ is a space, <0xE4> a byte."""
+        """Return the piece of each id; ▁ is a space, <0xE4> a byte."""
         return list(self._processor.id_to_piece(list(ids)))
 
     def surfaces(self, line: str) -> list[str]:
-        """What each token of the line spells; joined they are the line, with a space before it."""
+        """Return the text of each token of the line; joined they are the line, with a space before it."""
         return [piece.replace("▁", " ") for piece in self._processor.encode(line, out_type=str)]
 
     def to_bytes(self) -> bytes:
-        """The model, as SentencePiece writes it."""
+        """Return the model, as SentencePiece writes it."""
         return self._model
 
-    def _encode(self, lines: list[str], *, num_threads: int, amount: float | None = None) -> list[list[int]]:
-        try:
-            ids: list[list[int]] = self._processor.encode(
-                lines,
-                out_type=int,
-                enable_sampling=amount is not None,
-                alpha=amount or 0.0,
-                nbest_size=-1,
-                num_threads=num_threads,
-            )
-        except (TypeError, UnicodeError) as error:
-            if not all(isinstance(line, str) for line in lines):
-                raise
-            raise DataError("half a surrogate pair, which is no character", hint="take it out") from error
+    def _sampler(self, amount: float) -> MergeSampler | LatticeSampler:
+        # Kept, because a sampler caches what it has cut.
+        if amount not in self._samplers:
+            self._samplers[amount] = self._kind_of_sampler(self._scores, amount)
+        return self._samplers[amount]
+
+    @cached_property
+    def _kind_of_sampler(self) -> type[MergeSampler] | type[LatticeSampler]:
+        try:  # only a unigram model knows its n best encodings
+            self._processor.nbest_encode("", nbest_size=1)
+        except RuntimeError:
+            return MergeSampler
+        return LatticeSampler
+
+    @cached_property
+    def _scores(self) -> dict[str, float]:
+        """The score of each piece that text is cut into; special pieces and bytes have none."""
+        model = self._processor
+        reserved = (model.is_control, model.is_unknown, model.is_byte, model.is_unused)
+        ordinary = [i for i in range(len(model)) if not any(check(i) for check in reserved)]
+        return {model.id_to_piece(i): model.get_score(i) for i in ordinary}
+
+    @cached_property
+    def _ids_of(self) -> dict[str, list[int]]:
+        return {piece: [self._processor.piece_to_id(piece)] for piece in self._scores}
+
+    @cached_property
+    def _words(self) -> Callable[[str], list[str]]:
+        """Split a text where no piece reaches across: before each space, as our own models are trained."""
+        if any("▁" in piece[1:] for piece in self._scores):
+            return lambda text: [text]
+        return re.compile("▁[^▁]*|[^▁]+").findall
+
+    def _ids(self, pieces: Iterable[str]) -> list[int]:
+        unknown = self._processor.unk_id()
+        ids: list[int] = []
+        for piece in pieces:
+            of_piece = self._ids_of.get(piece) or self._spelled(piece)
+            # As in SentencePiece, unknown characters in a row are one token.
+            if of_piece[0] != unknown or ids[-1:] != [unknown]:
+                ids += of_piece
         return ids
+
+    def _spelled(self, character: str) -> list[int]:
+        """Return the ids of the character's UTF-8 bytes, or the unknown id if the model has no bytes."""
+        ids = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
+        return ids if self._processor.is_byte(ids[0]) else [self._processor.unk_id()]
+
+
+@contextmanager
+def _text_alone(lines: Sequence[str]) -> Iterator[None]:
+    """Raise DataError where SentencePiece fails on a character that UTF-8 cannot express."""
+    try:
+        yield
+    except (TypeError, RuntimeError, UnicodeError) as error:
+        if not any(_SURROGATE.search(line) for line in lines):
+            raise
+        raise DataError("half of a surrogate pair, which is not a character", hint="remove it") from error
 
 
 def _segments(lines: Iterable[str]) -> Iterator[str]:
@@ -158,9 +212,9 @@ def _segments(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _explained(error: RuntimeError, vocab_size: int) -> DragomanError:
-    if found := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
+    if required := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
         return ConfigError(
-            f"vocab_size = {vocab_size}: the characters of this text alone need {found[1]}",
-            hint="a larger vocab_size, or a character_coverage of 0.9995, which leaves out the rarest",
+            f"vocab_size = {vocab_size}: the characters of this text alone need {required[1]}",
+            hint="raise vocab_size, or set character_coverage to 0.9995 to leave out the rarest",
         )
     return DragomanError(f"SentencePiece cannot learn a vocabulary: {error}")

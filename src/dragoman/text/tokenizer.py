@@ -1,11 +1,11 @@
 """Tokenizers: text to ids and back, learnt from the training text and kept in the model folder.
 
-    tokenizer.json                    format_version, config, digest of each file
-    tokenizer.spm                     both sides' subwords or characters, as SentencePiece writes them;
-                                      tokenizer.source.spm and tokenizer.target.spm where each has its own
+    tokenizer.json                    format_version, configuration, special ids, digest of each file
+    tokenizer.spm                     the subwords or characters of both sides, as SentencePiece writes them;
+                                      tokenizer.source.spm and tokenizer.target.spm if each side has its own
     tokenizer.words.json ...          the same for words
 
-Nothing is pickled, and no file is read that is not the one that was written.
+Nothing is pickled. Loading refuses a file that differs from the one that was saved.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.base.options import Option, Options
 from dragoman.text import words
-from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
+from dragoman.text.ids import OURS, SPECIALS, Specials
 from dragoman.text.spans import spans_of_prefixes, spans_of_surfaces
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1 has no special ids: they are the default ones
 
 _NAME = "tokenizer.json"
-_ENOUGH = 1_000_000  # pairs to learn from; more only take longer
+_ENOUGH = 1_000_000  # pairs to learn from; more take longer and change little
 _BYTES = 256
+
+Side = Literal["source", "target"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,7 @@ class TokenizerConfig(Options, section="tokenizer"):
 
 
 class Vocabulary(Protocol):
-    """One side's way to cut text: `Subwords` or `Words`."""
+    """How one side's text is cut into tokens: `Subwords` or `Words`."""
 
     @property
     def suffix(self) -> str: ...
@@ -110,140 +112,166 @@ class Vocabulary(Protocol):
 
 
 class Tokenizer:
-    """Text to ids and back, for both sides; ids have no start or end unless a model adds them."""
+    """Text to ids and back, for both sides. Encoding adds neither start nor end; the model does."""
 
-    pad_id = PAD
-    start_id = START
-    end_id = END
-    unk_id = UNKNOWN
-
-    def __init__(self, config: TokenizerConfig, source: Vocabulary, target: Vocabulary) -> None:
-        self.config = config
+    def __init__(
+        self,
+        config: TokenizerConfig,
+        source: Vocabulary,
+        target: Vocabulary,
+        *,
+        specials: Specials = OURS,
+    ) -> None:
+        self.config, self.specials = config, specials
         self._source, self._target = source, target
 
     @classmethod
     def train(cls, pairs: Iterable[tuple[str, str]], config: TokenizerConfig, *, seed: int = 1) -> Tokenizer:
-        """Learns from the pairs, or a million of them drawn by `seed`, reading them once.
+        """Learn from the pairs, or from a million of them drawn with `seed`. The pairs are read once.
 
-        Where the text supports no vocabulary of `config.vocab_size`, it is smaller, and the log says so.
-        Raises ConfigError where `vocab_size` cannot even hold the characters, DataError without text.
+        The vocabulary is smaller than `config.vocab_size` if the text has too few different words; a
+        warning is logged. Raise ConfigError if `vocab_size` is too small for the characters of the text,
+        DataError if there is no text.
         """
-        drawn = _draw(pairs, _ENOUGH, seed)
+        sample = _draw(pairs, _ENOUGH, seed)
         if config.lowercase:
-            drawn = [(source.lower(), target) for source, target in drawn]
+            sample = [(source.lower(), target) for source, target in sample]
         if config.lowercase is True:
-            drawn = [(source, target.lower()) for source, target in drawn]
+            sample = [(source, target.lower()) for source, target in sample]
         if config.shared:
-            both = _learn(chain.from_iterable(drawn), config)
+            both = _learn(chain.from_iterable(sample), config)
             return cls(config, both, both)
         return cls(
             config,
-            _learn((source for source, _ in drawn), config),
-            _learn((target for _, target in drawn), config),
+            _learn((source for source, _ in sample), config),
+            _learn((target for _, target in sample), config),
         )
 
     @property
+    def pad_id(self) -> int:
+        """The id that fills up short sentences of a batch."""
+        return self.specials.pad
+
+    @property
+    def start_id(self) -> int:
+        """The id that a decoder reads first; may be the same as `pad_id`."""
+        return self.specials.start
+
+    @property
+    def end_id(self) -> int:
+        """The id that ends a sentence."""
+        return self.specials.end
+
+    @property
+    def unk_id(self) -> int:
+        """The id of an unknown character or word."""
+        return self.specials.unknown
+
+    @property
     def source_size(self) -> int:
-        """Ids on the source side; the same as `target_size` where the vocabulary is shared."""
+        """The number of ids on the source side; a shared vocabulary has one size."""
         return len(self._source)
 
     @property
     def target_size(self) -> int:
-        """Ids on the target side."""
+        """The number of ids on the target side."""
         return len(self._target)
 
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids of each line. Many lines at once are faster."""
+        """Return the ids of each line. Many lines in one call are faster."""
         return self._source.encode(self._cased(lines, "source"))
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids of each line. Many lines at once are faster."""
+        """Return the ids of each line. Many lines in one call are faster."""
         return self._target.encode(self._cased(lines, "target"))
 
-    def sample(
-        self, lines: Sequence[str], *, side: Literal["source", "target"], seed: int
-    ) -> list[list[int]]:
-        """Encodes with random cuts as `config.sampling` says: always the same for the same lines and seed.
+    def sample(self, lines: Sequence[str], *, side: Side, seed: int) -> list[list[int]]:
+        """Encode with random cuts if `config.sampling` is set: a function of (lines, side, seed).
 
-        The cuts of a line depend on the lines before it, so keep to the same batches. With no sampling
-        it is plain encoding.
+        The cuts of a line depend on the lines before it.
         """
-        vocabulary, lines = self._source if side == "source" else self._target, self._cased(lines, side)
-        if not self.config.sampling:
-            return vocabulary.encode(lines)
-        return vocabulary.sample(lines, amount=self.config.sampling, seed=seed)
+        vocabulary = self._source if side == "source" else self._target
+        return vocabulary.sample(self._cased(lines, side), amount=self.config.sampling, seed=seed)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The target text of the ids; pad, start and end are passed over."""
+        """Return the target text of the ids. Pad, start and end have no text."""
         return self._target.decode(ids)
 
     def source_spans(self, line: str) -> list[tuple[int, int]]:
-        """(start, end) of each token of `encode_source([line])` in the line, in characters; bytes of a
-        character are empty but for the last."""
+        """Return (start, end) in the line of each token of `encode_source([line])`, in characters.
+
+        Of the bytes of a character, all but the last have an empty span.
+        """
         line = self._cased([line], "source")[0]
         return spans_of_surfaces(self._source.surfaces(line), line)
 
     def target_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """(start, end) of each id in `decode(ids)`."""
+        """Return (start, end) in `decode(ids)` of each id, in characters."""
         prefixes = [self.decode(ids[: end + 1]) for end in range(len(ids))]
         return spans_of_prefixes(prefixes, self.decode(ids))
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
-        """What each source id stands for; ▁ is a space, <0xE4> a byte."""
+        """Return the piece of each source id; ▁ is a space, <0xE4> a byte."""
         return self._source.pieces(ids)
 
     def target_pieces(self, ids: Sequence[int]) -> list[str]:
-        """What each target id stands for."""
+        """Return the piece of each target id."""
         return self._target.pieces(ids)
 
-    def _cased(self, lines: Sequence[str], side: Literal["source", "target"]) -> Sequence[str]:
+    def _cased(self, lines: Sequence[str], side: Side) -> Sequence[str]:
         return [line.lower() for line in lines] if self.config.lowercase in (True, side) else lines
 
     def save(self, folder: Path) -> None:
-        """Writes the files into `folder`, tokenizer.json last: where it is, the others are."""
+        """Write the files into `folder`. tokenizer.json comes last, so that it implies the others."""
         folder = Path(folder)
         digests = {}
         for name, vocabulary in zip(_file_names(self.config), (self._source, self._target), strict=False):
             data = vocabulary.to_bytes()
             write_whole(folder / name, data)
             digests[name] = _digest(data)
-        table = {"format_version": FORMAT_VERSION, "config": to_table(self.config), "files": digests}
-        write_whole(folder / _NAME, json.dumps(table, indent=2) + "\n")
+        table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
+        if self.specials != OURS:
+            # A release that knows no other ids must refuse the file, and may read all others.
+            table |= {"format_version": 2, "specials": to_table(self.specials)}
+        write_whole(folder / _NAME, json.dumps(table | {"files": digests}, indent=2) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> Tokenizer:
-        """The tokenizer in `folder`. Raises ModelError where it is missing, damaged or of a newer format."""
+        """Return the tokenizer in `folder`. Raise ModelError if it is missing, damaged or too new."""
         folder = Path(folder)
         path = folder / _NAME
         table = _table(_read(path), path)
         version = table.get("format_version")
         if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
             raise ModelError(
-                f"{path}: format_version {version!r}, this dragoman reads up to {FORMAT_VERSION}",
+                f"{path}: format_version {version!r}, but this dragoman reads versions 1 to {FORMAT_VERSION}",
                 hint="upgrade dragoman",
             )
         try:
             config = from_table(TokenizerConfig, table["config"])
+            specials = from_table(Specials, table.get("specials", {}))
             digests = {name: str(table["files"][name]) for name in _file_names(config)}
         except (ConfigError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
         sides = [_vocabulary(folder / name, digest, config) for name, digest in digests.items()]
-        return cls(config, sides[0], sides[-1])
+        if not all(0 <= i < len(side) for side in sides for i in specials.ids):
+            raise ModelError(f"{path}: a special id is not in the vocabulary", hint=_RESTORE)
+        return cls(config, sides[0], sides[-1], specials=specials)
 
 
 _RESTORE = "restore the file, or train again in another folder"
 
 
 def _draw(pairs: Iterable[tuple[str, str]], size: int, seed: int) -> list[tuple[str, str]]:
-    """At most `size` of the pairs, each as likely (reservoir sampling: Vitter 1985, algorithm R)."""
+    """Return at most `size` pairs, each equally likely (reservoir sampling: Vitter 1985, algorithm R)."""
     chance = random.Random(seed)
-    drawn: list[tuple[str, str]] = []
+    sample: list[tuple[str, str]] = []
     for number, pair in enumerate(pairs):
         if number < size:
-            drawn.append(pair)
+            sample.append(pair)
         elif (place := chance.randrange(number + 1)) < size:
-            drawn[place] = pair
-    return drawn
+            sample[place] = pair
+    return sample
 
 
 def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
@@ -261,7 +289,7 @@ def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
 
 
 def _file_names(config: TokenizerConfig) -> list[str]:
-    """One name where the vocabulary is shared, else the source's and the target's."""
+    """Return one name for a shared vocabulary, else the source's and the target's."""
     from dragoman.text import subwords
 
     suffix = words.Words.suffix if config.kind == "words" else subwords.Subwords.suffix
@@ -274,7 +302,7 @@ def _vocabulary(path: Path, digest: str, config: TokenizerConfig) -> Vocabulary:
 
     data = _read(path)
     if _digest(data) != digest:
-        raise ModelError(f"{path}: damaged, or not the file that {_NAME} names", hint=_RESTORE)
+        raise ModelError(f"{path}: damaged, or from another model than {_NAME}", hint=_RESTORE)
     try:
         return words.Words.from_bytes(data) if config.kind == "words" else subwords.Subwords(data)
     except ValueError as error:

@@ -1,9 +1,9 @@
-"""Word vectors that others have trained: word2vec, GloVe and fastText files, as text or in binary.
+"""Pretrained word vectors: files of word2vec, GloVe and fastText, as text or binary.
 
-As text a line is a word and its numbers; word2vec and fastText put the counts of both on a first line,
-GloVe does not. word2vec's binary files have that first line too, then each word with its numbers as
-little-endian float32. Both may be gzipped. A file is read once, and only wanted words are kept, so it may
-be larger than memory.
+In text files, each line is a word and its numbers. word2vec and fastText begin with a line that counts words
+and numbers; GloVe does not. Binary files of word2vec have that first line too, then each word with its
+numbers as little-endian float32. All may be gzipped. A file is read once and only wanted words are kept, so
+it may be larger than memory.
 """
 
 from __future__ import annotations
@@ -20,41 +20,43 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 
-_FASTTEXT_MODEL = (793712314).to_bytes(4, "little")  # how a .bin of fastText begins
+_FASTTEXT_MODEL = (793712314).to_bytes(4, "little")  # a .bin file of fastText begins with it
 _GZIP = b"\x1f\x8b"
+_WRONG_FILE = "check that it is a file of word vectors"
+_INCOMPLETE = "check that the file is complete"
 
-Numbers = Callable[[], np.ndarray]  # only those of wanted words are worth reading
+Numbers = Callable[[], np.ndarray]  # called for wanted words only, since parsing is slow
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """The wanted words that a file has."""
+    """The vectors of the wanted words in a file."""
 
-    width: int
+    width: int  # numbers in a vector
     by_word: dict[str, np.ndarray]  # float32
-    in_file: int  # words
+    in_file: int  # words in the whole file
 
 
 def read_vectors(path: Path, wanted: Collection[str]) -> Vectors:
-    """The vectors of those of `wanted` that the file has. The first of several for a word counts.
+    """Return the vectors of the wanted words that the file has, the first one if a word has several.
 
-    Raises DataError naming the line or word where the file is none of the formats.
+    Raise DataError naming the line or word if the file has none of the formats.
     """
     try:
         with path.open("rb") as raw:
-            begins = raw.read(4)
-        if begins == _FASTTEXT_MODEL:
+            start = raw.read(4)
+        if start == _FASTTEXT_MODEL:
             raise DataError(
                 f"{path}: a whole fastText model, not a table of vectors",
-                hint="use the .vec file that fastText writes beside it",
+                hint="use the .vec file that fastText writes next to it",
             )
         with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as unzipped:
-            stream = unzipped if begins[:2] == _GZIP else raw
+            stream = unzipped if start[:2] == _GZIP else raw
             return _read(cast(BinaryIO, stream), path, frozenset(wanted))
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(
-            f"{path}: cannot be read ({reason})", hint="is the path right, the file whole?"
+            f"{path}: cannot be read ({reason})", hint="check the path, and that the file is complete"
         ) from error
 
 
@@ -65,7 +67,7 @@ def _read(stream: BinaryIO, path: Path, wanted: frozenset[str]) -> Vectors:
         return _collect(_text(first, stream, path, None), path, wanted)
     words, width = map(int, counts)
     if not 0 < width <= 1 << 16:
-        raise DataError(f"{path}:1: vectors of {width} numbers", hint="is this a file of word vectors?")
+        raise DataError(f"{path}:1: vectors of {width} numbers", hint=_WRONG_FILE)
     second = stream.readline(1 << 20)
     if _is_text(second, width):
         return _collect(_text(second, stream, path, width), path, wanted)
@@ -88,21 +90,19 @@ def _collect(entries: Iterator[tuple[str, Numbers]], path: Path, wanted: frozens
         if word in wanted and word not in kept:
             kept[word] = numbers()
             if not np.isfinite(kept[word]).all():
-                raise DataError(f"{path}: the vector of {word!r} is not finite", hint="is the file whole?")
+                raise DataError(f"{path}: the vector of {word!r} is not finite", hint=_INCOMPLETE)
     if not count:
-        raise DataError(f"{path}: no vectors", hint="is it the right file?")
+        raise DataError(f"{path}: no vectors", hint=_WRONG_FILE)
     return Vectors(width, kept, count)
 
 
 def _text(line: bytes, stream: BinaryIO, path: Path, width: int | None) -> Iterator[tuple[str, Numbers]]:
     number = 1 if width is None else 2
     while line:
-        # A word may hold spaces, as some of GloVe's do: the numbers are what stands at the end.
+        # A word may contain spaces, as some of GloVe's do, so count the numbers from the end.
         parts = line.rstrip().split(b" ")
         width = width or len(parts) - 1
-        fault = DataError(
-            f"{path}:{number}: not a word and {width} numbers", hint="is this a file of word vectors?"
-        )
+        fault = DataError(f"{path}:{number}: not a word and {width} numbers", hint=_WRONG_FILE)
         if not 0 < width < len(parts):
             raise fault
 
@@ -114,26 +114,26 @@ def _text(line: bytes, stream: BinaryIO, path: Path, width: int | None) -> Itera
 
         yield b" ".join(parts[:-width]).decode("utf-8", "replace"), numbers
         line, number = stream.readline(), number + 1
-        if not line.strip():  # maybe blank lines at the end
+        if not line.strip():  # blank lines at the end
             line = stream.readline().strip()
 
 
 def _binary(
-    begun: bytes, stream: BinaryIO, path: Path, words: int, width: int
+    start: bytes, stream: BinaryIO, path: Path, words: int, width: int
 ) -> Iterator[tuple[str, Numbers]]:
-    size, held, at = 4 * width, begun, 0
+    size, buffer, at = 4 * width, start, 0
     for number in range(1, words + 1):
-        while (space := held.find(b" ", at)) < 0 or len(held) < space + 1 + size:
+        while (space := buffer.find(b" ", at)) < 0 or len(buffer) < space + 1 + size:
             more = stream.read(max(1 << 20, size))
-            if not more or (space < 0 and len(held) - at > 1 << 20):
+            if not more or (space < 0 and len(buffer) - at > 1 << 20):
                 raise DataError(
-                    f"{path}: ends, or is damaged, at word {number:,} of {words:,}", hint="is the file whole?"
+                    f"{path}: ends or is damaged at word {number:,} of {words:,}", hint=_INCOMPLETE
                 )
-            held, at = held[at:] + more, 0
-        word = held[at:space].lstrip(b"\n").decode("utf-8", "replace")
-        yield word, partial(_cut, held, width, space + 1)
+            buffer, at = buffer[at:] + more, 0
+        word = buffer[at:space].lstrip(b"\n").decode("utf-8", "replace")
+        yield word, partial(_cut, buffer, width, space + 1)
         at = space + 1 + size
 
 
-def _cut(held: bytes, width: int, at: int) -> np.ndarray:
-    return np.frombuffer(held, "<f4", width, at).copy()
+def _cut(buffer: bytes, width: int, at: int) -> np.ndarray:
+    return np.frombuffer(buffer, "<f4", width, at).copy()

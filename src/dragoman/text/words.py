@@ -1,8 +1,8 @@
-"""Whole words: what translation had before subwords, and why it needed them. A rare word is unknown.
+"""Whole words, as translation used them before subwords. A word that is not in the vocabulary is unknown.
 
-A space belongs to the word after it, so joining the words of a line gives the line back, spaces and
-all. As with SentencePiece a line begins with a space that decoding takes away, so that a first word is
-like any other. Chinese characters and kana, written without spaces, are a word each.
+A space belongs to the word after it, so the words of a line join to the line itself. As with
+SentencePiece, encoding adds a space before the first word, and decoding removes it. Chinese characters
+and kana are written without spaces, so each is a word.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
 
 log = logging.getLogger(__name__)
 
-_UNKNOWN = " ⁇"  # as SentencePiece writes it
+_UNKNOWN = " ⁇"  # as SentencePiece decodes it
 _SILENT = {PAD, START, END}
 
 
 class Words:
-    """A list of words, the most frequent first. Ids 0 to 3 are pad, start, end and unknown."""
+    """A list of words, the most frequent first. Its ids begin with our own special ids."""
 
     suffix = ".words.json"
 
@@ -33,11 +33,11 @@ class Words:
         self._words = [*SPECIALS, *words]
         self._ids = {word: number for number, word in enumerate(words, len(SPECIALS))}
         if len(self._ids) != len(words):
-            raise ValueError("a word stands twice in the list")
+            raise ValueError("a word is listed twice")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Words:
-        """The list that `to_bytes` wrote. Raises ValueError where it is none."""
+        """Return the list that `to_bytes` wrote. Raise ValueError if `data` is not a list of words."""
         words = json.loads(data)
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError("not a list of words")
@@ -47,49 +47,50 @@ class Words:
         return len(self._words)
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids of each line, with no start or end."""
-        known = self._ids
-        return [[known.get(word, UNKNOWN) for word in split(line)] for line in lines]
+        """Return the ids of each line, without start and end."""
+        ids = self._ids
+        return [[ids.get(word, UNKNOWN) for word in split(line)] for line in lines]
 
     def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """As `encode`: a word is cut in one way only."""
+        """Encode. A word can be cut in one way only, so nothing is random."""
         return self.encode(lines)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids. Pad, start and end are nothing, unknown is ⁇."""
+        """Return the text of the ids. Pad, start and end have no text; an unknown word is ⁇."""
         words = (_UNKNOWN if i == UNKNOWN else self._words[i] for i in ids if i not in _SILENT)
         return "".join(words).removeprefix(" ")
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """What each id stands for; ▁ is a space."""
+        """Return the word of each id; ▁ is a space."""
         return [self._words[i].replace(" ", "▁") for i in ids]
 
     def surfaces(self, line: str) -> list[str]:
-        """What each token of the line spells; joined they are the line, with a space before it."""
+        """Return the words of the line; joined they are the line, with a space before it."""
         return split(line)
 
     def to_bytes(self) -> bytes:
-        """The list, as JSON."""
+        """Return the list as JSON."""
         return json.dumps(self._words[len(SPECIALS) :], ensure_ascii=False, indent=0).encode()
 
 
 def train(lines: Iterable[str], *, vocab_size: int) -> Words:
-    """The most frequent words of the lines, as many as `vocab_size` ids hold.
+    """Return the most frequent words of the lines, with at most `vocab_size` ids.
 
-    Raises DataError where there are none.
+    Raise DataError if there are no words.
     """
     counts = Counter(word for line in lines for word in split(line))
     if not counts:
-        raise DataError("no text to learn a vocabulary from", hint="is every line empty?")
+        raise DataError("no text to learn a vocabulary from", hint="check that not all lines are empty")
     ranked = sorted(counts, key=lambda word: (-counts[word], word))[: vocab_size - len(SPECIALS)]
     vocabulary = Words(ranked)
     if len(vocabulary) < vocab_size:
-        log.warning("the text supports a vocabulary of %d, not %d", len(vocabulary), vocab_size)
+        message = "a vocabulary of %d, not %d: the text has too few different words"
+        log.warning(message, len(vocabulary), vocab_size)
     return vocabulary
 
 
 def split(line: str) -> list[str]:
-    """The words of a line and the marks between them, each with the space before it: none is lost.
+    """Split a line into words and marks, each with the space before it. No character is lost.
 
     >>> split("Don't  go!")
     [' Don', "'", 't', ' ', ' go', '!']
@@ -100,8 +101,7 @@ def split(line: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _pattern() -> re.Pattern[str]:
     alone = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, Han
-    # Vowel signs and accents are part of a word, and so are the joiners of Persian and Hindi, but not of
-    # Python's \w.
+    # Python's \w lacks vowel signs, accents and the joiners of Persian and Hindi, which are part of a word.
     joining = "".join(filter(_is_mark, map(chr, range(0x300, 0x1E960)))) + "\u200c\u200d"
     return re.compile(f" ?(?:[{alone}]|(?:(?![{alone}])[\\w{joining}])+|[^ ])| ")
 

@@ -1,11 +1,11 @@
-"""JSON Lines: a line is an object that holds a sentence and its translation, in one of three ways.
+"""JSON Lines: each line is an object with a sentence and its translation, in one of three forms.
 
     {"source": "A dog.", "target": "Ein Hund."}
     {"translation": {"en": "A dog.", "de": "Ein Hund."}}
     {"en": "A dog.", "de": "Ein Hund."}
 
-Where keys are languages and nothing else says which is the source, it is the first of the first line.
-A line break inside a sentence is read as a space, since a sentence is a line everywhere else.
+If the keys are languages and the user names none, the first key of the first line is the source. A line
+break inside a sentence becomes a space.
 """
 
 from __future__ import annotations
@@ -22,32 +22,34 @@ _HINT = 'write {"source": "...", "target": "..."} or {"translation": {"en": "...
 
 
 def languages(file: TextFile) -> Languages:
-    """The languages that the keys of the first object name, in their order; (None, None) where they do not.
+    """Return the languages that are keys of the first object, in their order.
 
-    Raises DataError where it has neither source and target nor exactly two languages.
+    Return (None, None) if its keys are "source" and "target". Raise DataError if it has neither these nor
+    exactly two languages.
     """
     number, line = next(((n, line) for n, line in enumerate(file, 1) if line.strip()), (1, "{}"))
     record = _record(line, f"{file.name}:{number}")
     if "source" in record and "target" in record:
         return None, None
-    named = [key for key in record if is_language(key) and isinstance(record[key], str)]
-    if len(named) > 2:  # an identifier, more likely than Indonesian
-        named = [key for key in named if key != "id"]
-    match named:
+    codes = [key for key in record if is_language(key) and isinstance(record[key], str)]
+    if len(codes) > 2:  # "id" is more likely an identifier than Indonesian
+        codes = [key for key in codes if key != "id"]
+    match codes:
         case [source, target]:
             return source, target
-        case found:
-            listed = ", ".join(f'"{key}"' for key in found or record) or "nothing"
+        case _:
+            keys = ", ".join(f'"{key}"' for key in codes or record) or "none"
             raise DataError(
-                f"{file.name}:{number}: which keys are the sentence and its translation? It has {listed}",
+                f"{file.name}:{number}: which keys hold the sentence and its translation? Keys: {keys}",
                 hint=_HINT,
             )
 
 
 def read(file: TextFile, keys: Languages) -> Iterator[Line]:
-    """Yields the pairs; a blank line is a pair of empty sentences.
+    """Yield the pairs; a blank line is a pair of empty sentences.
 
-    `keys` are the languages to take where there is no "source" and "target". Raises DataError.
+    `keys` are the languages to read from objects without "source" and "target". Raise DataError naming
+    file and line.
     """
     for number, line in enumerate(file, 1):
         where = f"{file.name}:{number}"
@@ -67,9 +69,7 @@ def _record(line: str, where: str) -> dict[str, Any]:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         reason = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
-        raise DataError(
-            f"{where}: not valid JSON ({reason})", hint="one object a line is expected"
-        ) from error
+        raise DataError(f"{where}: not valid JSON ({reason})", hint="write one object a line") from error
     if isinstance(record, dict) and isinstance(record.get("translation"), dict):
         record = record["translation"]
     if not isinstance(record, dict):

@@ -10,7 +10,7 @@ from dragoman.text.lines import Line, TextFile
 
 
 def read(source: TextFile, target: TextFile) -> Iterator[Line]:
-    """Yields the pairs. Raises DataError, at the end, where one file has fewer lines than the other."""
+    """Yield the pairs. Raise DataError at the end if one file has fewer lines than the other."""
     left, right = iter(source), iter(target)
     for number in itertools.count(1):
         sentence, translation = next(left, None), next(right, None)
@@ -27,5 +27,5 @@ def read(source: TextFile, target: TextFile) -> Iterator[Line]:
 def _uneven(short: TextFile, short_lines: int, long: TextFile, long_lines: int) -> DataError:
     return DataError(
         f"{short.name}: {short_lines} line{'s' * (short_lines != 1)}, but {long.name} has {long_lines}",
-        hint="line n of one file must be the translation of line n of the other, also where it is empty",
+        hint="line n of one file must be the translation of line n of the other; keep empty lines",
     )

@@ -1,4 +1,4 @@
-"""Tab-separated values: a line is the source sentence, a tab, its translation. There is no quoting."""
+"""Tab-separated values: each line is a sentence, a tab and its translation, without quoting."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dragoman.text.lines import Line, TextFile
 
 
 def read(file: TextFile) -> Iterator[Line]:
-    """Yields the pairs; a line with nothing on it is a pair of empty sentences.
+    """Yield the pairs; an empty line is a pair of empty sentences.
 
-    Raises DataError where there are not two columns.
+    Raise DataError if a line does not have two columns.
     """
     for number, line in enumerate(file, 1):
         columns = line.split("\t") if line else ["", ""]

@@ -1,7 +1,7 @@
-"""What the embedded corpus talks about: random clauses that make sense.
+"""Random clauses that make sense: the topics of the embedded corpus.
 
-Subjects, objects, places and times are drawn from those a verb goes with, so that nobody reads a
-dog. Every choice comes from a `Dice`.
+A verb determines which subjects, objects, places and times may go with it, so that nobody reads a dog.
+Every random choice is made by a `Dice`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Random choices. Only `random()` is used: Python promises that its numbers never change."""
+    """Random choices. It uses `random()` only, because Python promises that its numbers never change."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed).random
@@ -60,7 +60,7 @@ _MODALS = [mood for mood in MOODS if mood not in ("present", "past", "like to", 
 
 
 def describe(dice: Dice, noun: Noun, probability: float = 0.35) -> tuple[Adjective, ...]:
-    """None, one or two adjectives that go with `noun`; a colour stands second."""
+    """Return up to two adjectives that go with `noun`; a colour comes second."""
     if not noun.adjectives or not dice.chance(probability):
         return ()
     first = dice.pick(noun.adjectives)
@@ -71,7 +71,7 @@ def describe(dice: Dice, noun: Noun, probability: float = 0.35) -> tuple[Adjecti
 
 
 def being(dice: Dice, tag: str, every: bool = False) -> Phrase:
-    """A noun phrase for a person, a relative or an animal; perhaps "every man" if `every`."""
+    """Return a noun phrase for a person, a relative or an animal; with `every`, it may be "every man"."""
     noun = dice.pick(TAGGED[tag])
     plural = bool(noun.english_plural) and dice.chance(0.2)
     adjectives = describe(dice, noun, 0.2 if tag == "kin" else 0.35)
@@ -89,13 +89,13 @@ def being(dice: Dice, tag: str, every: bool = False) -> Phrase:
 
 
 def named(dice: Dice) -> Phrase:
-    """Someone by name."""
+    """Return the name of a person."""
     woman = dice.chance(0.5)
     return name(dice.pick(lexicon.WOMEN if woman else lexicon.MEN), "f" if woman else "m")
 
 
 def subject(dice: Dice, kind: str = "person") -> Phrase:
-    """A subject for verbs whose subject is a `kind`: person, being, transport, rider or thing."""
+    """Return a subject for a verb that needs a `kind`: person, being, transport, rider or thing."""
     if kind == "thing":
         return thing(dice, ("tool", "clothes", "vehicle", "furniture", "load", "text"), definite=True)
     if kind == "transport" or (kind == "rider" and dice.chance(0.6)):
@@ -114,7 +114,10 @@ def subject(dice: Dice, kind: str = "person") -> Phrase:
 def thing(
     dice: Dice, tags: Sequence[str], *, negated: bool = False, definite: bool = False, dozens: bool = False
 ) -> Phrase:
-    """A thing with one of `tags`; perhaps `dozens` of it. An indefinite one under `negated` takes kein."""
+    """Return a thing with one of `tags`.
+
+    With `dozens` it may be many, such as 25 apples. With `negated`, an indefinite one takes kein.
+    """
     noun = dice.pick(TAGGED[dice.pick(tags)])
     adjectives = describe(dice, noun)
     if not noun.english_plural:
@@ -125,7 +128,7 @@ def thing(
     if definite:
         determiner = dice.pick(("the", "the", "this", *POSSESSIVES))
     elif dozens and dice.chance(0.15) and not negated:
-        # Figures are there to be copied.
+        # Numbers as figures teach the model to copy.
         return noun_phrase(str(dice.pick(range(12, 60))), noun, (), True)
     elif plural:
         determiner = dice.pick(_PLURAL)
@@ -137,9 +140,9 @@ def thing(
 
 
 def someone(dice: Dice, about: Phrase, case: int, tags: Sequence[str] = _PEOPLE) -> Phrase:
-    """A person as an object of a clause about another."""
+    """Return a person as an object of a clause about another person."""
     if dice.chance(0.3):
-        # PRONOUNS says why there is no "her" or "them" in the accusative.
+        # The comment at PRONOUNS explains why there is no "her" or "them" in the accusative.
         choices = ["I", "you", "he", "we", *(("she", "they") if case == DATIVE else ())]
         if about.agreement == SECOND:
             choices.remove("you")
@@ -150,17 +153,17 @@ def someone(dice: Dice, about: Phrase, case: int, tags: Sequence[str] = _PEOPLE)
 
 
 def is_specific(phrase: Phrase) -> bool:
-    """Whether a clause about it may be negated or asked: not "a man", not "every man"."""
+    """Whether a clause about it may be negated or a question: not for "a man" or "every man"."""
     return phrase.definite and not phrase.english.startswith("every ")
 
 
 def is_counted(phrase: Phrase | None) -> bool:
-    """Whether it is so many of something: nobody always washes ten cars."""
+    """Whether it is a number of things. Such clauses are not habitual: nobody always washes ten cars."""
     return phrase is not None and phrase.english.split()[0] in _COUNTS
 
 
 def echo(phrase: Phrase) -> Phrase | None:
-    """The pronoun that takes up `phrase`, where English and German agree on one: no "es" for a girl."""
+    """Return the pronoun for `phrase`; None if English and German differ, as "she" and "es" do for a girl."""
     if phrase.pronoun:
         return phrase
     return {"m": PRONOUNS["he"], "f": PRONOUNS["she"], "p": PRONOUNS["they"]}.get(phrase.gender)
@@ -178,39 +181,39 @@ _TO = {
 
 
 def somewhere(dice: Dice, noun: Noun) -> Phrase:
-    """A place as a noun phrase: the old garden."""
+    """Return a place as a noun phrase: the old garden."""
     determiner = dice.pick(("the", "the", "the", "the", "this", "a"))
     return noun_phrase(determiner, noun, describe(dice, noun, 0.2))
 
 
 def at(dice: Dice, *tags: str) -> Pair:
-    """Where something happens: in the old house, im alten Haus."""
+    """Return where something happens: in the old house, im alten Haus."""
     noun = dice.pick(TAGGED[dice.pick(tags)])
     in_english, in_german = _AT[noun.tags[0]]
     return with_preposition(in_english, in_german, somewhere(dice, noun), DATIVE)
 
 
 def to(dice: Dice, *tags: str) -> Pair:
-    """Where to: into the garden, in den Garten."""
+    """Return a direction: into the garden, in den Garten."""
     noun = dice.pick(TAGGED[dice.pick(tags)])
     in_english, in_german, case = _TO[noun.tags[0]]
     return with_preposition(in_english, in_german, somewhere(dice, noun), case)
 
 
 def beside(dice: Dice, case: int) -> Pair:
-    """Next to a piece of furniture, say: in the dative where it is, in the accusative where it is put."""
+    """Return a place such as "next to the bed": dative for where it is, accusative for where it is put."""
     in_english, in_german = dice.pick(lexicon.SURFACES)
     return with_preposition(in_english, in_german, somewhere(dice, dice.pick(TAGGED["furniture"])), case)
 
 
 def city(dice: Dice, in_english: str, in_german: str) -> Pair:
-    """In or to a city."""
+    """Return a phrase for being in a city or going to one."""
     first, second = dice.pick(lexicon.CITIES)
     return f"{in_english} {first}", f"{in_german} {second}"
 
 
 def _goal(dice: Dice, verb: Verb, about: Phrase) -> Pair | None:
-    """The place that belongs to the verb: he goes home, she lives in Berlin."""
+    """Return the place that the verb requires: he goes home, she lives in Berlin."""
     match verb.frame:
         case "goal" if "animal" in about.tags:
             return to(dice, "inside")
@@ -261,28 +264,28 @@ def clause(
     adverbials: bool = True,
     positive: bool = False,
 ) -> Clause:
-    """A clause about anything, or about someone with one of `verbs`, which must suit them."""
+    """Return a clause about `about`, or any subject, with one of `verbs`, which must suit the subject."""
     verb = dice.pick(verbs)
     about = about or subject(dice, verb.subject)
     mood = mood or _mood(dice, verb)
     negated = not positive and is_specific(about) and dice.chance(0.15)
-    # "Er isst nicht gern Brot": it is the liking that is negated, not the bread.
+    # "Er isst nicht gern Brot" negates the liking, not the bread.
     objects = _objects(dice, verb, about, negated and mood != "like to")
-    said = Clause(
+    core = Clause(
         subject=about, verb=verb, mood=mood, negated=negated, goal=_goal(dice, verb, about), **objects
     )
     if not adverbials or "state" in verb.traits:
-        return said
-    return replace(said, **_adverbials(dice, said))
+        return core
+    return replace(core, **_adverbials(dice, core))
 
 
 def state(about: Phrase, adjective: str, mood: str = "present", negated: bool = False) -> Clause:
-    """`about` is `adjective`."""
+    """Return the clause "`about` is `adjective`"."""
     return being_so(about, (adjective, ADJECTIVES[adjective].german), mood, negated)
 
 
 def being_so(about: Phrase, complement: Pair, mood: str = "present", negated: bool = False) -> Clause:
-    """`about` is `complement`."""
+    """Return the clause "`about` is `complement`"."""
     return Clause(subject=about, verb=GERMAN_VERBS["sein"], mood=mood, negated=negated, complement=complement)
 
 
@@ -307,7 +310,7 @@ def _objects(dice: Dice, verb: Verb, about: Phrase, refuse: bool) -> _Objects:
         case "dat":
             return {"dative": _known(dice, about, DATIVE, refuse)}
         case "dat+acc":
-            # Never "die Zeitung einer Frau", which is as well a woman's newspaper.
+            # "die Zeitung einer Frau" would also mean a woman's newspaper.
             receiver = _known(dice, about, DATIVE, True)
             return {"dative": receiver, "accusative": thing(dice, things, negated=refuse)}
         case "swap":
@@ -320,45 +323,45 @@ def _objects(dice: Dice, verb: Verb, about: Phrase, refuse: bool) -> _Objects:
 
 
 def _known(dice: Dice, about: Phrase, case: int, refuse: bool, tags: Sequence[str] = _PEOPLE) -> Phrase:
-    """Someone; under a negation someone specific, for "keinem Mann" would be another sentence."""
+    """Return a person; with `refuse` a specific one, since "keinem Mann" would change the meaning."""
     while True:
         phrase = someone(dice, about, case, tags)
         if is_specific(phrase) or not refuse:
             return phrase
 
 
-def _adverbials(dice: Dice, said: Clause) -> _Adverbials:
-    traits, found = said.verb.traits, _Adverbials()
-    usual = said.mood == "present" and "habit" in traits
-    usual = usual and not said.negated and not is_counted(said.accusative)
-    if usual and is_specific(said.subject) and dice.chance(0.25):
-        found["frequency"] = dice.pick(lexicon.FREQUENCIES)
+def _adverbials(dice: Dice, core: Clause) -> _Adverbials:
+    traits, adverbials = core.verb.traits, _Adverbials()
+    usual = core.mood == "present" and "habit" in traits
+    usual = usual and not core.negated and not is_counted(core.accusative)
+    if usual and is_specific(core.subject) and dice.chance(0.25):
+        adverbials["frequency"] = dice.pick(lexicon.FREQUENCIES)
     elif usual and dice.chance(0.5):
-        found["time"] = dice.pick(lexicon.EVERY + lexicon.SEASONS)
-    elif dice.chance(0.45) and (time := _time(dice, said)):
-        found["time"] = time
+        adverbials["time"] = dice.pick(lexicon.EVERY + lexicon.SEASONS)
+    elif dice.chance(0.45) and (time := _time(dice, core)):
+        adverbials["time"] = time
     if "place" in traits and dice.chance(0.25):
-        wild = "animal" in said.subject.tags
-        found["place"] = at(dice, "inside") if wild else at(dice, "inside", "room", "outing", "stop")
+        wild = "animal" in core.subject.tags
+        adverbials["place"] = at(dice, "inside") if wild else at(dice, "inside", "room", "outing", "stop")
     elif ("shop" in traits and dice.chance(0.25)) or ("arrival" in traits and dice.chance(0.4)):
-        found["place"] = city(dice, "in", "in")
+        adverbials["place"] = city(dice, "in", "in")
     for manner, choices in lexicon.MANNERS.items():
         if manner in traits and dice.chance(0.5):
-            found["manner"] = dice.pick(choices)
-    if "clock" in traits and "manner" not in found and not said.negated and dice.chance(0.4):
+            adverbials["manner"] = dice.pick(choices)
+    if "clock" in traits and "manner" not in adverbials and not core.negated and dice.chance(0.4):
         hour = dice.pick(range(5, 12))
-        found["clock"] = (f"at {hour} o'clock", f"um {hour} Uhr")
-    return found
+        adverbials["clock"] = (f"at {hour} o'clock", f"um {hour} Uhr")
+    return adverbials
 
 
-def _time(dice: Dice, said: Clause) -> Pair | None:
-    """A single day or week, where the clause is about one."""
-    time = MOODS[said.mood].time
-    if time == "present" and said.mood != "present" and dice.chance(0.6):
-        time = "future"  # Today or tomorrow he wants to cook.
-    if "long" in said.verb.traits or ("year" in said.verb.traits and dice.chance(0.3)):
+def _time(dice: Dice, core: Clause) -> Pair | None:
+    """Return a time such as a day or week, if the clause may have one."""
+    time = MOODS[core.mood].time
+    if time == "present" and core.mood != "present" and dice.chance(0.6):
+        time = "future"  # "tomorrow he wants to cook" is as good as "today"
+    if "long" in core.verb.traits or ("year" in core.verb.traits and dice.chance(0.3)):
         return lexicon.YEARS.get(time)
-    if said.mood == "past" and not said.negated and dice.chance(0.15):
+    if core.mood == "past" and not core.negated and dice.chance(0.15):
         count, unit = dice.pick(lexicon.NUMBERS), dice.pick(lexicon.AGO)
         return f"{count[0]} {unit[0]} ago", f"vor {count[1]} {unit[1]}"
     return dice.pick(lexicon.TIMES[time])

@@ -1,8 +1,8 @@
-"""The grammar of the embedded English-German corpus: from a clause to its English and its German.
+"""The grammar of the embedded English-German corpus: turns a clause into English and German text.
 
-A `Clause` says what is said; `english` and `german` put it into words. Nothing here is random.
-German follows Duden: the article and adjective endings of four patterns, the finite verb second,
-first or last, and in between pronouns, time, objects, manner and place in their usual order.
+A `Clause` holds the meaning; `english` and `german` put it into words. Nothing here is random. German follows
+Duden: four patterns of endings for articles and adjectives; the finite verb first, second or last;
+pronouns, time, objects, manner and place in their usual order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dragoman.text.toy.words import GERMAN_VERBS, MOODS, Adjective, Noun, Verb
 NOMINATIVE, ACCUSATIVE, DATIVE = 0, 1, 2
 FIRST, SECOND, THIRD, PLURAL = 0, 1, 2, 3  # what a verb agrees with: ich, du, er/sie/es, wir/sie
 
-# Endings by gender (p is the plural) in the order nominative, accusative, dative; "-" is none.
+# Endings by gender (p is the plural): nominative, accusative, dative; "-" is no ending.
 _DER = {"m": "der den dem", "f": "die die der", "n": "das das dem", "p": "die die den"}
 _DIESER = {"m": "er en em", "f": "e e er", "n": "es es em", "p": "e e en"}
 _EIN = {"m": "- en em", "f": "e e er", "n": "- - em", "p": "e e en"}
@@ -80,8 +80,8 @@ def _pronoun(english: str, object_: str, german: str, agreement: int, gender: st
     return Phrase(english, object_, _triple(german.split()), agreement, gender, pronoun=True)
 
 
-# "sie" as an object could be her or them: the corpus has neither "her" in the accusative
-# nor "their", so that German can be read in one way only.
+# "sie" as an object could mean her or them. So that each German sentence has one translation, the corpus
+# has neither of these as an accusative object, nor "their".
 PRONOUNS = {
     "I": _pronoun("I", "me", "ich mich mir", FIRST),
     "you": _pronoun("you", "you", "du dich dir", SECOND),
@@ -101,12 +101,12 @@ _RELATIVES = {
 
 
 def name(text: str, gender: str = "") -> Phrase:
-    """A proper name: the same in every case and both languages."""
+    """Return a proper name, which is the same in every case and in both languages."""
     return Phrase(text, text, (text, text, text), THIRD, gender)
 
 
 def both(first: Phrase, second: Phrase) -> Phrase:
-    """`Anna and Peter`."""
+    """Return both phrases: `Anna and Peter`."""
     german = _triple(f"{a} und {b}" for a, b in zip(first.german, second.german, strict=True))
     english = f"{first.english} and {second.english}"
     return Phrase(english, english, german, PLURAL, "p")
@@ -116,10 +116,10 @@ def both(first: Phrase, second: Phrase) -> Phrase:
 def noun_phrase(
     determiner: str, noun: Noun, adjectives: tuple[Adjective, ...] = (), plural: bool = False
 ) -> Phrase:
-    """A noun with its determiner and adjectives, agreeing in gender, number and case.
+    """Return a noun with its determiner and adjectives, agreeing in gender, number and case.
 
-    `determiner` is a word ("the", "a", "my", ...), "" for none, "not a" for what German says with
-    `kein`, a number ("three", "25") or an owner ("Anna's").
+    `determiner` is a word ("the", "a", "my", ...), "" for none, "not a" for German `kein`, a number
+    ("three", "25") or an owner ("Anna's").
     """
     gender = "p" if plural else noun.gender
     word = noun.english_plural if plural else noun.english
@@ -131,7 +131,7 @@ def noun_phrase(
         if determiner == "a" and plural:  # no article, so that the adjectives carry the case
             words, endings = ("", "", ""), _STRONG
         if determiner in ("a", "not a"):
-            # A mass has no article in English even where German negates it with kein.
+            # A mass noun has no article in English, even if German negates it with kein.
             article = "an" if [*described, word][0][0] in "aeiou" else "a"
             article = article if noun.english_plural else ""
         article = english_plural if plural else article
@@ -164,7 +164,7 @@ def _form(noun: Noun, case: int, plural: bool) -> str:
 
 
 def with_preposition(english: str, german: str, phrase: Phrase, case: int) -> Pair:
-    """`in the garden`, `im Garten`."""
+    """Return the phrase with its preposition: `in the garden`, `im Garten`."""
     first, space, rest = phrase.german[case].partition(" ")
     start = f"{german} {first}"
     return f"{english} {phrase.english_object}", _CONTRACTIONS.get(start, start) + space + rest
@@ -172,7 +172,7 @@ def with_preposition(english: str, german: str, phrase: Phrase, case: int) -> Pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
-    """What a clause says. Adverbials are (English, German) pairs."""
+    """The meaning of a clause. Adverbials are (English, German) pairs."""
 
     subject: Phrase
     verb: Verb
@@ -185,16 +185,16 @@ class Clause:
     clock: Pair | None = None
     manner: Pair | None = None
     place: Pair | None = None  # where it happens
-    goal: Pair | None = None  # where to, or where something is: part of the verb's meaning
+    goal: Pair | None = None  # the place that the verb requires: where to, or where something is
     complement: Pair | None = None  # after to be
-    front: str = ""  # "time" or "place": what stands first
+    front: str = ""  # what comes first: "time", "place" or "" for the subject
 
 
 # --- English
 
 
 def english(clause: Clause, order: str = "plain") -> str:
-    """The clause in English. `order` is plain, question or infinitive."""
+    """Return the clause in English. `order` is plain, question or infinitive."""
     subject, verb, thing = clause.subject, clause.verb, clause.accusative
     objects = [phrase.english_object for phrase in (clause.dative, thing) if phrase]
     if verb.particle:  # picks up the boy, picks him up
@@ -214,7 +214,7 @@ def english(clause: Clause, order: str = "plain") -> str:
 
 
 def _english_verb(clause: Clause, ask: bool) -> tuple[str, list[str]]:
-    """The helper (do, can, is, ... or "") and the other verb words."""
+    """Return the helper (do, can, is, ... or "") and the other words of the verb."""
     verb, mood, who = clause.verb, MOODS[clause.mood], clause.subject.agreement
     if verb.english == "be" and not mood.english:
         past = mood.time == "past"
@@ -223,7 +223,7 @@ def _english_verb(clause: Clause, ask: bool) -> tuple[str, list[str]]:
         helper, *rest = mood.english.split()
         return helper, [*rest, verb.english]
     past = mood.time == "past"
-    # "have to", "want to" and "like to" are conjugated as verbs are.
+    # "have to", "want to" and "like to" are conjugated like verbs.
     base, third, former = verb.english, verb.english_third, verb.english_past
     rest = []
     if mood.english:
@@ -240,18 +240,18 @@ def _english_verb(clause: Clause, ask: bool) -> tuple[str, list[str]]:
 
 
 def german(clause: Clause, order: str = "second") -> str:
-    """The clause in German with its finite verb second, first or last ("final"), or with zu ("zu")."""
+    """Return the clause in German. `order` is second, first, final (finite verb) or zu (infinitive)."""
     verb = clause.verb
     finite, rest = _german_verb(clause)
     fronted = {"time": clause.time, "place": clause.place}.get(clause.front)
-    # "I like the dress" is "Mir gefällt das Kleid": the German dative stands where the subject would.
+    # "I like the dress" is "Mir gefällt das Kleid": the German dative takes the place of the subject.
     subject = clause.subject.german[DATIVE if verb.frame == "swap" else NOMINATIVE]
     middle = _middle(clause)
     match order:
         case "zu":
             words = [*middle, f"{verb.prefix}zu{verb.infinitive}" if verb.prefix else f"zu {verb.infinitive}"]
         case "final":
-            # A separated prefix returns to its verb: weil er aufsteht.
+            # A separated prefix is joined to its verb again: weil er aufsteht.
             joined = [verb.prefix + finite] if rest == [verb.prefix] else [*rest, finite]
             words = [subject, *middle, *joined]
         case "first":
@@ -264,7 +264,7 @@ def german(clause: Clause, order: str = "second") -> str:
 
 
 def _german_verb(clause: Clause) -> tuple[str, list[str]]:
-    """The finite verb and what stands at the end: prefix, infinitive or participle."""
+    """Return the finite verb and the words at the end: prefix, infinitive or participle."""
     verb, mood = clause.verb, MOODS[clause.mood]
     swapped = verb.frame == "swap" and clause.accusative
     who = clause.accusative.agreement if swapped and clause.accusative else clause.subject.agreement
@@ -279,7 +279,7 @@ def _german_verb(clause: Clause) -> tuple[str, list[str]]:
 
 
 def _middle(clause: Clause) -> list[str]:
-    """What stands between the finite verb and the end, in order."""
+    """Return what comes between the finite verb and the end, in order."""
     case = NOMINATIVE if clause.verb.frame == "swap" else ACCUSATIVE
     objects = [(clause.dative, DATIVE), (clause.accusative, case)]
     pronouns = [p.german[c] for p, c in objects if p and p.pronoun]
@@ -292,7 +292,7 @@ def _middle(clause: Clause) -> list[str]:
     if clause.mood == "like to":
         adverbs.append("gern")
     time = _german(None if clause.front == "time" else clause.time, clause.clock)
-    # What is known moves ahead of a negation: Er kauft das Auto heute nicht.
+    # Definite objects come before a negation: Er kauft das Auto heute nicht.
     refused = clause.negated or "nie" in adverbs
     known = [*definite, *time, *adverbs] if refused else [*time, *adverbs, *definite]
     around = _german(clause.manner, None if clause.front == "place" else clause.place)
@@ -307,19 +307,19 @@ def _german(*adverbials: Pair | None) -> list[str]:
 
 
 def relative(phrase: Phrase, clause: Clause) -> Pair:
-    """`who ...` and `, der ...`: the clause with its subject replaced by a pronoun for `phrase`."""
+    """Return `who ...` and `, der ...,`: the clause with its subject replaced by a pronoun for `phrase`."""
     about = replace(clause, subject=_RELATIVES[phrase.gender])
     return english(about), f", {german(about, 'final')},"
 
 
 def object_relative(phrase: Phrase, clause: Clause) -> Pair:
-    """`that he reads` and `, das er liest,`: a clause that lacks its accusative, about `phrase`."""
+    """Return `that he reads` and `, das er liest,`: a clause without its accusative, about `phrase`."""
     pronoun = _RELATIVES[phrase.gender].german[ACCUSATIVE]
     return f"that {english(clause)}", f", {pronoun} {german(clause, 'final')},"
 
 
 def finish(english_text: str, german_text: str, end: str = ".") -> Pair:
-    """Capital, punctuation and no comma twice or before the end."""
+    """Add the capital and the final mark; remove double commas and one before the end."""
     return _finish(english_text, end), _finish(german_text, end)
 
 
@@ -329,5 +329,5 @@ def _finish(text: str, end: str) -> str:
 
 
 def words(sentence: str) -> list[str]:
-    """The words of a sentence without punctuation."""
+    """Return the words of a sentence without punctuation."""
     return sentence.replace(",", "").rstrip(".?").split()

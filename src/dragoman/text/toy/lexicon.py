@@ -1,17 +1,17 @@
-"""The words of the embedded English-German corpus, as tables. `toy_words` makes the forms from them.
+"""The words of the embedded English-German corpus, as tables. `words` derives their forms.
 
-One English word has one German word and the other way round, wherever a sentence could not tell
-them apart: `teacher` is always `Lehrerin`, and `you` is always `du`. In English words `_` is a
-space and `^` a space where an object pronoun may stand ("pick^up": he picks him up).
+If a sentence cannot tell two translations of a word apart, the word has only one: `teacher` is always
+`Lehrerin`, and `you` is always `du`. In English words, `_` is a space, and `^` a space that an object
+pronoun may fill ("pick^up": he picks him up).
 """
 
 from __future__ import annotations
 
 Pair = tuple[str, str]
 
-# --- nouns: "english/plural article German/Plural"; no plural: a mass, or one of its kind;
-# `*`: a weak masculine, whose singular outside the nominative looks like its plural.
-# The words before the colon say what the nouns can be used as.
+# --- nouns: "english/plural article German/Plural"; no plural: a mass noun, or the only one of its kind;
+# `*`: a weak masculine, whose accusative and dative singular equal its plural.
+# The words before the colon are the tags of the nouns: what they can be used as.
 NOUNS = """
 young person:   child/children das Kind/Kinder, boy/boys der Junge/Jungen*,
                 girl/girls das Mädchen/Mädchen
@@ -119,10 +119,10 @@ stop: big small old new
 """
 
 # --- verbs: "english/past German er-form participle subject object traits".
-# "auf|stehen" is separable, `~` a regular form, `+` a perfect with sein, past `-`: not used (it
-# would look like the present). Traits: habit (often, every day, likes to), place (in the garden),
-# the manners and the clock time it takes, happens (nobody wants to, or may), year
-# (next year, say), long (no day, but perhaps a year), state (neither modals nor adverbials).
+# "auf|stehen" is separable, `~` is a regular form, `+` a perfect with sein, `-` as the past means that it is
+# not used, because it looks like the present. Traits: habit (takes often, every day, likes to), place (takes
+# in the garden), names of manners, clock (takes a time of day), happens (takes neither want to nor may),
+# year (takes next year), long (takes a year but not a day), state (takes neither modals nor adverbials).
 VERBS = """
 sleep/slept               schlafen     schläft   geschlafen      being     - habit place
 work/worked               arbeiten     ~         ~               person    - habit place
@@ -208,11 +208,11 @@ stand/stood               stehen       ~         gestanden       thing     - -
 lie/lay                   liegen       ~         gelegen         thing     - -
 be/was                    sein         *         +gewesen        person    - -
 """
-# What several verbs can be about.
+# Tags that several verbs share as objects.
 GROUPS = {"people": "person kin", "goods": "clothes vehicle furniture device"}
-# ich, du, er and wir of the irregular ones, marked `*` above.
+# The forms for ich, du, er and wir of irregular verbs, marked `*` above.
 IRREGULAR = {"sein": "bin bist ist sind", "haben": "habe hast hat haben", "wissen": "weiß weißt weiß wissen"}
-# The two whose past is the simple one, even when speaking.
+# The two verbs whose simple past is used in spoken German too.
 PRETERITES = {"sein": "war", "haben": "hatte"}
 
 # Modal verbs and the future: English, its past or helper, and the forms for ich, du, er, wir.
@@ -252,7 +252,7 @@ NUMBERS: tuple[Pair, ...] = (
     ("ten", "zehn"),
 )
 
-# Adverbials of time by the kind of clause they fit. "every" ones do not go with a negation.
+# Adverbials of time by the kind of clause they fit. Those with "every" do not go with a negation.
 EVERY: tuple[Pair, ...] = (
     ("every day", "jeden Tag"),
     ("every week", "jede Woche"),
@@ -297,5 +297,5 @@ MANNERS: dict[str, tuple[Pair, ...]] = {
     "fast": (("quickly", "schnell"), ("slowly", "langsam")),
     "loud": (("loudly", "laut"),),
 }
-# Where things stand, and where they are put: the same preposition with dative and accusative.
+# Prepositions with the dative for where things are, and with the accusative for where they are put.
 SURFACES: tuple[Pair, ...] = (("on", "auf"), ("under", "unter"), ("next to", "neben"), ("behind", "hinter"))

@@ -1,4 +1,4 @@
-"""The words of the embedded English-German corpus in all their forms, made from the tables."""
+"""The words of the embedded English-German corpus in all their forms, derived from the tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman.text.toy import lexicon
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun; a plural of "" means that it has none. `gender` is m, f or n."""
+    """A noun. Its plural is "" if it has none; `gender` is m, f or n."""
 
     english: str
     english_plural: str
@@ -23,7 +23,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Adjective:
-    """An adjective; `stem` takes the endings, the comparatives may be ""."""
+    """An adjective. `stem` takes the endings; the comparatives are "" if it has none."""
 
     english: str
     german: str
@@ -59,7 +59,7 @@ class Mood:
     english: str
     finite: tuple[str, ...]
     time: str
-    helper: bool  # goes before the subject in an English question
+    helper: bool  # comes before the subject in an English question
 
 
 def _nouns() -> dict[str, Noun]:
@@ -109,7 +109,7 @@ def _adjectives() -> dict[str, Adjective]:
 
 
 def _third(base: str) -> str:
-    """The third person singular: reads, washes, carries."""
+    """Return the third person singular: reads, washes, carries."""
     word, space, rest = base.partition(" ")
     if word == "have":
         word = "has"
