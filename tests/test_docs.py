@@ -107,8 +107,8 @@ def loads(path: Path) -> list[str]:
         case ".css":
             return elsewhere(re.findall(r"(?:url\(|@import\s)['\"]?([^'\")]+)", text))
         case ".js":
-            call = r"(?:fetch|import|importScripts|open|src\s*=|href\s*=)[\s(]*(?:['\"]GET['\"],\s*)?['\"]([^'\"]+)"
-            return elsewhere(re.findall(call, text))
+            call = r"(?:fetch|import|importScripts|open|src\s*=|href\s*=)[\s(]*(?:['\"]GET['\"],\s*)?"
+            return elsewhere(re.findall(call + r"['\"]([^'\"]+)", text))
     return []
 
 
@@ -142,7 +142,7 @@ def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     files = [path for path in site.rglob("*") if path.suffix in (".html", ".css", ".js")]
 
     assert len(files) > 10
-    assert {path.name: found for path in files if (found := loads(path))} == {}
+    assert {path.name: addresses for path in files if (addresses := loads(path))} == {}
 
 
 @pytest.mark.parametrize(

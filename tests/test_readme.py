@@ -46,7 +46,7 @@ class Block:
         """
         mark = re.fullmatch(r"run(?:;\s*train:\s*(?P<words>.+))?|skip:\s*\S.*", self.mark or "")
         if mark is None:
-            raise ValueError(f"{self.page}:{self.line}: mark the block above it, as tests/test_readme.py says")
+            raise ValueError(f"{self.page}:{self.line}: mark the block, as tests/test_readme.py says")
         if not self.mark or self.mark.startswith("skip"):
             return None
         if self.language == "python":
