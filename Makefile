@@ -15,7 +15,7 @@ IN_VENV := .venv/bin/python
 KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr -s ' \t' _)
 READY := .venv/.ready-$(KEY)
 
-.PHONY: help setup demo test test-slow check format clean
+.PHONY: help setup demo test test-slow check format docs clean
 
 help:
 	@echo "make demo        set up, train a small translator in minutes, and try it"
@@ -23,6 +23,7 @@ help:
 	@echo "make test-slow   run the tests that take longer"
 	@echo "make check       formatting, lint, types, direction of imports"
 	@echo "make format      put the formatting right"
+	@echo "make docs        build the site of the docs in site/"
 	@echo "make setup       only set up"
 	@echo "make clean       remove .venv and the caches"
 
@@ -48,8 +49,13 @@ check: $(READY)
 format: $(READY)
 	@$(IN_VENV) -m ruff check --fix --quiet . ; $(IN_VENV) -m ruff format --quiet .
 
+# Everything the pages load is local, so the site opens from its folder without a network.
+docs: $(READY)
+	@$(IN_VENV) -m mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist build
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist build site
 
 # An interpreter that can make a virtual environment; a name on PATH may be an empty shim, so each
 # candidate is run. A .venv whose set-up was cut short is used again.

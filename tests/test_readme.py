@@ -1,22 +1,23 @@
-"""What a page tells a reader to type works, in its order, in an empty folder with data of its own.
+"""The commands and the Python of README and docs work, in order, in an empty folder with data of its own.
 
 Every block of commands (```console, each command a line that begins with `$ `; a trailing backslash
-continues it) and of Python (```python) carries, on the line above, a comment that a reader of the page
-does not see:
+continues it) and of Python (```python) carries a comment on the line above, which readers do not see:
 
     <!-- test: run -->                  run it; each command must exit with 0
     <!-- test: skip: takes an hour -->  do not run it, and why
     <!-- test: run; train: training.max_updates=20 -->
-                                        run it, with these words added to each `dragoman train`
+                                        run it, and add these words to each `dragoman train`
 
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the
-embedded corpus. What an earlier block made is there for a later one.
+embedded corpus. A page that uses `runs/en-de` without training it finds a model there. A later block
+finds the files of an earlier one.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -35,13 +36,17 @@ class Block:
     line: int
     language: str
     body: str
-    mark: str | None  # what stands between `<!-- test:` and `-->`
+    mark: str | None  # the text between `<!-- test:` and `-->`
+    page: str
 
     def script(self) -> str | None:
-        """The program to run: the Python, or the commands for the shell; None where it is skipped."""
+        """The program to run: the Python, or the commands for the shell. None if it is skipped.
+
+        Raises ValueError for a block without a proper mark, or without commands.
+        """
         mark = re.fullmatch(r"run(?:;\s*train:\s*(?P<words>.+))?|skip:\s*\S.*", self.mark or "")
         if mark is None:
-            raise ValueError(f"README.md:{self.line}: mark the block above it, as tests/test_readme.py says")
+            raise ValueError(f"{self.page}:{self.line}: mark the block, as tests/test_readme.py says")
         if not self.mark or self.mark.startswith("skip"):
             return None
         if self.language == "python":
@@ -49,7 +54,7 @@ class Block:
         joined = re.sub(r"\\\n\s*", "", self.body)
         commands = [line.removeprefix("$ ") for line in joined.splitlines() if line.startswith("$ ")]
         if not commands:
-            raise ValueError(f"README.md:{self.line}: no line of the block begins with `$ `")
+            raise ValueError(f"{self.page}:{self.line}: no line of the block begins with `$ `")
         if mark["words"]:
             commands = [
                 f"{command} {mark['words']}" if command.startswith("dragoman train ") else command
@@ -58,9 +63,9 @@ class Block:
         return "\n".join(["set -euo pipefail", *commands])
 
 
-def blocks(text: str) -> list[Block]:
-    """The marked and the markable blocks of a page, in order."""
-    found = []
+def blocks(text: str, page: str = "README.md") -> list[Block]:
+    """The blocks of commands and of Python on a page, in order."""
+    listed = []
     pattern = re.compile(
         r"(?:^[ ]*<!-- test: (?P<mark>.*?) -->[ ]*\n)?^```(?P<language>[a-z]*)[ ]*\n(?P<body>.*?)^```[ ]*$",
         re.MULTILINE | re.DOTALL,
@@ -68,8 +73,8 @@ def blocks(text: str) -> list[Block]:
     for match in pattern.finditer(text):
         if match["language"] in ("console", "python"):
             line = text.count("\n", 0, match.start("language")) + 1
-            found.append(Block(line, match["language"], match["body"], match["mark"]))
-    return found
+            listed.append(Block(line, match["language"], match["body"], match["mark"], page))
+    return listed
 
 
 def put_data(folder: Path) -> None:
@@ -87,18 +92,44 @@ def put_data(folder: Path) -> None:
             (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
 
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WITH_COMMANDS = [page for page in PAGES if "<!-- test: run" in page.read_text(encoding="utf-8")]
+PAGES = {
+    str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+}
+WITH_COMMANDS = [name for name, text in PAGES.items() if "<!-- test: run" in text]
 
 
-def test_the_readme_has_commands_to_run() -> None:
-    assert PAGES[0] in WITH_COMMANDS
+def test_the_pages_for_users_have_commands_to_run() -> None:
+    how_to = {name for name in PAGES if name.startswith("docs/how-to/")}
+
+    assert {"README.md", "docs/quickstart.md", "docs/python.md", *how_to} <= set(WITH_COMMANDS)
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
-def test_the_commands_work(page: Path, tmp_path: Path) -> None:
-    scripts = [(block, block.script()) for block in blocks(page.read_text(encoding="utf-8"))]
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_is_run_or_says_why_not(name: str) -> None:
+    for block in blocks(PAGES[name], name):
+        block.script()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of a few updates, for pages that use one without training it."""
+    from dragoman import train
+
+    folder = tmp_path_factory.mktemp("model")
+    put_data(folder)
+    text = [folder / "train.en", folder / "train.de"]
+    words = ["training.max_updates=2", "training.warmup=1"]
+    train(text, output=folder / "en-de", preset="tiny", overrides=words)
+    return folder / "en-de"
+
+
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_the_commands_work(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    scripts = [(block, block.script()) for block in blocks(PAGES[name], name)]
     put_data(tmp_path)
+    if "-o runs/en-de" not in PAGES[name]:
+        shutil.copytree(request.getfixturevalue("model"), tmp_path / "runs" / "en-de")
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
@@ -120,16 +151,17 @@ def test_the_commands_work(page: Path, tmp_path: Path) -> None:
             timeout=SECONDS,
             check=False,
         )
-        assert result.returncode == 0, f"{page.name}:{block.line}\n{script}\n{result.stdout}\n{result.stderr}"
+        assert result.returncode == 0, f"{name}:{block.line}\n{script}\n{result.stdout}\n{result.stderr}"
 
 
 def test_links_lead_somewhere() -> None:
-    """Links to other pages and pictures of the repository; links to the web are left alone."""
+    """Links to pages and pictures of the repository. Links to the web are not followed."""
     dead = [
         f"{document.relative_to(ROOT)}: {target}"
         for document in DOCUMENTS
         for link in re.findall(
-            r"\]\(([^)#\s]+)[^)]*\)|<img[^>]* src=\"([^\"]+)\"", document.read_text("utf-8")
+            r"\]\(([^)#\s]+)[^)]*\)|<(?:img|source)[^>]* src(?:set)?=\"([^\"]+)\"",
+            document.read_text("utf-8"),
         )
         for target in link
         if target and "://" not in target and not target.startswith("mailto:")
@@ -193,7 +225,7 @@ def test_blocks_are_read_with_their_marks() -> None:
     ],
 )
 def test_a_block_without_a_proper_mark_is_refused(block: str) -> None:
-    (found,) = blocks(block)
+    (unmarked,) = blocks(block)
 
     with pytest.raises(ValueError, match=r"README\.md:\d"):
-        found.script()
+        unmarked.script()

@@ -1,4 +1,4 @@
-"""Makes the pictures that the README shows, from a model folder, with Chromium.
+"""Make the pictures of README and docs from a model folder, with Chromium.
 
 python docs/pictures/make.py runs/multi30k-en-de "A man rides a bike through the snow."
 """
