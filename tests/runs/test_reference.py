@@ -42,10 +42,7 @@ def test_an_architecture_has_the_options_listed_for_it(kind: type[ModelConfig]) 
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: f"{section.name} {section.architecture}")
-def test_every_option_has_a_description(section: reference.Section, request: pytest.FixtureRequest) -> None:
-    if section.name == "generation":
-        reason = "Beam gets its descriptions once it stands in a file of its own"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+def test_every_option_has_a_description(section: reference.Section) -> None:
     assert section.about.endswith(".")
     for entry, _ in section.options:
         text = entry.option.description

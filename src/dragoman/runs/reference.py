@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from dragoman.base.config import option_names, plain
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Entry, entries, join, show, variants
+from dragoman.base.tables import markdown
 from dragoman.models.shapes import Architecture, ModelConfig
 from dragoman.runs.recipe import PRESETS, Recipe, resolve
 
@@ -117,7 +118,7 @@ def to_markdown() -> str:
             [f"`{join(section.name, e.name)}`", e.needed, _code(e.default), e.option.description]
             for e, _ in section.options
         ]
-        lines += ["", section.about, "", *_table(["option", "values", "default", "description"], rows)]
+        lines += ["", section.about, "", *markdown(["option", "values", "default", "description"], rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -166,7 +167,7 @@ def _presets(listed: Sequence[Section]) -> list[str]:
             values = [recipe[number].options[place][1] for recipe in recipes]
             if entry.name != "preset" and any(value != default for value in values):
                 rows.append([f"`{join(section.name, entry.name)}`", *map(_code, (default, *values))])
-    return _table(["option", "default", *(f"`{name}`" for name in PRESETS)], rows)
+    return markdown(["option", "default", *(f"`{name}`" for name in PRESETS)], rows)
 
 
 def _about(cls: type) -> str:
@@ -191,10 +192,3 @@ def _comment(text: str) -> list[str]:
 
 def _code(value: Any) -> str:
     return "not set" if value is None else f"`{show(value)}`"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a Markdown table."""
-    cells = [[cell.replace("|", r"\|") for cell in row] for row in (head, *rows)]
-    first, *others = ["| " + " | ".join(row) + " |" for row in cells]
-    return [first, "|" + " --- |" * len(head), *others]
