@@ -31,7 +31,7 @@ from dragoman.models.transformer import (
     Transformer,
     attention_logits,
 )
-from dragoman.models.window import FullView, View
+from dragoman.models.window import AttentionView, FullView
 
 NAMES = (
     "content·content",
@@ -119,7 +119,9 @@ def _stack(
     )
 
 
-def _terms(attention: SelfAttention, parts: _Parts, x_BTE: Tensor, view: View) -> tuple[Tensor, Tensor]:
+def _terms(
+    attention: SelfAttention, parts: _Parts, x_BTE: Tensor, view: AttentionView
+) -> tuple[Tensor, Tensor]:
     """(terms_6HTS, logits_HTS) of one sentence, 0 for hidden keys."""
     everything = FullView(x_BTE.new_zeros(1), x_BTE.shape[1])  # hidden keys are removed at the end
     turn = attention.positions.turn

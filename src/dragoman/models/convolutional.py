@@ -53,7 +53,7 @@ class Convolution(nn.Module):
         return nn.functional.glu(self.linear(torch.cat(shifted, -1)))
 
 
-class EncoderLayer(nn.Module):
+class ConvolutionalEncoderLayer(nn.Module):
     """A convolution over equally many neighbours on both sides, added to its input."""
 
     def __init__(self, config: ConvolutionalConfig, layer: int) -> None:
@@ -93,7 +93,7 @@ class ConvolutionalSource(PerSentence):
     length_B: Tensor
 
 
-class DecoderLayer(nn.Module):
+class ConvolutionalDecoderLayer(nn.Module):
     """A convolution over the positions before, then attention to the source, section 3.3."""
 
     def __init__(self, config: ConvolutionalConfig, layer: int) -> None:
@@ -146,8 +146,8 @@ class Convolutional(nn.Module):
         self.source_positions = on_input(config.positions, config.d_model)
         self.target_positions = on_input(config.positions, config.d_model)
         self.dropout = Dropout(config.dropout)
-        self.encoder = Layers(EncoderLayer(config, i) for i in range(config.encoder_layers))
-        self.decoder = Layers(DecoderLayer(config, i) for i in range(config.decoder_layers))
+        self.encoder = Layers(ConvolutionalEncoderLayer(config, i) for i in range(config.encoder_layers))
+        self.decoder = Layers(ConvolutionalDecoderLayer(config, i) for i in range(config.decoder_layers))
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> ConvolutionalMemory:
         """Read the sources. Positions from `source_len_B` on are padding, which counts as zeros."""

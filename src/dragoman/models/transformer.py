@@ -25,7 +25,7 @@ from dragoman.models.masks import padding_bias, visible
 from dragoman.models.memory import Memory, Shared
 from dragoman.models.positions import AttentionPositions, in_layers, on_input
 from dragoman.models.shapes import ModelConfig, TransformerConfig
-from dragoman.models.window import View, span_of
+from dragoman.models.window import AttentionView, span_of
 
 
 def attend(
@@ -110,7 +110,7 @@ class SelfAttention(MultiHead):
         super().__init__(config)
         self.positions, self.span = positions or AttentionPositions(), span_of(config.window)
 
-    def forward(self, x_BTE: Tensor, view: View) -> Tensor:
+    def forward(self, x_BTE: Tensor, view: AttentionView) -> Tensor:
         """out_BTE."""
         q, k, v = self.laid_out(x_BTE, view)
         return self.merge(view.restore(self._attend(q, k, v, view.bias, view.distance_TS)))
@@ -124,7 +124,7 @@ class SelfAttention(MultiHead):
             self._attend(q, k, v, None, lambda: torch.arange(1 - k.shape[2], 1, device=k.device)[None])
         )
 
-    def laid_out(self, x_BTE: Tensor, view: View) -> tuple[Tensor, Tensor, Tensor]:
+    def laid_out(self, x_BTE: Tensor, view: AttentionView) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values with their positions, side by side as `view` lays them out."""
         q, k, v = self.queries_keys_values(x_BTE)
         return view.queries(self.positions.turn(q)), view.keys(self.positions.turn(k)), view.keys(v)
@@ -201,7 +201,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x_BSE: Tensor, view: View) -> Tensor:
+    def forward(self, x_BSE: Tensor, view: AttentionView) -> Tensor:
         """out_BSE."""
         x_BSE = self.attention_residual(x_BSE, lambda x: self.attention(x, view))
         out_BSE: Tensor = self.feed_forward_residual(x_BSE, self.feed_forward)
@@ -220,7 +220,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, x_BTE: Tensor, view: View, states_BSE: Tensor, bias_B11S: Tensor) -> Tensor:
+    def forward(self, x_BTE: Tensor, view: AttentionView, states_BSE: Tensor, bias_B11S: Tensor) -> Tensor:
         """out_BTE."""
         k_BHSD, v_BHSD = self.cross_attention.keys_values(states_BSE)
         x_BTE = self.attention_residual(x_BTE, lambda x: self.attention(x, view))

@@ -112,17 +112,17 @@ class WindowView:
         return nn.functional.pad(x, (0, 0) * (x.dim() - dimension - 1) + (self.before, after))
 
 
-View = FullView | WindowView
+AttentionView = FullView | WindowView
 
 
 class FullSpan:
     """Self-attention as in the paper: every token is visible to an encoder, the past to a decoder."""
 
-    def both_ways(self, x_BSE: Tensor, visible_BS: Tensor) -> View:
+    def both_ways(self, x_BSE: Tensor, visible_BS: Tensor) -> AttentionView:
         """View of an encoder: hides padding."""
         return FullView(padding_bias(visible_BS, x_BSE.dtype), x_BSE.shape[1])
 
-    def causal(self, x_BTE: Tensor) -> View:
+    def causal(self, x_BTE: Tensor) -> AttentionView:
         """View of a decoder: hides the future."""
         return FullView(causal_bias(x_BTE.shape[1], x_BTE.dtype, x_BTE.device), x_BTE.shape[1])
 
@@ -137,11 +137,11 @@ class WindowSpan:
 
     width: int
 
-    def both_ways(self, x_BSE: Tensor, visible_BS: Tensor) -> View:
+    def both_ways(self, x_BSE: Tensor, visible_BS: Tensor) -> AttentionView:
         """View of an encoder: hides padding and what lies outside the window."""
         return WindowView(visible_BS, x_BSE.dtype, self.width, causal=False)
 
-    def causal(self, x_BTE: Tensor) -> View:
+    def causal(self, x_BTE: Tensor) -> AttentionView:
         """View of a decoder: hides the future and what lies before the window."""
         all_BT = torch.ones(x_BTE.shape[:2], dtype=torch.bool, device=x_BTE.device)  # padding comes last
         return WindowView(all_BT, x_BTE.dtype, self.width, causal=True)
@@ -151,10 +151,10 @@ class WindowSpan:
         return x_NHTD[:, :, -self.width :]
 
 
-Span = FullSpan | WindowSpan
+AttentionSpan = FullSpan | WindowSpan
 
 
-def span_of(window: int | None) -> Span:
+def span_of(window: int | None) -> AttentionSpan:
     """Return the span of a model whose window has that many keys; None stands for all keys."""
     match window:
         case None:
