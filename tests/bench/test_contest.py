@@ -216,28 +216,28 @@ def test_a_failure_says_what_went_wrong(conditions: Conditions) -> None:
 def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    def choose(*names: str, device: contenders.Device = "cpu") -> list[str]:
-        return [one.name for one in contenders.choose(names or None, device, peers=tmp_path)]
+    def choose_contenders(*names: str, device: contenders.Device = "cpu") -> list[str]:
+        return [one.name for one in contenders.choose_contenders(names or None, device, peers=tmp_path)]
 
     ours = ["dragoman", "dragoman-2", "dragoman-fp32", "dragoman-fp32-2"]
-    assert choose() == ours  # no peer is installed
+    assert choose_contenders() == ours  # no peer is installed
     with pytest.raises(ConfigError, match="unknown contender hff"):
-        choose("hff")
+        choose_contenders("hff")
     with pytest.raises(ConfigError, match="hf is not installed") as caught:
-        choose("hf")
+        choose_contenders("hf")
     assert "dragoman bench peers huggingface" in str(caught.value.hint)
     contenders.python_of("huggingface").parent.mkdir(parents=True)
     contenders.python_of("huggingface").touch()
-    assert choose("hf", "dragoman") == ["hf", "dragoman"]
-    assert "hf-tuned" in choose()
-    assert choose("hf", "dragoman", device="cuda") == ["hf", "dragoman"]
+    assert choose_contenders("hf", "dragoman") == ["hf", "dragoman"]
+    assert "hf-tuned" in choose_contenders()
+    assert choose_contenders("hf", "dragoman", device="cuda") == ["hf", "dragoman"]
     with pytest.raises(ConfigError, match="joeynmt can be measured on a CPU only"):
-        choose("joeynmt", device="cuda")
-    assert "joeynmt" not in choose(device="cuda")
+        choose_contenders("joeynmt", device="cuda")
+    assert "joeynmt" not in choose_contenders(device="cuda")
     # Installed, but without their drivers.
-    assert [one.name for one in contenders.choose(None)] == ours
+    assert [one.name for one in contenders.choose_contenders(None)] == ours
     with pytest.raises(ConfigError, match="hf: its driver comes with the source checkout") as caught:
-        contenders.choose(["hf"])
+        contenders.choose_contenders(["hf"])
     assert "--peers" in str(caught.value.hint)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.training.events import Finished, Report, Sample, Started, Validation
+from dragoman.training.events import Finished, Report, SampleTranslation, Started, Validation
 
 
 class Clock:
@@ -36,10 +36,10 @@ def report(number: int = 20, **changes: Any) -> Report:
 
 
 SAMPLES = (
-    Sample(
+    SampleTranslation(
         source="A man rides a bike.", hypothesis="Ein Mann fährt Rad.", reference="Ein Mann fährt Fahrrad."
     ),
-    Sample(source="It snows.", hypothesis="Es schneit.", reference="Es schneit."),
+    SampleTranslation(source="It snows.", hypothesis="Es schneit.", reference="Es schneit."),
 )
 
 

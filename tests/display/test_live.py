@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.display.runs import Clock, finished, report, started, validation
 
 from dragoman.display import Live, Plain, Silent, observer_for
-from dragoman.training.events import Observer, Sample
+from dragoman.training.events import Observer, SampleTranslation
 
 
 class Terminal(io.StringIO):
@@ -157,7 +157,9 @@ def test_a_run_on_a_terminal() -> None:
 
 def test_text_is_text() -> None:
     display = live()
-    hostile = Sample(source="[bold]a[/]", hypothesis="x\x1b[2Jy [/nothing]", reference=":smile: [link=x]")
+    hostile = SampleTranslation(
+        source="[bold]a[/]", hypothesis="x\x1b[2Jy [/nothing]", reference=":smile: [link=x]"
+    )
     display.on_start(started(output="runs/[red]x[/]"))
     display.on_validation(validation(samples=(hostile,)))
     display.on_message("[blink]careful[/blink] [/]")

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from tests.display.runs import Clock, finished, report, started, validation
 
 from dragoman.display import Plain, Silent
-from dragoman.training.events import Sample
+from dragoman.training.events import SampleTranslation
 
 
 def test_a_run_as_lines() -> None:
@@ -50,7 +50,7 @@ def test_nothing_is_wider_than_100_columns() -> None:
     plain.on_start(started(output="runs/" + "x" * 200, max_updates=10_000_000))
     plain.on_report(report(9_999_980, perplexity=9_999_999.0, eta_seconds=1e7, tokens_per_second=9_999_999.0))
     plain.on_validation(
-        validation(samples=(Sample(source="雪" * 80, hypothesis="x" * 101, reference="\t" * 200),))
+        validation(samples=(SampleTranslation(source="雪" * 80, hypothesis="x" * 101, reference="\t" * 200),))
     )
     plain.on_message("m" * 500)
     lines = stream.getvalue().splitlines()
@@ -60,7 +60,9 @@ def test_nothing_is_wider_than_100_columns() -> None:
 
 def test_text_is_text() -> None:
     stream = io.StringIO()
-    hostile = Sample(source="[bold]a[/]", hypothesis="x\x1b[31mred\nnext", reference="[/red] \ud800")
+    hostile = SampleTranslation(
+        source="[bold]a[/]", hypothesis="x\x1b[31mred\nnext", reference="[/red] \ud800"
+    )
     Plain(stream).on_validation(validation(samples=(hostile,)))
     lines = stream.getvalue().splitlines()
     assert lines[1:] == [

@@ -17,7 +17,7 @@ from dragoman.display.wording import (
     sparkline,
     validation_parts,
 )
-from dragoman.training.events import Sample
+from dragoman.training.events import SampleTranslation
 
 
 def test_clip_counts_columns_not_characters() -> None:
@@ -100,7 +100,7 @@ def test_validation_parts() -> None:
 
 
 def test_sample_lines() -> None:
-    sample = Sample(source="a", hypothesis="b", reference="c")
+    sample = SampleTranslation(source="a", hypothesis="b", reference="c")
     assert [label for label, _, _ in sample_lines(sample)] == ["source", "translation", "reference"]
     equal = list(sample_lines(replace(sample, reference="b ")))
     assert equal == [("source", "a", False), ("translation", "b", True)]

@@ -10,7 +10,7 @@ from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.inspection import inspect, pictures
 from dragoman.inspection.plain import positions_text, text
 from dragoman.inspection.positions import laboratory
-from dragoman.inspection.views import choose
+from dragoman.inspection.views import choose_attention
 
 SENTENCE = "The <dog> & the cat 你好."
 
@@ -64,25 +64,25 @@ def test_png_without_what_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_choosing() -> None:
     trace = inspect(bundle(transformer(decoder_layers=3)), SENTENCE, max_extra_tokens=3)
-    chosen = choose(trace)
+    chosen = choose_attention(trace)
     assert chosen is not None
     assert chosen.title == "Attention to the source: layer 2 of 3, mean of the heads"
     assert chosen.queries == tuple(token.text or token.piece for token in trace.target.tokens)
-    mine = choose(trace, "decoder", 3, 1)
+    mine = choose_attention(trace, "decoder", 3, 1)
     assert mine is not None
     assert (mine.weights == trace.attention[1].weights[2, 0]).all()
     assert mine.queries[0] == "<s>"
     for wrong in ((None, 4, None), (None, None, 3), ("encoder", 0, None)):
         with pytest.raises(ConfigError):
-            choose(trace, *wrong)  # type: ignore[arg-type]
+            choose_attention(trace, *wrong)  # type: ignore[arg-type]
     blind = inspect(
         bundle(KINDS["lstm"] if "lstm" in KINDS else KINDS[next(k for k in KINDS if "trans" not in k)]),
         SENTENCE,
     )
     if not blind.attention:
-        assert choose(blind) is None
+        assert choose_attention(blind) is None
         with pytest.raises(ConfigError, match="no encoder attention"):
-            choose(blind, "encoder")
+            choose_attention(blind, "encoder")
 
 
 def test_a_table_in_shades() -> None:

@@ -11,7 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError
-from dragoman.models.recurrent import GRU, LSTM, ReadingLayer, Recurrent, RecurrentAttention, backwards, read
+from dragoman.models.recurrent import (
+    GRU,
+    LSTM,
+    ReadingLayer,
+    Recurrent,
+    RecurrentAttention,
+    backwards,
+    read_words,
+)
 from dragoman.models.shapes import RecurrentConfig
 
 F64 = torch.float64
@@ -55,7 +63,7 @@ def test_lstm_equals_pytorch() -> None:
     into(reference, cell)
     x_BTE, h_BE, c_BE = randn(2, 6, 4), randn(2, 3, seed=1), randn(2, 3, seed=2)
 
-    states = read(cell, x_BTE, torch.stack((h_BE, c_BE), 1))
+    states = read_words(cell, x_BTE, torch.stack((h_BE, c_BE), 1))
     wanted, (h, c) = reference(x_BTE, (h_BE[None], c_BE[None]))
 
     close(states[:, :, 0], wanted)
@@ -68,7 +76,7 @@ def test_gru_equals_pytorch() -> None:
     into(reference, cell)
     x_BTE, h_BE = randn(2, 6, 4), randn(2, 3, seed=1)
 
-    states = read(cell, x_BTE, h_BE[:, None])
+    states = read_words(cell, x_BTE, h_BE[:, None])
     wanted, h = reference(x_BTE, h_BE[None])
 
     close(states[:, :, 0], wanted)
@@ -82,7 +90,7 @@ def test_gradients_equal_pytorch_s(kind: str) -> None:
     into(reference, cell)
     x_BTE = randn(2, 6, 4).requires_grad_()
 
-    (read(cell, x_BTE, torch.zeros(2, cell.parts, 3, dtype=F64))[:, :, 0] ** 2).sum().backward()
+    (read_words(cell, x_BTE, torch.zeros(2, cell.parts, 3, dtype=F64))[:, :, 0] ** 2).sum().backward()
     ours = x_BTE.grad
     x_BTE.grad = None
     (reference(x_BTE)[0] ** 2).sum().backward()
@@ -178,7 +186,7 @@ def test_the_context_is_joined_to_the_decoder_s_state() -> None:
     model: Recurrent = scrambled(Recurrent(replace(CONFIG, attention="general", layers=1)))
     memory = model.encode(SOURCE_BS[:1], torch.tensor([5]))
     x_BTE = model.target_embedding(TARGET_BT[:1]) * math.sqrt(6)
-    h_TE = read(model.decoder[0], x_BTE, memory.last_BLPE[:, 0])[0, :, 0]  # type: ignore[arg-type]
+    h_TE = read_words(model.decoder[0], x_BTE, memory.last_BLPE[:, 0])[0, :, 0]  # type: ignore[arg-type]
     scores = model.attention
     assert scores is not None
 

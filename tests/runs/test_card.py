@@ -17,7 +17,7 @@ FINISHED = Finished(
     step=1200, tokens=3_456_789, seconds=90.0, best_step=1100, outcome="the average of 5 checkpoints",
     loss=1.23456, bleu=41.5, signature="nrefs:1|case:mixed",
 )  # fmt: skip
-TEXT = card.Text(pairs=29_000, fingerprint="ab12", report="29,014 pairs read\n  duplicate: 14 (line 3)")
+TEXT = card.TextFacts(pairs=29_000, fingerprint="ab12", report="29,014 pairs read\n  duplicate: 14 (line 3)")
 
 
 def rendered(**changes) -> str:

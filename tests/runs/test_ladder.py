@@ -14,7 +14,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.display import Silent
 from dragoman.evaluation.measures import score_corpus
 from dragoman.runs import ladder
-from dragoman.runs.ladder import Entry, budget, climb, entries, to_html, to_text
+from dragoman.runs.ladder import PlannedRung, budget, climb, plan_rungs, to_html, to_text
 from dragoman.text import toy
 from dragoman.translator import Translator
 
@@ -66,7 +66,7 @@ def watch(_: Path) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def rungs(place: Path) -> list[ladder.Rung]:
     files = sorted(place.glob("*.toml"))
-    return climb(entries(files, (), None, place), place / "out", data_root=place, watch=watch)
+    return climb(plan_rungs(files, (), None, place), place / "out", data_root=place, watch=watch)
 
 
 def test_every_rung_is_a_model_that_translates(rungs: list[ladder.Rung], place: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_rung_that_is_done_is_not_trained_again(
     before = weights.stat().st_mtime_ns
 
     again = climb(
-        entries(sorted(place.glob("*.toml")), (), None, place), place / "out", data_root=place, watch=watch
+        plan_rungs(sorted(place.glob("*.toml")), (), None, place), place / "out", data_root=place, watch=watch
     )
 
     assert weights.stat().st_mtime_ns == before
@@ -145,16 +145,18 @@ def test_a_table_climbs() -> None:
 def test_one_recipe_varies(place: Path) -> None:
     recipe = place / "2-transformer.toml"
 
-    made = entries([recipe], ("seed=2",), "model.positions=rotary, none", place)
+    made = plan_rungs([recipe], ("seed=2",), "model.positions=rotary, none", place)
 
     assert made == [
-        Entry(name=f"2-transformer-{kind}", file=recipe, overrides=("seed=2", f"model.positions={kind}"))
+        PlannedRung(
+            name=f"2-transformer-{kind}", file=recipe, overrides=("seed=2", f"model.positions={kind}")
+        )
         for kind in ("rotary", "none")
     ]
 
 
 def test_a_value_that_is_a_path_makes_no_folders(place: Path) -> None:
-    (made,) = entries([place / "2-transformer.toml"], (), "title=../../etc/x y", place)
+    (made,) = plan_rungs([place / "2-transformer.toml"], (), "title=../../etc/x y", place)
 
     assert made.name == "2-transformer--etc-x-y"
 
@@ -172,7 +174,7 @@ def test_a_value_that_is_a_path_makes_no_folders(place: Path) -> None:
 )
 def test_a_ladder_that_cannot_be_is_refused_before_it_begins(vary: str, message: str, place: Path) -> None:
     with pytest.raises(ConfigError, match=message):
-        entries([place / "2-transformer.toml"], (), vary, place)
+        plan_rungs([place / "2-transformer.toml"], (), vary, place)
 
 
 def test_the_budget_is_the_same_for_all() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.base.config import from_table, option_names, to_toml
 from dragoman.base.errors import ConfigError
-from dragoman.base.options import entries, join, variants
+from dragoman.base.options import entries, option_name, variants
 from dragoman.models.shapes import Architecture, ModelConfig, RecurrentConfig
 from dragoman.runs import reference
 from dragoman.runs.recipe import PRESETS, Recipe, resolve
@@ -21,7 +21,7 @@ RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.toml"))
 SECTIONS = reference.sections(Recipe())
 # (full name, the one architecture that has it or "")
 ALL = [
-    (join(section.name, entry.name), section.architecture)
+    (option_name(section.name, entry.name), section.architecture)
     for section in SECTIONS
     for entry, _ in section.options
 ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.text.spans import spans_of_surfaces, words
+from dragoman.text.spans import spans_of_surfaces, words_of
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 
 PAIRS = [
@@ -80,7 +80,7 @@ def test_bytes_of_a_character_stand_for_it_together() -> None:
     surfaces = [" a", "<0xF0>", "<0x9F>", "<0x99>", "<0x82>", "b"]
     found = spans_of_surfaces(surfaces, "a🙂b")
     assert found == [(0, 1), (1, 1), (1, 1), (1, 1), (1, 2), (2, 3)]
-    assert words(found, "a🙂b") == [0, 1, 1, 1, 1, 2]
+    assert words_of(found, "a🙂b") == [0, 1, 1, 1, 1, 2]
 
 
 def test_bytes_of_no_character_do_not_hide_what_follows() -> None:
@@ -108,8 +108,8 @@ def test_bytes_of_no_character_do_not_hide_what_follows() -> None:
     ],
 )
 def test_words(surfaces: list[str], text: str, expected: list[int | None]) -> None:
-    assert words(spans_of_surfaces(surfaces, text), text) == expected
+    assert words_of(spans_of_surfaces(surfaces, text), text) == expected
 
 
 def test_what_stands_nowhere_is_of_no_word() -> None:
-    assert words([(0, 1), (1, 1)], "x") == [0, None]
+    assert words_of([(0, 1), (1, 1)], "x") == [0, None]

@@ -18,15 +18,15 @@ def history(*scores: float, every: int = 5) -> list[Candidate]:
 def test_the_score_is_what_the_run_stops_on() -> None:
     by_loss, by_bleu = config(), config(stop_on="bleu")
 
-    assert selection.score(5, 2.5, 30.0, by_loss) == -2.5
-    assert selection.score(5, 2.5, 30.0, by_bleu) == 30.0
-    assert selection.score(5, math.nan, None, by_loss) == -math.inf
-    assert selection.score(5, 2.5, math.nan, by_bleu) == -math.inf
-    assert selection.score(5, None, None, by_loss) == 5  # nothing to compare by: the last is best
+    assert selection.validation_score(5, 2.5, 30.0, by_loss) == -2.5
+    assert selection.validation_score(5, 2.5, 30.0, by_bleu) == 30.0
+    assert selection.validation_score(5, math.nan, None, by_loss) == -math.inf
+    assert selection.validation_score(5, 2.5, math.nan, by_bleu) == -math.inf
+    assert selection.validation_score(5, None, None, by_loss) == 5  # nothing to compare by: the last is best
 
 
 def test_of_equal_candidates_the_first_is_the_best() -> None:
-    assert selection.best(history(1, 3, 3, 2)).step == 10
+    assert selection.best_candidate(history(1, 3, 3, 2)).step == 10
 
 
 @pytest.mark.parametrize(

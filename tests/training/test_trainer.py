@@ -452,7 +452,7 @@ def test_a_validation_that_gives_no_number_is_never_the_best(corpora: Corpora, t
 
     run.train()
 
-    assert selection.best(run.progress.history).step == 15
+    assert selection.best_candidate(run.progress.history).step == 15
     assert run.progress.step == 20
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.options import entries, join, show, variants
+from dragoman.base.options import entries, option_name, show, variants
 
 T = TypeVar("T")
 
@@ -72,13 +72,15 @@ def from_table(cls: type[T], table: Mapping[str, Any], section: str = "") -> T:
     known = entries(cls)
     values: dict[str, Any] = {}
     for key, value in table.items():
-        name = join(section, key)
+        name = option_name(section, key)
         if key not in known:
             raise ConfigError(f"unknown option {name!r}", hint=_suggest(key, cls, section))
         values[key] = known[key].check(_sections(value, known[key].kind, name), name)
     for key, entry in known.items():
         if key not in values and entry.default is MISSING:
-            raise ConfigError(f"{join(section, key)} is missing", hint="it has no default: give it a value")
+            raise ConfigError(
+                f"{option_name(section, key)} is missing", hint="it has no default: give it a value"
+            )
     return cls(**values)
 
 
@@ -109,7 +111,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], section: str = ""
     """One line for each option that differs: `model.heads: 4 -> 8`."""
     lines: list[str] = []
     for key in sorted(old.keys() | new.keys()):
-        name = join(section, key)
+        name = option_name(section, key)
         before, after = old.get(key), new.get(key)
         if isinstance(before, Mapping | None) and isinstance(after, Mapping | None):
             lines += difference(before or {}, after or {}, name)
@@ -146,17 +148,17 @@ def _variant(table: Mapping[str, Any], kinds: tuple[type, ...], name: str) -> ty
     choice = table.get(tag, next(iter(by_tag)))
     if not isinstance(choice, str) or choice not in by_tag:
         hint = f"it must be one of: {', '.join(by_tag)}"
-        raise ConfigError(f"{join(name, tag)} = {show(choice)}", hint=hint)
+        raise ConfigError(f"{option_name(name, tag)} = {show(choice)}", hint=hint)
     return by_tag[choice]
 
 
 def _suggest(key: str, cls: type, section: str) -> str:
     known = list(entries(cls))
     if near := difflib.get_close_matches(key, known, n=1, cutoff=0.5):
-        return f"did you mean {join(section, near[0])}?"
+        return f"did you mean {option_name(section, near[0])}?"
     if inner := [name for name in option_names(cls, section) if name.rpartition(".")[2] == key]:
         return f"did you mean {' or '.join(inner)}?"
-    return "known options: " + ", ".join(join(section, name) for name in sorted(known))
+    return "known options: " + ", ".join(option_name(section, name) for name in sorted(known))
 
 
 def option_names(cls: type, section: str = "") -> list[str]:
@@ -164,9 +166,9 @@ def option_names(cls: type, section: str = "") -> list[str]:
 
     def names(cls: type, section: str) -> Iterator[str]:
         for name, entry in entries(cls).items():
-            yield join(section, name)
+            yield option_name(section, name)
             for kind in variants(entry.kind):
-                yield from names(kind, join(section, name))
+                yield from names(kind, option_name(section, name))
 
     return list(dict.fromkeys(names(cls, section)))
 
@@ -177,7 +179,7 @@ def _emit(table: Mapping[str, Any], section: str, lines: list[str]) -> None:
             lines.append(f"{key} = {show(value)}")
     for key, value in table.items():
         if isinstance(value, Mapping):
-            name = join(section, key)
+            name = option_name(section, key)
             lines += ["", f"[{name}]"]
             _emit(value, name, lines)
 

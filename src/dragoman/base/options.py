@@ -105,7 +105,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, entry in entries(type(self)).items():
-            value = entry.check(getattr(self, name), join(self._section, name))
+            value = entry.check(getattr(self, name), option_name(self._section, name))
             object.__setattr__(self, name, value)
 
 
@@ -132,7 +132,7 @@ def variants(kind: Any) -> tuple[type, ...]:
     return tuple(m for m in _members(kind) if isinstance(m, type) and dataclasses.is_dataclass(m))
 
 
-def join(section: str, key: str) -> str:
+def option_name(section: str, key: str) -> str:
     """`section.key`, or the key alone if the section has no name."""
     return f"{section}.{key}" if section else key
 

@@ -26,7 +26,7 @@ from dragoman.bench.turns import orders
 from dragoman.models.cache import KeyValueCache
 from dragoman.models.convolutional import Convolution
 from dragoman.models.operations import product, self_attention, window_keys
-from dragoman.models.recurrent import LSTM, read
+from dragoman.models.recurrent import LSTM, read_words
 from dragoman.models.shapes import ConvolutionalConfig, TransformerConfig
 from dragoman.models.transformer import SelfAttention
 
@@ -135,7 +135,7 @@ class _Layer:
         out: Tensor
         match self.kind:
             case "recurrent":
-                out = read(self.module, x_BTE, x_BTE.new_zeros(b, 2, self.setting.width))
+                out = read_words(self.module, x_BTE, x_BTE.new_zeros(b, 2, self.setting.width))
             case "convolutional":
                 side = self.module.reach // 2
                 out = self.module(nn.functional.pad(x_BTE, (0, 0, side, side)))

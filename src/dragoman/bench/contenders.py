@@ -157,7 +157,7 @@ CONTENDERS = [
 ]  # fmt: skip
 
 
-def choose(
+def choose_contenders(
     names: Sequence[str] | None, device: Device = "cpu", *, peers: Path | None = None
 ) -> list[Contender]:
     """The contenders of these names; by default ours and the installed peers, if `peers` has their drivers.

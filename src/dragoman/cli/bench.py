@@ -77,14 +77,14 @@ def train(
     """
     from dragoman.base import machine
     from dragoman.bench import contest, report, workload
-    from dragoman.bench.contenders import Conditions, choose
+    from dragoman.bench.contenders import Conditions, choose_contenders
     from dragoman.bench.peers import MISSING, drivers
     from dragoman.runs.recipe import find_data, resolve
     from dragoman.text.corpus import open_corpus
 
     say = _speaker(quiet)
     folder = peers or drivers()
-    chosen = choose(contenders or None, device, peers=folder)
+    chosen = choose_contenders(contenders or None, device, peers=folder)
     if folder is None and not contenders:
         say(MISSING)
     if device == "cuda":

@@ -65,9 +65,9 @@ def ladder(
         raise ConfigError(
             "a ladder under torchrun", hint="start it without torchrun; each run uses all cores as threads"
         )
-    from dragoman.runs.ladder import budget, climb, entries, to_text
+    from dragoman.runs.ladder import budget, climb, plan_rungs, to_text
 
-    rungs = entries([Path(file) for file in files], (*overrides, *budget(minutes, updates)), vary, data)
+    rungs = plan_rungs([Path(file) for file in files], (*overrides, *budget(minutes, updates)), vary, data)
     watch = partial(training, verbosity=-1 if quiet else verbose)
     say = (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
     results = climb(rungs, output, data_root=data, watch=watch, say=say)

@@ -3,8 +3,8 @@
 One search drives every architecture. It starts a decoding state, feeds it tokens and reorders its
 rows; it never asks which model it drives. Greedy search is `Beam(size=1)`.
 
-Each search is a loop over frozen states. A step takes `Live` rows and the log-probabilities of their
-next token. It returns the rows that finish and the `Live` rows that go on.
+Each search is a loop over frozen states. A step takes `LiveRows` rows and the log-probabilities of their
+next token. It returns the rows that finish and the `LiveRows` rows that go on.
 
 B sentences, R rows of a sentence, Q rows it goes on with, N rows (B x R), T tokens so far,
 V vocabulary, K candidates a row, C candidates of a sentence (R x K), M rows that finish.
@@ -31,7 +31,7 @@ from dragoman.models.shapes import ModelConfig
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveRows:
     """Unfinished translations: N rows, those of a sentence side by side."""
 
     state: State
@@ -40,9 +40,9 @@ class Live:
     total_N: Tensor  # the sum of logp_NT; -inf in a row that holds no translation
     sentence_N: Tensor  # the sentence of the memory that a row translates
 
-    def select(self, rows_N: Tensor) -> Live:
+    def select(self, rows_N: Tensor) -> LiveRows:
         """Return those rows, in that order."""
-        return Live(
+        return LiveRows(
             self.state.select(rows_N),
             self.token_NT[rows_N],
             self.logp_NT[rows_N],
@@ -50,9 +50,9 @@ class Live:
             self.sentence_N[rows_N],
         )
 
-    def extend(self, token_N: Tensor, logp_N: Tensor, total_N: Tensor) -> Live:
+    def extend(self, token_N: Tensor, logp_N: Tensor, total_N: Tensor) -> LiveRows:
         """Return the rows, each one token longer."""
-        return Live(
+        return LiveRows(
             self.state,
             torch.cat((self.token_NT, token_N[:, None]), 1),
             torch.cat((self.logp_NT, logp_N[:, None]), 1),
@@ -65,7 +65,7 @@ class Live:
 class Choice:
     """One step of a beam search, passed to `watch`: the candidates and which of them were taken."""
 
-    live: Live
+    live: LiveRows
     logits_NV: Tensor  # as the model gave them
     logp_NV: Tensor  # of every token but the end, after the rules
     logp_NK: Tensor  # of the best of these in each row
@@ -232,13 +232,13 @@ def _sample(
         live, logits_NV = _step(model, live.extend(token_N, logp_N, live.total_N + logp_N))
 
 
-def _start(model: AnySeq2Seq, memory: Memory, limit_B: Tensor) -> tuple[Live, Tensor]:
+def _start(model: AnySeq2Seq, memory: Memory, limit_B: Tensor) -> tuple[LiveRows, Tensor]:
     """One empty row for each sentence, and the logits of its first token."""
     state = model.start(memory, int(limit_B.max()) + 1)
     start_B = torch.full_like(limit_B, model.config.start_id)
     logits_BV, state = model.step(start_B, state)
     empty_B0 = limit_B.new_empty((len(limit_B), 0))
-    live = Live(
+    live = LiveRows(
         state,
         token_NT=empty_B0,
         logp_NT=empty_B0.to(logits_BV.dtype),
@@ -248,13 +248,15 @@ def _start(model: AnySeq2Seq, memory: Memory, limit_B: Tensor) -> tuple[Live, Te
     return live, logits_BV
 
 
-def _step(model: AnySeq2Seq, live: Live) -> tuple[Live, Tensor]:
+def _step(model: AnySeq2Seq, live: LiveRows) -> tuple[LiveRows, Tensor]:
     """Feed the last token of each row to the model. Returns the logits of the next."""
     logits_NV, state = model.step(live.token_NT[:, -1], live.state)
     return replace(live, state=state), logits_NV
 
 
-def _choices(logits_NV: Tensor, live: Live, mask: Mask | None, config: ModelConfig) -> tuple[Tensor, Tensor]:
+def _choices(
+    logits_NV: Tensor, live: LiveRows, mask: Mask | None, config: ModelConfig
+) -> tuple[Tensor, Tensor]:
     """(logp_NV, own_end_N): the next token, -inf where forbidden, and the end before the mask."""
     end = config.end_id
     logp_NV = logits_NV.log_softmax(-1)  # a tensor of our own: what follows writes into it
@@ -276,7 +278,7 @@ def _choices(logits_NV: Tensor, live: Live, mask: Mask | None, config: ModelConf
 
 
 def _finished(
-    live: Live, end_N: Tensor, finish_N: Tensor, cut_N: Tensor, how: Beam | Sample
+    live: LiveRows, end_N: Tensor, finish_N: Tensor, cut_N: Tensor, how: Beam | Sample
 ) -> Iterator[tuple[int, Hypothesis]]:
     """Yield the rows marked in `finish_N`, each with the number of its sentence."""
     row_M = finish_N.nonzero()[:, 0]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len, set_cell_size
 
 from dragoman.base.tables import count
-from dragoman.training.events import Finished, Sample, Started, Validation
+from dragoman.training.events import Finished, SampleTranslation, Started, Validation
 
 WIDTH = 100  # columns at most, since long lines are hard to read
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -86,7 +86,7 @@ def validation_parts(validation: Validation, *, brief: bool = False) -> Iterable
         yield "best so far"
 
 
-def sample_lines(sample: Sample) -> Iterable[tuple[str, str, bool]]:
+def sample_lines(sample: SampleTranslation) -> Iterable[tuple[str, str, bool]]:
     """Label, text, and whether it equals the reference, which then gets no line of its own."""
     equal = sample.hypothesis.strip() == sample.reference.strip()
     yield "source", sample.source, False

@@ -49,7 +49,7 @@ from dragoman.models.mode import evaluating
 from dragoman.models.recurrent import RecurrentAttention
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import CrossAttention, SelfAttention, attention_weights
-from dragoman.text.spans import Span, words
+from dragoman.text.spans import Span, words_of
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.version import __version__
 
@@ -101,7 +101,7 @@ def inspect(
 
         with _weights(model) as weights, terms.watching(model) as calls:
             logits_TV = model.decode(read, model.encode(*pair))[0].float()
-        split = terms.split(model, calls)
+        split = terms.logit_terms(model, calls)
 
     attention = tuple(_attention(weights))
     pieces = tokenizer.source_pieces(source)
@@ -195,7 +195,7 @@ def _side(
     places: Sequence[Span],
     eos: tuple[int, str],
 ) -> Text:
-    numbers = words(places, text)
+    numbers = words_of(places, text)
     tokens = [
         Token(id=i, piece=piece, text=text[start:end], start=start, end=end, word=number)
         for i, piece, (start, end), number in zip(ids, pieces, places, numbers, strict=True)

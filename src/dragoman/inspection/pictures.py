@@ -14,7 +14,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.positions import cosine_similarity
 from dragoman.inspection.record import Kind, Node, Positions, Record
-from dragoman.inspection.views import choose
+from dragoman.inspection.views import choose_attention
 from dragoman.text.clean import clean
 
 _CELL, _LETTER, _GAP = 22, 7.5, 28
@@ -30,7 +30,7 @@ def attention_svg(
     trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None
 ) -> str:
     """Return a matrix of weights with its tokens. `views.choose` documents the defaults."""
-    chosen = choose(trace, kind, layer, head)
+    chosen = choose_attention(trace, kind, layer, head)
     if chosen is None:
         return _svg(360, 60, [_text(16, 36, "This model has no attention.")])
     left = 24 + _LETTER * max(map(cell_len, chosen.queries))
@@ -52,7 +52,7 @@ def attention_svg(
 
 def heads_svg(trace: Record, kind: Kind | None = None) -> str:
     """Return small matrices of one kind of attention: a row for each layer, a column for each head."""
-    chosen = choose(trace, kind)
+    chosen = choose_attention(trace, kind)
     found = trace.attention_of(kind or "cross")
     if chosen is None or found is None:
         return _svg(360, 60, [_text(16, 36, "This model has no attention.")])

@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.record import Kind, Positions, Record
-from dragoman.inspection.views import Chosen, choose
+from dragoman.inspection.views import Chosen, choose_attention
 from dragoman.text.clean import clean
 
 _SHADES = " ·░▒▓█"
@@ -29,7 +29,7 @@ def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head
     if len(trace.translations) > 1:
         lines += ["", "translations found, and their scores"]
         lines += [f"  {one.score:8.3f}  {clean(one.text)}" for one in trace.translations]
-    if (chosen := choose(trace, kind, layer, head)) is not None:
+    if (chosen := choose_attention(trace, kind, layer, head)) is not None:
         lines += ["", *_attention(chosen)]
     return "\n".join(lines) + "\n"
 

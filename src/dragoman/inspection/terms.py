@@ -62,7 +62,7 @@ class _Parts:
         return _Parts(content, position, constant + norm.bias)
 
 
-def split(model: AnySeq2Seq, calls: Calls) -> Terms | None:
+def logit_terms(model: AnySeq2Seq, calls: Calls) -> Terms | None:
     """Return the terms of encoder and decoder, or None if the model is not a Transformer.
 
     `calls` is what `watching` recorded while the model read one sentence and its translation.

@@ -27,7 +27,7 @@ class Chosen:
     causal: bool
 
 
-def choose(
+def choose_attention(
     trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None
 ) -> Chosen | None:
     """Return the weights of a layer and head, counted from 1. Without `head`, it is the mean of all heads.

@@ -79,7 +79,7 @@ def initialise(cell: LSTM | GRU, gates: int) -> None:
             nn.init.zeros_(linear.bias)
 
 
-def read(cell: LSTM | GRU, x_BTE: Tensor, state_BPE: Tensor) -> Tensor:
+def read_words(cell: LSTM | GRU, x_BTE: Tensor, state_BPE: Tensor) -> Tensor:
     """states_BTPE: the state after each word of `x_BTE`, read from left to right. Part 0 is the output."""
     states = []
     for word_BG in cell.input(x_BTE).unbind(1):  # one product for all words
@@ -109,7 +109,7 @@ class ReadingLayer(nn.Module):
         outputs, last = [], []
         for number, cell in enumerate(self.directions):
             x = backwards(x_BSE, length_B) if number else x_BSE
-            states_BSPE = read(cell, x, _zero_state(cell, x))
+            states_BSPE = read_words(cell, x, _zero_state(cell, x))
             output_BSE = states_BSPE[:, :, 0]
             outputs.append(backwards(output_BSE, length_B) if number else output_BSE)
             last.append(states_BSPE[torch.arange(len(x), device=x.device), length_B - 1])
@@ -265,7 +265,7 @@ class Recurrent(nn.Module):
         for number, (cell, state_NPE) in enumerate(
             zip(self.decoder, state.layers_NLPE.unbind(1), strict=True)
         ):
-            states_NTPE = read(cell, self.dropout(x_NTE) if number else x_NTE, state_NPE)
+            states_NTPE = read_words(cell, self.dropout(x_NTE) if number else x_NTE, state_NPE)
             x_NTE = states_NTPE[:, :, 0].to(x_NTE.dtype)
             layers.append(states_NTPE[:, -1])
         if self.attention is not None and state.shared is not None:

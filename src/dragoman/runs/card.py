@@ -22,7 +22,7 @@ from dragoman.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text:
+class TextFacts:
     """One of the texts of a run."""
 
     pairs: int  # kept
@@ -49,7 +49,7 @@ def write(path: Path, prepared: Prepared, *, started: Started, finished: Finishe
         started=started,
         finished=finished,
         texts={
-            name: Text(pairs=len(corpus), fingerprint=corpus.fingerprint, report=corpus.report)
+            name: TextFacts(pairs=len(corpus), fingerprint=corpus.fingerprint, report=corpus.report)
             for name, corpus in texts.items()
         },
         command=_command(),
@@ -70,7 +70,7 @@ def render(
     *,
     started: Started,
     finished: Finished,
-    texts: Mapping[str, Text],
+    texts: Mapping[str, TextFacts],
     command: Sequence[str],
     versions: Versions,
 ) -> str:
@@ -95,7 +95,7 @@ def render(
             ],
         ),
         "",
-        "## Text",
+        "## TextFacts",
         "",
         *markdown(
             ["text", "pairs", "fingerprint", "read and set aside"],

@@ -30,7 +30,7 @@ from dragoman.translator import Translator
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class PlannedRung:
     """A recipe to train, with overrides."""
 
     name: str
@@ -67,9 +67,9 @@ class Rung:
 Watch = Callable[[Path], AbstractContextManager[tuple[Observer, Stop]]]
 
 
-def entries(
+def plan_rungs(
     files: Sequence[Path], overrides: Sequence[str], vary: str | None, data_root: Path | None
-) -> list[Entry]:
+) -> list[PlannedRung]:
     """One entry for each recipe; with `vary` = "section.key=a,b,c", one for each recipe and value.
 
     Raises ConfigError if anything is wrong with one of them, before the first is trained.
@@ -82,7 +82,7 @@ def entries(
             hint="for example --vary model.positions=sinusoidal,rotary,none",
         )
     rungs = [
-        Entry(
+        PlannedRung(
             name=f"{file.stem}-{re.sub(r'[^0-9A-Za-z_+-]+', '-', value)}" if value else file.stem,
             file=file,
             overrides=(*overrides, *([f"{key}={value}"] if value else [])),
@@ -105,7 +105,7 @@ def entries(
 
 
 def climb(
-    rungs: Sequence[Entry],
+    rungs: Sequence[PlannedRung],
     output: Path,
     *,
     data_root: Path | None,
@@ -197,7 +197,7 @@ def _notes(rungs: Sequence[Rung]) -> list[str]:
     return notes
 
 
-def _evaluate(entry: Entry, folder: Path, translator: Translator, data_root: Path | None) -> Rung:
+def _evaluate(entry: PlannedRung, folder: Path, translator: Translator, data_root: Path | None) -> Rung:
     recipe = resolve(recipe=entry.file, overrides=entry.overrides)
     languages = translator.source_language, translator.target_language
     test = open_corpus(find_data(recipe.data, data_root, recipe.data.test), languages=languages)

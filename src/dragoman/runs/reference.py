@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from dragoman.base.config import option_names, plain
 from dragoman.base.errors import ConfigError
-from dragoman.base.options import Entry, entries, join, show, variants
+from dragoman.base.options import Entry, entries, option_name, show, variants
 from dragoman.base.tables import markdown
 from dragoman.models.shapes import Architecture, ModelConfig
 from dragoman.runs.recipe import PRESETS, Recipe, resolve
@@ -45,7 +45,9 @@ def select(listed: Sequence[Section], names: Sequence[str]) -> list[Section]:
         return any(f"{full}.".startswith(f"{name}.") for name in names)
 
     parts = [
-        replace(section, options=tuple(o for o in section.options if chosen(join(section.name, o[0].name))))
+        replace(
+            section, options=tuple(o for o in section.options if chosen(option_name(section.name, o[0].name)))
+        )
         for section in listed
     ]
     return [section for section in parts if section.options]
@@ -77,7 +79,7 @@ def to_json(listed: Sequence[Section]) -> list[dict[str, Any]]:
     """One object for each option; `architecture` is null if all architectures have it."""
     return [
         {
-            "name": join(section.name, entry.name),
+            "name": option_name(section.name, entry.name),
             "architecture": section.architecture or None,
             "values": entry.needed,
             "default": plain(entry.default),
@@ -115,7 +117,7 @@ def to_markdown() -> str:
         else:
             lines += ["", f"## {section.name or 'Top level'}"]
         rows = [
-            [f"`{join(section.name, e.name)}`", e.needed, _code(e.default), e.option.description]
+            [f"`{option_name(section.name, e.name)}`", e.needed, _code(e.default), e.option.description]
             for e, _ in section.options
         ]
         lines += ["", section.about, "", *markdown(["option", "values", "default", "description"], rows)]
@@ -129,9 +131,9 @@ def _sections(config: Any, name: str) -> Iterator[Section]:
     yield Section(name=name, about=_about(type(config)), options=own)
     for entry in known:
         if entry.kind == Architecture:
-            yield from _model(getattr(config, entry.name), join(name, entry.name))
+            yield from _model(getattr(config, entry.name), option_name(name, entry.name))
         elif variants(entry.kind):
-            yield from _sections(getattr(config, entry.name), join(name, entry.name))
+            yield from _sections(getattr(config, entry.name), option_name(name, entry.name))
 
 
 def _model(model: Architecture, name: str) -> Iterator[Section]:
@@ -166,7 +168,7 @@ def _presets(listed: Sequence[Section]) -> list[str]:
         for place, (entry, default) in enumerate(section.options):
             values = [recipe[number].options[place][1] for recipe in recipes]
             if entry.name != "preset" and any(value != default for value in values):
-                rows.append([f"`{join(section.name, entry.name)}`", *map(_code, (default, *values))])
+                rows.append([f"`{option_name(section.name, entry.name)}`", *map(_code, (default, *values))])
     return markdown(["option", "default", *(f"`{name}`" for name in PRESETS)], rows)
 
 

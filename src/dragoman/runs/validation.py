@@ -8,7 +8,7 @@ import numpy as np
 
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.folder.bundle import Bundle
-from dragoman.training.events import Sample
+from dragoman.training.events import SampleTranslation
 from dragoman.training.trainer import Scored
 from dragoman.translator import Translator
 
@@ -25,7 +25,7 @@ def translate_and_score(bundle: Bundle, pairs: Sequence[tuple[str, str]], *, see
         chrf=scores.chrf.value,
         signature=scores.bleu.signature,
         samples=tuple(
-            Sample(
+            SampleTranslation(
                 source=evaluation.translations[row].source,
                 hypothesis=evaluation.translations[row].text,
                 reference=evaluation.references[row],

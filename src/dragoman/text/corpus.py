@@ -15,7 +15,16 @@ from dragoman.text.languages import Languages, of_pair, of_side
 from dragoman.text.lines import STDIN, Line, one_line, open_text, read_lines
 from dragoman.text.seen import Seen
 
-__all__ = ["Corpus", "Filter", "FilterConfig", "Line", "Report", "open_corpus", "open_pairs", "read_lines"]
+__all__ = [
+    "Corpus",
+    "Filter",
+    "FilterConfig",
+    "FilterReport",
+    "Line",
+    "open_corpus",
+    "open_pairs",
+    "read_lines",
+]
 
 EMPTY_SOURCE = "empty source"
 EMPTY_TARGET = "empty target"
@@ -124,7 +133,7 @@ class SetAside:
     lines: list[int] = field(default_factory=list)
 
 
-class Report:
+class FilterReport:
     """Counts of the pairs read and set aside. As text: a line for the total, then one for each reason."""
 
     def __init__(self) -> None:
@@ -158,7 +167,7 @@ class Filter:
 
     def __init__(self, config: FilterConfig) -> None:
         self.config = config
-        self.report = Report()
+        self.report = FilterReport()
         self._seen = Seen()
 
     def check(

@@ -53,7 +53,7 @@ def spans_of_prefixes(prefixes: Sequence[str], text: str) -> list[Span]:
     return spans
 
 
-def words(token_spans: Sequence[Span], text: str) -> list[int | None]:
+def words_of(token_spans: Sequence[Span], text: str) -> list[int | None]:
     """Return the number of each token's word, from 0 on; None for a token without text.
 
     Two neighbours belong to one word if a letter, mark or digit of one touches that of the other. In

@@ -47,7 +47,7 @@ class Report:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class SampleTranslation:
     """A validation sentence and its translation."""
 
     source: str
@@ -69,7 +69,7 @@ class Validation:
     best: bool  # better than all before
     seconds: float  # that validating took
     elapsed: float  # seconds of the run so far
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[SampleTranslation, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

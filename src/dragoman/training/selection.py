@@ -12,7 +12,7 @@ from dragoman.training.options import TrainingConfig
 from dragoman.training.progress import Candidate
 
 
-def score(step: int, loss: float | None, bleu: float | None, config: TrainingConfig) -> float:
+def validation_score(step: int, loss: float | None, bleu: float | None, config: TrainingConfig) -> float:
     """What candidates are compared by; higher is better. NaN is the worst, so it is never the best."""
     if loss is None:
         return float(step)  # without validation text the last is the best
@@ -25,7 +25,7 @@ def regular(history: Sequence[Candidate], config: TrainingConfig) -> list[Candid
     return [candidate for candidate in history if candidate.step % config.validate_every == 0]
 
 
-def best(history: Sequence[Candidate]) -> Candidate:
+def best_candidate(history: Sequence[Candidate]) -> Candidate:
     """The candidate with the highest score; of equal ones the first."""
     return max(history, key=lambda candidate: candidate.score)
 
@@ -42,7 +42,7 @@ def kept(history: Sequence[Candidate], config: TrainingConfig) -> set[int]:
     steps: set[int] = set()
     for candidates in (history, regular(history, config)):
         if candidates:
-            steps |= {*averaged(candidates, config), best(candidates).step}
+            steps |= {*averaged(candidates, config), best_candidate(candidates).step}
     return steps
 
 
@@ -51,4 +51,4 @@ def out_of_patience(history: Sequence[Candidate], config: TrainingConfig) -> boo
     candidates = regular(history, config)
     if not config.patience or not candidates:
         return False
-    return len(candidates) - 1 - candidates.index(best(candidates)) >= config.patience
+    return len(candidates) - 1 - candidates.index(best_candidate(candidates)) >= config.patience

@@ -21,7 +21,7 @@ from dragoman.training import checkpoint, selection
 from dragoman.training.batches import Batch, Ints, collate, plan
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
-from dragoman.training.events import Finished, Observer, Report, Sample, Validation
+from dragoman.training.events import Finished, Observer, Report, SampleTranslation, Validation
 from dragoman.training.metrics import Metrics
 from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
@@ -39,7 +39,7 @@ class Scored:
     bleu: float
     chrf: float
     signature: str = ""  # of BLEU
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[SampleTranslation, ...] = ()
 
 
 Translate = Callable[[AnySeq2Seq], Scored]
@@ -282,7 +282,7 @@ class Trainer:
         bleu = scored.bleu if scored is not None else None
         candidate = Candidate(
             step=self.progress.step,
-            score=selection.score(self.progress.step, loss, bleu, self.config),
+            score=selection.validation_score(self.progress.step, loss, bleu, self.config),
             loss=loss,
             perplexity=None if loss is None else _perplexity(loss),
             bleu=bleu,
@@ -308,7 +308,7 @@ class Trainer:
         steps = selection.averaged(self.progress.history, self.config)
         put_weights(self.model, average([self.checkpoints.step(step) for step in steps]), "the average")
         outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
-        best = selection.best(self.progress.history)
+        best = selection.best_candidate(self.progress.history)
         final, signature = best, ""
         if self.valid is not None:
             final, scored = self._examine()
