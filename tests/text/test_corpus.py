@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
-from dragoman.text.corpus import Corpus, Filter, FilterConfig, Line, open_corpus, open_pairs, read_lines
+from dragoman.text.corpus import Corpus, Line, open_corpus, open_pairs, read_lines
 
 LINES = [Line(1, "a dog", "ein Hund"), Line(2, "你好啊。", "مرحبا 👩‍🚀")]
 
@@ -142,99 +142,6 @@ def test_things_that_are_no_pairs(pair: object) -> None:
 def test_no_pairs() -> None:
     with pytest.raises(DataError, match="empty"):
         open_pairs([])
-
-
-# What is set aside
-
-
-def verdict(source: str, target: str, lengths: tuple[int, int], **config: float) -> str | None:
-    return Filter(FilterConfig(**config)).check(1, source, target, *lengths)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "lengths", "reason"),
-    [
-        ("a", "b", (5, 5), None),
-        ("", "b", (0, 5), "empty source"),
-        (" \u3000\t", "b", (3, 5), "empty source"),
-        ("a", "\n", (5, 1), "empty target"),
-        ("", "", (0, 0), "empty source"),
-        ("a", "b", (256, 256), None),
-        ("a", "b", (257, 256), "too long"),
-        ("a", "b", (250, 257), "too long"),
-        ("a", "b", (1, 8), None),
-        ("a", "b", (1, 20), None),  # short: a ratio says nothing
-        ("a", "b", (21, 1), "length ratio"),
-        ("a", "b", (3, 27), None),  # exactly 9
-        ("a", "b", (3, 28), "length ratio"),
-        ("a", "b", (0, 21), "length ratio"),
-        ("a", "b", (0, 1), None),
-    ],
-)
-def test_reasons(source: str, target: str, lengths: tuple[int, int], reason: str | None) -> None:
-    assert verdict(source, target, lengths) == reason
-
-
-def test_limits_can_be_set() -> None:
-    assert verdict("a", "b", (11, 5), max_length=10) == "too long"
-    assert verdict("a", "b", (50, 20), max_ratio=2.0) == "length ratio"
-    assert verdict("a", "b", (300, 1), max_length=1000, max_ratio=1e9) is None
-
-
-@pytest.mark.parametrize("options", [{"max_length": 0}, {"max_ratio": 0.5}, {"max_ratio": float("nan")}])
-def test_limits_that_make_no_sense(options: dict[str, float]) -> None:
-    with pytest.raises(ConfigError) as caught:
-        FilterConfig(**options)  # type: ignore[arg-type]
-    assert caught.value.hint
-
-
-def test_of_equal_pairs_the_first_is_kept() -> None:
-    keep = Filter(FilterConfig(max_length=10))
-    pairs = [("a", "b"), ("a", "c"), ("b", "a"), ("a", "b"), ("a ", "b"), ("a", "b")]
-
-    assert [keep.check(n, *pair, 1, 1) for n, pair in enumerate(pairs)] == [
-        None,
-        None,
-        None,
-        "duplicate",
-        None,
-        "duplicate",
-    ]
-    # A pair that was set aside is not remembered as one that was kept.
-    assert keep.check(7, "long", "lang", 11, 11) == "too long"
-    assert keep.check(8, "long", "lang", 9, 9) is None
-    # Where one sentence ends and the other begins matters.
-    assert keep.check(9, "xy", "z", 1, 1) is None
-    assert keep.check(10, "x", "yz", 1, 1) is None
-
-
-def test_duplicates_can_be_kept() -> None:
-    keep = Filter(FilterConfig(drop_duplicates=False))
-
-    assert [keep.check(n, "a", "b", 1, 1) for n in range(3)] == [None] * 3
-
-
-def test_the_report_counts_everything_and_shows_where() -> None:
-    keep = Filter(FilterConfig(max_length=10))
-    for number in range(1, 1201):
-        keep.check(number, f"sentence {number}", "" if number > 1195 else "Satz", 5, 5)
-    keep.check(1201, "long", "lang", 11, 1)
-    report = keep.report
-
-    assert (report.read, report.kept) == (1201, 1195)
-    assert str(report) == (
-        "1,201 pairs read, 1,195 kept, 6 set aside\n"
-        "  empty target: 5 (lines 1,196, 1,197, 1,198, ...)\n"
-        "  too long: 1 (line 1,201)"
-    )
-    assert report.to_table() == {
-        "read": 1201,
-        "kept": 1195,
-        "set_aside": {
-            "empty target": {"count": 5, "lines": [1196, 1197, 1198]},
-            "too long": {"count": 1, "lines": [1201]},
-        },
-    }
 
 
 def test_every_reading_error_is_one_of_ours(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from dragoman.folder.weights import weights_of
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
-from dragoman.text.corpus import FilterConfig, open_pairs
+from dragoman.text.corpus import open_pairs
+from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World

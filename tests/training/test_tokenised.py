@@ -11,7 +11,8 @@ from tests.folder.test_weights import disk_full_after
 from tests.training.runs import pairs
 
 from dragoman.base.errors import DataError, DragomanError
-from dragoman.text.corpus import Corpus, FilterConfig, Line, open_pairs
+from dragoman.text.corpus import Corpus, Line, open_pairs
+from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.tokenised import Ragged, TokenisedCorpus, tokenise, writing
 

@@ -15,7 +15,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.recipe import EmbeddingsConfig, Recipe
 from dragoman.runs.texts import Data, Say, Texts, open_texts
-from dragoman.text.corpus import FilterConfig
+from dragoman.text.filter import FilterConfig
 from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.distributed import World

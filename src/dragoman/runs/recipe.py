@@ -17,7 +17,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options, entries
 from dragoman.decoding.options import Beam
 from dragoman.models.shapes import Architecture, TransformerConfig
-from dragoman.text.corpus import FilterConfig
+from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training.options import TrainingConfig
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.files import replacing, write_whole
-from dragoman.text.corpus import Corpus, Filter, FilterConfig, Line
+from dragoman.text.corpus import Corpus, Line
+from dragoman.text.filter import Filter, FilterConfig
 from dragoman.text.tokenizer import Tokenizer
 
 Array = np.ndarray[Any, np.dtype[Any]]
