@@ -137,12 +137,12 @@ def evaluate(
     bleu = scoring.bleu_of(results, str(model))
     if min_bleu is not None and bleu < min_bleu:
         raise QualityError(
-            f"{model}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="asked for with --min-bleu"
+            f"{model}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="--min-bleu sets this limit"
         )
 
 
 def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]:
-    """The test text: the files named, or those of the recipe."""
+    """Return the files of the test text: those named, or those of the recipe."""
     if text:
         return text
     if recipe is None:

@@ -37,7 +37,9 @@ def ladder(
     vary: Annotated[
         str | None,
         typer.Option(
-            "--vary", metavar="KEY=A,B,...", help="One run for each value, as model.positions=rotary,none."
+            "--vary",
+            metavar="KEY=A,B,...",
+            help="Train each value of an option, such as model.positions=rotary,none.",
         ),
     ] = None,
     data: Data = None,
@@ -48,8 +50,8 @@ def ladder(
 ) -> None:
     """Train several recipes within the same budget, evaluate them, and write one table and one page.
 
-    ladder.html in the folder shows BLEU against time. Repeat the command to resume what was stopped. Every
-    run is a model folder to translate with.
+    ladder.html in the folder shows BLEU against time. Repeat the command to resume. Every run is
+    a model folder that can translate.
 
     \b
       dragoman ladder recipes/ladder/*.toml --data ~/corpora -o runs/ladder
@@ -63,7 +65,8 @@ def ladder(
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/ladder")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(
-            "a ladder under torchrun", hint="start it without torchrun; each run uses all cores as threads"
+            "the ladder cannot run under torchrun",
+            hint="start it without; each run uses all cores as threads",
         )
     from dragoman.runs.ladder import budget, climb, plan_rungs, to_text
 

@@ -1,4 +1,4 @@
-"""`dragoman translate`: lines in, as many lines out."""
+"""`dragoman translate`: n lines in, n lines out."""
 
 from __future__ import annotations
 
@@ -61,7 +61,11 @@ def translate(
     ] = None,
     prefix_file: Annotated[
         Path | None,
-        typer.Option("--prefix-file", metavar="FILE", help="A prefix for each line; it may be empty."),
+        typer.Option(
+            "--prefix-file",
+            metavar="FILE",
+            help="Begin each translation with the same line of this file, which may be empty.",
+        ),
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[
@@ -95,14 +99,17 @@ def translate(
         bool, typer.Option("--scores", help="Put the score and a tab before each translation.")
     ] = False,
     jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="One JSON object a line: text, score, tokens, alternatives.")
+        bool,
+        typer.Option(
+            "--jsonl", help="Print one JSON object for each line: text, score, tokens, alternatives."
+        ),
     ] = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Translate text line by line: n lines in, n lines out, in order.
 
-    An empty line stays empty. Line ends are kept. Typed lines are translated one by one.
+    An empty line stays empty. Line ends are kept. Each typed line is translated at once.
 
     \b
       dragoman translate runs/en-de test.en -o test.out.de
@@ -133,9 +140,11 @@ def translate(
         batch_tokens=batch_tokens,
     )
     if prefix is not None and prefix_file is not None:
-        raise ConfigError("--prefix and --prefix-file", hint="leave out one of them")
+        raise ConfigError("--prefix together with --prefix-file", hint="leave out one of them")
     if [*names, str(prefix_file)].count(STDIN) > 1:
-        raise ConfigError("standard input is named twice", hint="it can be read once: put one in a file")
+        raise ConfigError(
+            "standard input is named twice", hint="it can be read only once; use a file for one of them"
+        )
     translator = Translator.load(model)
     if typed and not quiet and sys.stderr.isatty():
         languages = f"{translator.source_language} to {translator.target_language}"

@@ -42,11 +42,11 @@ class Evaluation:
 
     @cached_property
     def scores(self) -> Scores:
-        """The scores of all lines, computed when first asked for."""
+        """The scores of all lines, computed on first access."""
         return self.score()
 
     def score(self, lines: Sequence[int] | None = None, *, lowercase: bool | None = None) -> Scores:
-        """The scores of some lines, or of all; in lower case if asked. Raises DataError for no lines."""
+        """Return the scores of some lines or of all, cased or in lower case. Raises DataError for no lines."""
         chosen = range(len(self.translations)) if lines is None else lines
         return score_corpus(
             [self.translations[i].text for i in chosen],

@@ -112,8 +112,8 @@ class Subwords:
         """Encode with random cuts: a function of (lines, amount, seed), in every process and thread.
 
         For BPE and characters, `amount` is the probability of skipping a merge (BPE-dropout, Provilkov et
-        al. 2020). For unigram it is the power that the probabilities are raised to: the smaller, the
-        wilder (Kudo 2018). An amount of 0 gives the plain encoding. Raise DataError as `encode` does.
+        al. 2020). For unigram it is the exponent of the probabilities: a smaller one gives
+        more varied cuts (Kudo 2018). An amount of 0 gives the plain encoding. Raise DataError as `encode` does.
         """
         if not amount:
             return self.encode(lines)
@@ -145,7 +145,7 @@ class Subwords:
         return self._model
 
     def _sampler(self, amount: float) -> MergeSampler | LatticeSampler:
-        # Kept, because a sampler caches what it has cut.
+        # Kept, because a sampler has a cache.
         if amount not in self._samplers:
             self._samplers[amount] = self._kind_of_sampler(self._scores, amount)
         return self._samplers[amount]
@@ -172,7 +172,7 @@ class Subwords:
 
     @cached_property
     def _words(self) -> Callable[[str], list[str]]:
-        """Split a text where no piece reaches across: before each space, as our own models are trained."""
+        """Split a text where no piece can cross: before each space, as in our own models."""
         if any("▁" in piece[1:] for piece in self._scores):
             return lambda text: [text]
         return re.compile("▁[^▁]*|[^▁]+").findall
