@@ -3,7 +3,7 @@
     python benchmarks/scaling.py [--preset small] [--threads 2] [--tokens 1024 2048 4096 8192 16384]
 
 Measures dragoman as `dragoman bench train` does, on the embedded corpus, once for each size of batch. The
-sizes take turns, each in a process of its own, so that its peak memory is its own.
+sizes take turns, each in a separate process, so that the peak memory is that of one size.
 
 Prints a line for each size: target tokens of a batch, without padding; median milliseconds of a step and
 their spread over the rounds; microseconds for each token; peak memory above that of the smallest batch,
@@ -21,7 +21,7 @@ from dragoman.base import machine
 from dragoman.base.tables import aligned, count
 from dragoman.bench import workload
 from dragoman.bench.complexity import exponent
-from dragoman.bench.contenders import Conditions, choose
+from dragoman.bench.contenders import Conditions, choose_contenders
 from dragoman.bench.contest import Result
 from dragoman.bench.turns import MARK, NOTE, OtherWork, megabytes, orders, spread
 
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--tokens", type=int, nargs="+", default=[1024, 2048, 4096, 8192, 16384])
     options = parser.parse_args()
-    (ours,) = choose(["dragoman"])
+    (ours,) = choose_contenders(["dragoman"])
     conditions = {
         tokens: Conditions(
             workload=workload.embedded(batch_tokens=tokens, batches=WARM + options.steps),

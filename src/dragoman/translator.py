@@ -292,7 +292,7 @@ class Translator:
         """The tokens of a prefix. Raises DataError if the vocabulary cannot spell it."""
         if not prefix.strip():
             return ()
-        # Subwords carry the space before a word: one at the end would become a token of its own.
+        # Subwords carry the space before a word: one at the end would become a separate token.
         (tokens,) = self.tokenizer.encode_target([prefix.strip()])
         if self.tokenizer.unk_id in tokens:
             raise DataError(

@@ -92,7 +92,8 @@ class Entry:
 class Options:
     """Base class of configurations. Creating an object checks every option and raises ConfigError.
 
-    With `class TrainingConfig(Options, section="training")`, messages say `training.warmup`. A subclass with rules between several options calls `super().__post_init__()` first.
+    With `class TrainingConfig(Options, section="training")`, messages say `training.warmup`. A subclass
+    with rules between several options calls `super().__post_init__()` first.
     """
 
     _section: typing.ClassVar[str] = ""

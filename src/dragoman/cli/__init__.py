@@ -48,7 +48,7 @@ def _version(value: bool) -> None:
       dragoman inspect runs/en-de "A sentence." -o report.html
 
     Exit codes: 0 success, 1 other failure, 2 usage or configuration, 3 bad data, 4 model missing or
-    damaged, 5 below --min-bleu, 130 interrupted (after saving)."""
+    damaged, 5 below --min-bleu, 130 interrupted by Ctrl-C."""
 )
 def about(
     version: Annotated[
@@ -62,10 +62,10 @@ app.command("demo", short_help="Train a small translator, watch it learn, and tr
 app.command("train", cls=TrainCommand, short_help="Train a model on raw parallel text.")(train)
 app.command("translate", short_help="Translate text: n lines in, n lines out.")(translate)
 app.command("evaluate", short_help="Translate test text and score it.")(evaluate)
-app.command("score", short_help="Score translations made elsewhere.")(score)
+app.command("score", short_help="Score translations of any system.")(score)
 app.command("inspect", short_help="See how a translation came about, in one offline page.")(inspect)
 app.command("positions", short_help="See the sinusoidal positions, without a model.")(positions)
-app.command("ladder", short_help="Train several recipes within one budget, and compare.")(ladder)
+app.command("ladder", short_help="Train several recipes within one budget, and compare them.")(ladder)
 app.add_typer(bench, name="bench", short_help="Measure speed and cost on this machine.")
 app.command("config", short_help="Print the options of a recipe with their descriptions.")(config)
 app.command("doctor", short_help="Check this machine and suggest changes.")(doctor)

@@ -32,7 +32,7 @@ Peers = Annotated[
 _QUIET = 0.2  # cores that others may keep busy before a measurement
 
 
-@bench.command("train", short_help="Training speed of dragoman and of other toolkits.")
+@bench.command("train", short_help="Measure the training speed of dragoman and other toolkits.")
 def train(
     contenders: Annotated[
         list[str] | None,
@@ -45,7 +45,7 @@ def train(
     ] = "small",
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each contender.")] = 3,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Timed training steps in a turn.")] = 12,
-    warm: Annotated[int, typer.Option("--warm", min=0, help="Steps before the clock runs.")] = 3,
+    warm: Annotated[int, typer.Option("--warm", min=0, help="Steps before the timed ones.")] = 3,
     batch_tokens: Annotated[
         int, typer.Option("--batch-tokens", min=100, help="Most target tokens in a batch, with padding.")
     ] = 4096,
@@ -122,7 +122,7 @@ def train(
         raise typer.Exit(1)
 
 
-@bench.command("complexity", short_help="The paper's table 1, measured: cost against length.")
+@bench.command("complexity", short_help="Measure table 1 of the paper: cost of a layer against length.")
 def complexity(
     output: Annotated[
         Path | None,

@@ -44,7 +44,8 @@ def evaluate(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write the translations here.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write the translations to this file."),
     ] = None,
     lowercase: Lowercase = False,
     beam: BeamSize = None,
@@ -55,7 +56,7 @@ def evaluate(
         typer.Option(
             "--against",
             metavar="MODEL|FILE",
-            help="Another model, or its translations: is the difference more than chance?",
+            help="Compare with another model or a file of its translations, and test significance.",
         ),
     ] = None,
     test: TestName = "bs",

@@ -30,7 +30,11 @@ Output = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="|".join(FORMATS), help="[default: from the file's name, or txt]"),
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        help="Output format. [default: from the name of the file, or txt]",
+    ),
 ]
 
 
@@ -53,18 +57,20 @@ def inspect(
     view: Annotated[
         str | None,
         typer.Option(
-            "--view", metavar="|".join(VIEWS), help="What an SVG or PNG shows. [default: attention]"
+            "--view", metavar="|".join(VIEWS), help="Content of an SVG or PNG. [default: attention]"
         ),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--attention", metavar="|".join(KINDS), help="Which attention. [default: cross]"),
+        typer.Option(
+            "--attention", metavar="|".join(KINDS), help="Kind of attention to show. [default: cross]"
+        ),
     ] = None,
     layer: Annotated[
-        int | None, typer.Option("--layer", metavar="N", help="Which layer. [default: the last but one]")
+        int | None, typer.Option("--layer", metavar="N", help="Layer to show. [default: the last but one]")
     ] = None,
     head: Annotated[
-        int | None, typer.Option("--head", metavar="N", help="Which head. [default: the mean of all]")
+        int | None, typer.Option("--head", metavar="N", help="Head to show. [default: the mean of all]")
     ] = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
@@ -117,13 +123,13 @@ def inspect(
 
 
 def positions(
-    width: Annotated[int, typer.Option("--width", metavar="N", help="Dimensions.")] = 128,
-    length: Annotated[int, typer.Option("--length", metavar="N", help="Positions.")] = 64,
+    width: Annotated[int, typer.Option("--width", metavar="N", help="Number of dimensions.")] = 128,
+    length: Annotated[int, typer.Option("--length", metavar="N", help="Number of positions.")] = 64,
     base: Annotated[
         float, typer.Option("--base", metavar="N", help="Base of the wavelengths; 10000 in the paper.")
     ] = 10000.0,
     halves: Annotated[
-        bool, typer.Option("--halves", help="All sines before all cosines, as in Marian.")
+        bool, typer.Option("--halves", help="Put all sines before all cosines, as in Marian.")
     ] = False,
     output: Output = None,
     form: Format = None,

@@ -31,9 +31,11 @@ def ladder(
         typer.Option("--output", "-o", metavar="FOLDER", help="The folder for the model folders. [required]"),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="N", help="Training time of each.")
+        float | None, typer.Option("--minutes", metavar="N", help="Minutes of training for each run.")
     ] = None,
-    updates: Annotated[int | None, typer.Option("--updates", metavar="N", help="Updates of each.")] = None,
+    updates: Annotated[
+        int | None, typer.Option("--updates", metavar="N", help="Updates of each run.")
+    ] = None,
     vary: Annotated[
         str | None,
         typer.Option(

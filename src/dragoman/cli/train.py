@@ -55,9 +55,9 @@ def train(
         list[str] | None,
         typer.Argument(
             metavar="TEXT|key=value",
-            help="Two text files, line n of one the translation of line n of the other; or one .tsv or "
-            ".jsonl, or - for TSV on standard input; each may be gzipped. Then options of the recipe, "
-            "such as model.heads=8.",
+            help="Two text files, where line n of one is the translation of line n of the other; or one .tsv "
+            "or .jsonl file; or - for TSV on standard input. Files may be gzipped. Then options of the "
+            "recipe, such as model.heads=8.",
             show_default=False,
         ),
     ] = None,
@@ -84,11 +84,19 @@ def train(
     data: Data = None,
     source_language: Annotated[
         str | None,
-        typer.Option("--source-language", metavar="CODE", help="[default: from the file's name, as .en]"),
+        typer.Option(
+            "--source-language",
+            metavar="CODE",
+            help="Source language. [default: from the file names, such as .en]",
+        ),
     ] = None,
     target_language: Annotated[
         str | None,
-        typer.Option("--target-language", metavar="CODE", help="[default: from the file's name, as .de]"),
+        typer.Option(
+            "--target-language",
+            metavar="CODE",
+            help="Target language. [default: from the file names, such as .de]",
+        ),
     ] = None,
     profile: Annotated[
         bool,

@@ -124,16 +124,16 @@ def translate(
     from dragoman.text.lines import read_lines
     from dragoman.translator import Translator
 
-    draw = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    drawn: dict[str, Any] = {name: value for name, value in draw.items() if value is not None}
-    if drawn and not sample:
-        option = next(iter(drawn)).replace("_", "-")
+    choices = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    sampling: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
+    if sampling and not sample:
+        option = next(iter(sampling)).replace("_", "-")
         raise ConfigError(f"--{option} without --sample", hint="add --sample")
     decoding = Decoding(
         beam=beam,
         n_best=n_best,
         length_penalty=length_penalty,
-        sample=Sample(**drawn) if sample else None,
+        sample=Sample(**sampling) if sample else None,
         minimum_length=min_length,
         no_repeat_ngram=no_repeat_ngram,
         max_extra_tokens=max_extra,
@@ -161,7 +161,7 @@ def translate(
     with ExitStack() as stack:
         out = stack.enter_context(_opened(output)) if output is not None else sys.stdout
         watched = output is not None or not sys.stdout.isatty()
-        tell = stack.enter_context(waiting("translating", shown=watched and not typed and not quiet))
+        progress = stack.enter_context(waiting("translating", shown=watched and not typed and not quiet))
         for number, translation in enumerate(translations, 1):
             end = lines.ends.popleft()
             out.write(show(number, translation, "\n" if jsonl or n_best > 1 else end))
@@ -170,7 +170,7 @@ def translate(
             if translation.truncated:
                 truncated.append(number)
             if number % 100 == 0:
-                tell(f"translating: {number:,} lines done")
+                progress(f"translating: {number:,} lines done")
     if truncated and not quiet:
         _warn_of_truncated(truncated, max_extra)
 

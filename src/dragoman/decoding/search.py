@@ -3,8 +3,8 @@
 One search drives every architecture. It starts a decoding state, feeds it tokens and reorders its
 rows, and does not depend on the kind of model. Greedy search is `Beam(size=1)`.
 
-Each search is a loop over frozen states. A step takes `LiveRows` rows and the log-probabilities of their
-next token. It returns the rows that finish and the `LiveRows` rows that continue.
+Each search is a loop over frozen states. A step takes the `LiveRows` and the log-probabilities of their next
+token. It returns the rows that finish and the `LiveRows` that continue.
 
 B sentences, R rows of a sentence, Q rows that continue, N rows (B x R), T tokens so far,
 V vocabulary, K candidates a row, C candidates of a sentence (R x K), M rows that finish.
@@ -37,7 +37,7 @@ class LiveRows:
     state: State
     token_NT: Tensor  # the tokens of each row so far
     logp_NT: Tensor  # their log-probabilities
-    total_N: Tensor  # the sum of logp_NT; -inf in a row that holds no translation
+    total_N: Tensor  # the sum of logp_NT; -inf in a row without a translation
     sentence_N: Tensor  # the sentence of the memory that a row translates
 
     def select(self, rows_N: Tensor) -> LiveRows:

@@ -227,7 +227,7 @@ class Record:
                 )
             record: Self = _value(cls, table)
             if not len(record.inputs) == len(record.steps) == len(record.target.tokens) > 0:
-                raise ValueError("not as many steps as tokens")
+                raise ValueError("the numbers of steps and tokens differ")
             return record
         except OSError as error:
             raise DataError(f"{path}: {error.strerror}", hint="check the path") from error

@@ -1,8 +1,8 @@
 """Convolutional translation: Gehring et al. 2017. Sections and equations in this file are that paper's.
 
 Every layer sees k neighbouring positions, and all positions are computed at once. In a dilated stack the
-positions of each layer are k times as far apart as those of the layer before, so words k^L apart affect each other
-after L layers.
+positions of each layer are k times as far apart as those of the layer before, so words k^L apart affect
+each other after L layers.
 
 Unlike the paper, weights are not normalised and the gradients of the encoder are not scaled.
 
@@ -137,7 +137,7 @@ class ConvolutionalState:
 
 
 class Convolutional(nn.Module):
-    """An encoder and a decoder of convolutions. Meets `Seq2Seq`."""
+    """An encoder and a decoder of convolutions. Implements `Seq2Seq`."""
 
     def __init__(self, config: ConvolutionalConfig) -> None:
         super().__init__()

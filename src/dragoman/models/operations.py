@@ -1,7 +1,7 @@
 """Floating-point operations of layers and of the Transformer: the one place that counts them.
 
-Counted: matrix products, with a multiplication and an addition for each pair of numbers. These are the weights
-of every layer for every token, the two products of attention, and the output layer.
+Counted: matrix products, with a multiplication and an addition for each pair of numbers. These are the
+weights of every layer for every token, the two products of attention, and the output layer.
 Not counted: embeddings (they are looked up), softmax, layer normalisation, activations, dropout, the
 optimizer. All pairs of a query and a key are counted, also those that the causal mask hides, because the
 products compute them.

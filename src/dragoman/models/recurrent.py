@@ -186,7 +186,7 @@ class RecurrentState:
 
 
 class Recurrent(nn.Module):
-    """An encoder and a decoder of recurrent cells, with or without attention. Meets `Seq2Seq`."""
+    """An encoder and a decoder of recurrent cells, with or without attention. Implements `Seq2Seq`."""
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()

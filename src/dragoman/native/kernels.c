@@ -1,7 +1,7 @@
 // Loops for the parts of a training step in which tensor operators are far from the machine's limit: attention
 // over short sentences, the softmax of the loss, dropout.
 //
-// This is C with GCC's vector extensions, so that GCC and Clang generate good code for the processor at hand.
+// This is C with GCC's vector extensions, so that GCC and Clang generate good code for the processor.
 // Arithmetic is float32 whatever the tensors hold. Threads come from OpenMP, as PyTorch's own do. The second half of the file is compiled twice, for float32 and for bfloat16 tensors.
 //
 // B batch, H heads, T queries, S keys, D head width, R rows of a block, V vocabulary. A stride counts

@@ -66,7 +66,7 @@ class TokenizerConfig(Options, section="tokenizer"):
     character_coverage: Annotated[
         float,
         Option(
-            "Share of the characters in the training text that get an id of their own. 0.9995 leaves out "
+            "Share of the characters in the training text that get their own id. 0.9995 leaves out "
             "the rarest.",
             at_least=0.98,  # as in SentencePiece
             at_most=1,

@@ -88,7 +88,7 @@ class Trainer:
         if progress.processes != self.world.size:
             raise ConfigError(
                 f"{folder}: this run began in {progress.processes} processes, not {self.world.size}",
-                hint=f"start as many as before, {_OTHER_FOLDER}",
+                hint=f"start {progress.processes} processes, {_OTHER_FOLDER}",
             )
         self.progress = progress
         return True
