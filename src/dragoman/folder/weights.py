@@ -58,7 +58,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """Return the mean of the weights in several files, summed in float64. Section 6.1 averages the last 5.
+    """Return the mean of the weights in several files, summed in float64 (section 6.1 averages the last 5).
 
     Raises ModelError if their names or shapes differ.
     """
