@@ -105,7 +105,7 @@ function complexityChart(state) {
 function verdict({ n, d }) {
     const [less, more] = n < d ? ["self-attention", "recurrence"] : ["recurrence", "self-attention"];
     const times = asShort(Math.max(n / d, d / n));
-    const side = n === d ? "." : `, and ${less} costs ${times} times less than ${more}.`;
+    const side = n === d ? "." : `, and ${more} costs ${times} times as much as ${less}.`;
     return ["Self-attention and recurrence cost the same at ", make("b", {}, `n = d = ${asCount(d)}`),
         `. Here n = ${asCount(n)}${side}`];
 }
