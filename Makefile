@@ -22,7 +22,7 @@ help:
 	@echo "make test        set up and run the tests"
 	@echo "make test-slow   run the tests that take longer"
 	@echo "make check       formatting, lint, types, direction of imports"
-	@echo "make format      put the formatting right"
+	@echo "make format      correct the formatting"
 	@echo "make docs        build the site of the docs in site/"
 	@echo "make setup       only set up"
 	@echo "make clean       remove .venv and the caches"
@@ -33,7 +33,7 @@ setup: $(READY)
 demo: $(READY)
 	@.venv/bin/dragoman demo
 
-# Two workers with a thread each, so that they do not fight over the cores. PYTEST_ARGS="-n 8" has more.
+# Two workers with a thread each, so that they do not compete for the cores. PYTEST_ARGS="-n 8" has more.
 test: $(READY)
 	@OMP_NUM_THREADS=1 $(IN_VENV) -m pytest -q -n 2 --dist worksteal $(PYTEST_ARGS)
 

@@ -1,14 +1,14 @@
-"""What each fast piece of a training step saves: the whole step, and the step without one piece.
+"""Measure what each optimisation of a training step saves: the whole step, and the step without it.
 
     python benchmarks/pieces.py [--preset small] [--threads 2] [--steps 6] [--rounds 3] [NAME ...]
 
 The model and the batches are those of `dragoman bench train`, on the embedded corpus. Without a NAME all
-pieces are measured. The variants take turns, each in a process of its own.
+pieces are measured. The variants take turns, each in a separate process.
 
 Prints a line for each variant: the median milliseconds of a step; its ratio to the whole step of the same
 round, as median and spread; and the peak memory of its process. A ratio of 1.14 for "all loops in C" means
-that a step without them takes 1.14 times as long. If the spread includes 1, nothing was shown. A star marks
-a variant during whose turns other programs were busy.
+that a step without them takes 1.14 times as long. If the spread includes 1, the difference may be noise. A
+star marks a variant during whose turns other programs were busy.
 """
 
 from __future__ import annotations

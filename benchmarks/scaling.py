@@ -3,7 +3,7 @@
     python benchmarks/scaling.py [--preset small] [--threads 2] [--tokens 1024 2048 4096 8192 16384]
 
 Measures dragoman as `dragoman bench train` does, on the embedded corpus, once for each size of batch. The
-sizes take turns, each in a process of its own, so that its peak memory is its own.
+sizes take turns, each in a separate process, so that the peak memory is that of one size.
 
 Prints a line for each size: target tokens of a batch, without padding; median milliseconds of a step and
 their spread over the rounds; microseconds for each token; peak memory above that of the smallest batch,

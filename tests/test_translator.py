@@ -153,7 +153,7 @@ def test_the_best_come_first_and_widen_the_beam_of_the_folder(translator: Transl
     assert len(one.alternatives) == 5
     assert scores == sorted(scores, reverse=True)
     assert len({one.text, *(other.text for other in one.alternatives)}) == 6
-    with pytest.raises(ConfigError, match="6 best of a beam of 4"):
+    with pytest.raises(ConfigError, match="n_best = 6 with a beam of 4"):
         translator.translate(["abcde"], n_best=6, beam=4)
 
 

@@ -21,7 +21,7 @@ options, shape = arguments()
 work = Path(tempfile.mkdtemp(prefix="bench-"))
 source, target = (str(options.workload / f"train.pieces.{side}") for side in ("src", "tgt"))
 valid = []
-for name in (source, target):  # it requires some; the first lines serve
+for name in (source, target):  # Sockeye requires validation text; use the first lines
     with open(name, encoding="utf-8") as whole:
         lines = [next(whole) for _ in range(10)]
     valid.append(str(work / Path(name).name))
@@ -58,7 +58,7 @@ train = [
     *("--label-smoothing", "0.1", "--batch-type", "max-word", "--batch-size", str(batch_tokens)),
     *("--batch-sentences-multiple-of", "1", "--optimizer", "adam", "--initial-learning-rate", "0.0001"),
     *("--checkpoint-interval", "1000000", "--decode-and-evaluate", "0", "--max-seq-len", "200"),
-    *("--max-updates", str(updates + 1)),  # it does not report the first
+    *("--max-updates", str(updates + 1)),  # because it does not report the first
 ]
 # By default it reports every 50 batches; a short run needs a report for each.
 start = "import sockeye.constants as C; C.MEASURE_SPEED_EVERY = 1; from sockeye.train import main; main()"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "src"))  # which holds nothing else
+sys.path.insert(0, str(Path(__file__).parents[2] / "src"))  # which contains only dragoman
 
 from dragoman.base.machine import peak_memory
 from dragoman.bench.timing import PAD, START, answer, arguments, batches, shifted, time_steps

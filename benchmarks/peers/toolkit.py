@@ -1,4 +1,4 @@
-"""What the drivers of toolkits share: run the toolkit's command, read the speed from its log."""
+"""Shared by the drivers of toolkits: run the toolkit's command, and read the speed from its log."""
 
 from __future__ import annotations
 

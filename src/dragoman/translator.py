@@ -47,14 +47,14 @@ class Translation:
     score: float  # log-probability, normalised for length; translations of one line can be compared
     tokens: tuple[str, ...]  # the text's pieces, as the tokenizer spells them
     token_logp: tuple[float, ...]  # log-probability of each token, then of the end
-    truncated: bool  # the source was too long to read whole, or the limit ended the translation
+    truncated: bool  # the source was cut, or the length limit ended the translation
     alternatives: tuple[Translation, ...] = ()  # the next best, best first
 
 
 class Translator:
     """A tokenizer and an engine, ready to translate.
 
-    `generation` is how to search unless a call says otherwise.
+    `generation` has the default options of the search.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Translator:
 
     @classmethod
     def load(cls, path: str | Path, *, device: str | torch.device | None = None) -> Translator:
-        """The translator in a model folder, on a GPU if there is one and unless `device` says otherwise.
+        """Load a model folder. `device` is a GPU by default if torch finds one, otherwise the CPU.
 
         Raises ModelError if the folder is missing or damaged.
         """
         from dragoman.folder.config import read_config
 
-        read_config(Path(path))  # refuses a wrong folder before torch is loaded, which takes seconds
+        read_config(Path(path))  # refuse a wrong folder before loading torch, which takes seconds
         import torch
 
         from dragoman.folder import bundle
@@ -137,16 +137,15 @@ class Translator:
         prefix: str | Iterable[str] | None = None,
         **options: Unpack[DecodingOptions],
     ) -> list[Translation]:
-        """One Translation for each line, in order. A blank line gets an empty one without a model call.
+        """Return one Translation for each line, in order. A blank line gets an empty translation.
 
-        Options are the fields of `Decoding`, as one object, as keywords, or both: keywords win. Spaces
-        around a line do not count.
+        Pass options as a `Decoding`, as keywords with the names of its fields, or both. Keywords win.
+        Spaces around a line are ignored.
 
-        `prefix`, one for all lines or one for each, is how translations begin. It is cut into tokens on
-        its own and those are forced, so its last word may be continued ("Ein" as "Eine"). Spaces around
-        it do not count.
+        `prefix` is one text for all lines or one for each. Every translation begins with it. Its tokens
+        are forced, so the last word may continue ("Ein" as "Eine"). Spaces around it are ignored.
 
-        Raises ConfigError for options that make no sense, DataError for a prefix that cannot be used.
+        Raises ConfigError for invalid options, DataError for a prefix that the tokenizer cannot spell.
         """
         if isinstance(lines, str):
             raise TypeError("translate() takes a list of lines; translator(text) translates one")
@@ -163,11 +162,11 @@ class Translator:
         window: int = 4096,
         **options: Unpack[DecodingOptions],
     ) -> Iterator[Translation]:
-        """`translate` for more lines than memory holds: at most `window` are read ahead and sorted."""
+        """Translate more lines than memory holds. At most `window` lines are read ahead."""
         decoding = Decoding.of(decoding, options)
-        decoding.how(self.generation)  # what makes no sense is refused now, not at the first line
+        decoding.how(self.generation)  # raise ConfigError now, not at the first line
         if window < 1:
-            raise ConfigError(f"window = {window}", hint="it is at least 1")
+            raise ConfigError(f"window = {window}", hint="use at least 1")
         return self._stream(_with_prefixes(lines, prefix), decoding, window)
 
     def score(
@@ -179,10 +178,10 @@ class Translator:
         normalization: Normalization | None = None,
         batch_tokens: int = 2048,
     ) -> list[Translation]:
-        """How probable the model finds `targets` as translations of `sources`, line by line.
+        """Score `targets` as translations of `sources`, line by line.
 
-        Scores are those that `translate` gives to the same tokens. Raises DataError if the numbers of
-        sources and targets differ.
+        The scores equal those that `translate` gives to the same tokens. Raises DataError if the numbers
+        of sources and targets differ.
         """
         sources, targets = list(sources), list(targets)
         if len(sources) != len(targets):
@@ -215,24 +214,24 @@ class Translator:
         name: str = "",
         **options: Unpack[DecodingOptions],
     ) -> Trace:
-        """Everything the model does with a line: attention, the beam's tree, positions; it shows itself.
+        """Return a Trace of one line: attention, the beam search and positions.
 
-        Takes the options of `translate` for one beam search. With `target` it describes that
-        translation, and no search runs. `name` is what the trace calls the model. Raises DataError for
+        The options are those of `translate` for one beam search. With `target` the trace describes that
+        translation, and no search runs. `name` is the name of the model in the trace. Raises DataError for
         a line without tokens or with more than 512, ConfigError for a beam above 50 or an option that
-        would change nothing.
+        inspection does not use.
         """
         from dragoman.inspection import inspect
 
         decoding = Decoding.of(decoding, options)
-        asked = [field.name for field in fields(decoding) if getattr(decoding, field.name) != field.default]
-        if unused := [name for name in asked if name not in _INSPECTED]:
+        changed = [field.name for field in fields(decoding) if getattr(decoding, field.name) != field.default]
+        if unused := [name for name in changed if name not in _INSPECTED]:
             raise ConfigError(
                 f"inspection does not use {', '.join(unused)}", hint=f"it uses {', '.join(_INSPECTED)}"
             )
         if target is not None and (decoding.beam or prefix.strip() or decoding.rules):
             raise ConfigError(
-                "a given translation, and options of a search", hint="leave out one or the other"
+                "a given translation and options of a search", hint="leave out one or the other"
             )
         return inspect(
             self.bundle,
@@ -248,11 +247,11 @@ class Translator:
     def _stream(
         self, lines: Iterator[tuple[str, str]], decoding: Decoding, window: int
     ) -> Iterator[Translation]:
-        asked: deque[tuple[str, bool]] = deque()  # lines in work, and whether each was cut
-        requests = self._requests(lines, decoding, window, asked)
+        pending: deque[tuple[str, bool]] = deque()  # lines being translated, and whether each was cut
+        requests = self._requests(lines, decoding, window, pending)
         answers = self.engine.search(requests, batch_tokens=decoding.batch_tokens, lookahead=window)
         for hypotheses in _in_order(answers):
-            source, cut = asked.popleft()
+            source, cut = pending.popleft()
             best, *others = [self._translation(source, each, cut=cut) for each in hypotheses]
             yield replace(best, alternatives=tuple(others))
 
@@ -261,9 +260,9 @@ class Translator:
         lines: Iterator[tuple[str, str]],
         decoding: Decoding,
         window: int,
-        asked: deque[tuple[str, bool]],
+        pending: deque[tuple[str, bool]],
     ) -> Iterator[Request]:
-        """A request for each (line, prefix), and an entry in `asked`. Many lines encode faster at once."""
+        """Yield a request for each (line, prefix) and append to `pending`. Lines encode faster together."""
         how, most = decoding.how(self.generation), decoding.max_source_tokens
         begin_of = lru_cache(maxsize=256)(self._prefix)
         while chunk := list(islice(lines, window)):
@@ -272,7 +271,7 @@ class Translator:
                 rules: tuple[Rule, ...] = decoding.rules
                 if tokens and (begin := begin_of(prefix)):
                     rules = (Prefix(begin), *rules)
-                asked.append((line, len(tokens) > most))
+                pending.append((line, len(tokens) > most))
                 tokens = tokens[:most]
                 limit = len(tokens) + decoding.max_extra_tokens
                 yield Request(source=tokens, how=how, max_tokens=limit, rules=rules)
@@ -281,7 +280,7 @@ class Translator:
         text = self.tokenizer.decode(hypothesis.tokens)
         return Translation(
             source=source,
-            # A tokenizer that falls back to bytes can spell a line break; one line stays one line.
+            # With byte fallback a translation can contain a line break. Keep it one line.
             text=text.replace("\r", " ").replace("\n", " "),
             score=hypothesis.score,
             tokens=tuple(self.tokenizer.target_pieces(hypothesis.tokens)),
@@ -293,7 +292,7 @@ class Translator:
         """The tokens of a prefix. Raises DataError if the vocabulary cannot spell it."""
         if not prefix.strip():
             return ()
-        # Subwords carry the space before a word: one at the end would become a token of its own.
+        # Subwords carry the space before a word: one at the end would become a separate token.
         (tokens,) = self.tokenizer.encode_target([prefix.strip()])
         if self.tokenizer.unk_id in tokens:
             raise DataError(
@@ -304,7 +303,7 @@ class Translator:
 
 
 def _in_order(answers: Iterable[tuple[int, T]]) -> Iterator[T]:
-    """The answers by their number, each as soon as all before it are there."""
+    """Yield the answers in order of their numbers, each as soon as possible."""
     early: dict[int, T] = {}
     due = 0
     for number, answer in answers:

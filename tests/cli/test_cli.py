@@ -171,7 +171,7 @@ def test_a_signal_saves_and_the_same_command_ends_as_if_nothing_had_been(
     assert stopped.code == 128 + number
     assert "stopped at update 15" in stopped.err
     assert "hint: repeat the command" in stopped.err
-    assert any("once more" in said for said in shown.said)
+    assert any("without saving" in said for said in shown.said)
     assert not (tmp_path / "x" / "model.safetensors").exists()
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     unfinished = dragoman_("translate", tmp_path / "x")
@@ -511,7 +511,7 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["inspect", "MODEL", "A dog.", "--format", "pdf"], 2, "--format pdf", "html, svg"),
         (["inspect", "MODEL", "A dog.", "--format", "png"], 2, "PNG on standard output", "-o"),
         (["inspect", "MODEL", "A dog.", "--view", "tree"], 2, "--view tree", "beam"),
-        (["inspect", "MODEL", "A dog.", "--view", "beam"], 2, "--view changes nothing in txt", "format"),
+        (["inspect", "MODEL", "A dog.", "--view", "beam"], 2, "--view has no effect in txt", "format"),
         (["inspect", "MODEL", "A dog.", "--layer", "1", "-o", "OUT.html"], 2, "--layer", "leave it out"),
         (["inspect", "MODEL", "A dog.", "--view", "beam", "--head", "1", "-o", "O.svg"], 2, "--head", "view"),
         (["inspect", "MODEL", "A dog.", "--compare", "runs/othr"], 4, "no such model folder", "train"),

@@ -46,6 +46,12 @@ def test_it_says_what_the_model_is_and_how_it_came_about(fact):
     assert fact in rendered()
 
 
+def test_its_sections():
+    assert [line for line in rendered().splitlines() if line.startswith("## ")] == [
+        "## Model", "## Text", "## Training",
+    ]  # fmt: skip
+
+
 def test_threads_and_processes_are_counted():
     assert "bf16, 1 thread |" in rendered(started=replace(STARTED, threads=1))
     assert "bf16, 2 threads in each of 4 processes |" in rendered(started=replace(STARTED, processes=4))

@@ -1,1 +1,1 @@
-"""What every floor uses, and nothing of translation: errors, options, files, the machine, charts."""
+"""Foundations that every package uses: errors, options, files, the machine, tables and charts."""

@@ -119,7 +119,7 @@ def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str, log: bool
         if not curve.predicted:
             parts += [_mark(a, b, number) for a, b in places]
             ends.append((places[-1][1], number, curve.name))
-    # Names stand at the ends of their curves, pushed apart if two ends are near.
+    # Names are at the ends of their curves, moved apart if two ends are close.
     below = -math.inf
     for height, number, name in sorted(ends):
         below = max(height + 4, below + 16)
@@ -166,7 +166,7 @@ class _Axis:
 
 
 def _step(span: float) -> float:
-    """A round distance that fits into a span about six times."""
+    """Return a round distance that divides a span into about six parts."""
     rough = span / 6
     power = 10.0 ** math.floor(math.log10(rough))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)

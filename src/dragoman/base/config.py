@@ -38,7 +38,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def override(tables: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
     """A copy of `tables` with each `a.b=value` applied. A value is TOML (`8`, `0.1`, `true`) or a word.
 
-    Raises ConfigError for what is not an assignment, and for a value in the place of a section.
+    Raises ConfigError for text that is not an assignment, and for a value in place of a section.
     """
     result = _copy(tables)
     for assignment in assignments:
@@ -57,7 +57,7 @@ def override(tables: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
         # Assigning a whole section would silently drop its other options.
         if isinstance(value, dict) or isinstance(table.get(keys[-1]), dict):
             raise ConfigError(
-                f"{assignment!r}: {name.strip()!r} is a section", hint="set its options one by one, as a.b=c"
+                f"{assignment!r}: {name.strip()!r} is a section", hint="set each of its options, as a.b=c"
             )
         table[keys[-1]] = value
     return result
@@ -130,7 +130,7 @@ def plain(value: Any) -> Any:
 
 
 def _sections(value: Any, kind: Any, name: str) -> Any:
-    """`value` with tables made dataclasses where `kind` asks for these."""
+    """Return `value` with tables converted to dataclasses where `kind` has them."""
     if get_origin(kind) is tuple and isinstance(value, list | tuple):
         return [_sections(item, get_args(kind)[0], name) for item in value]
     kinds = variants(kind)
@@ -140,7 +140,7 @@ def _sections(value: Any, kind: Any, name: str) -> Any:
 
 
 def _variant(table: Mapping[str, Any], kinds: tuple[type, ...], name: str) -> type:
-    """The dataclass that a table is for: its first option names it, and the first is the default."""
+    """Return the dataclass for a table. The first option names it; the first dataclass is the default."""
     if len(kinds) == 1:
         return kinds[0]
     tag = next(iter(entries(kinds[0])))
@@ -191,8 +191,8 @@ def _copy(tables: Mapping[str, Any]) -> dict[str, Any]:
 def _parse(text: str) -> Any:
     """One TOML value, or the text itself if it is anything else.
 
-    The text is read alone and as the item of a list. A comment or a second line, which would be dropped
-    in silence, makes the two differ.
+    The text is parsed alone and as an item of a list. The results differ if it has a comment or a second
+    line, which would otherwise be dropped silently.
     """
     try:
         alone, listed = tomllib.loads(f"value = {text}"), tomllib.loads(f"value = [{text},]")

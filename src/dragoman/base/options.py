@@ -90,10 +90,10 @@ class Entry:
 
 
 class Options:
-    """Base class of configurations. Checks every option when an object is made; raises ConfigError.
+    """Base class of configurations. Creating an object checks every option and raises ConfigError.
 
-    `class TrainingConfig(Options, section="training")` has its options called `training.warmup` in
-    messages. A subclass with rules between several options calls `super().__post_init__()` first.
+    With `class TrainingConfig(Options, section="training")`, messages say `training.warmup`. A subclass
+    with rules between several options calls `super().__post_init__()` first.
     """
 
     _section: typing.ClassVar[str] = ""
@@ -109,7 +109,7 @@ class Options:
             object.__setattr__(self, name, value)
 
 
-_ENTRIES: dict[type, dict[str, Entry]] = {}  # evaluating annotations takes a moment
+_ENTRIES: dict[type, dict[str, Entry]] = {}  # a cache: evaluating annotations is slow
 
 
 def entries(cls: type) -> dict[str, Entry]:
@@ -128,7 +128,7 @@ def _entry(field: dataclasses.Field[Any], hint: Any) -> Entry:
 
 
 def variants(kind: Any) -> tuple[type, ...]:
-    """The dataclasses a section may be: the members of a union, or the one class. Else empty."""
+    """The dataclasses a section may be: the members of a union, or the one class. Otherwise empty."""
     return tuple(m for m in _members(kind) if isinstance(m, type) and dataclasses.is_dataclass(m))
 
 
@@ -172,7 +172,9 @@ def _convert(value: Any, kind: Any, option: Option) -> Any:
                 continue
     elif origin is Literal:
         for choice in get_args(kind):
-            if type(value) is type(choice) and value == choice:  # True == 1 and 1.0 == 1, yet are not 1
+            if (
+                type(value) is type(choice) and value == choice
+            ):  # True == 1 and 1.0 == 1, but they are not the int 1
                 return choice
     elif origin is tuple:
         if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ def count(number: int, thing: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> list[str]:
-    """Lines of columns, each as wide as its widest cell. The columns numbered in `right` end flush."""
+    """Lines of columns, each as wide as its widest cell. `right` has the numbers of right-aligned ones."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(

@@ -1,4 +1,4 @@
-"""A measured process: the machine's own rate of large matrix products, the best of many.
+"""A measured process: the machine's best rate of large matrix products.
 
 Run as `python -m dragoman.bench.ceiling [--threads N] [--device cpu|cuda]`. Answers with operations per
 second in float32 and in bfloat16.

@@ -130,7 +130,7 @@ class _Layer:
                 self.module = SelfAttention(shape)
 
     def whole(self, x_BTE: Tensor) -> Tensor:
-        """The layer over every position of x_BTE."""
+        """Return the output of the layer for every position of x_BTE."""
         b, n, _ = x_BTE.shape
         out: Tensor
         match self.kind:
@@ -145,7 +145,7 @@ class _Layer:
         return out
 
     def after(self, n: int) -> Callable[[], object]:
-        """A function that computes one more position after n."""
+        """Return a function that computes one more position after n."""
         b, width = self.setting.batch, self.setting.width
         x_B1E = torch.randn(b, 1, width)
         match self.kind:
@@ -168,7 +168,7 @@ class _Layer:
 
 
 def measure_costs(setting: Setting, say: Callable[[str], None] = lambda _: None) -> list[Cost]:
-    """The cost of each kind of layer at each length. The layers take turns."""
+    """Measure the cost of each kind of layer at each length. The layers take turns."""
     native.enable()
     layers = {law.name: _Layer(law.name, setting) for law in LAWS}
     costs = []
@@ -208,7 +208,7 @@ def exponents(costs: Sequence[Cost], layer: str, what: str) -> float:
     return exponent([c.length for c in chosen], [getattr(c, what) for c in chosen])
 
 
-# What is shown: field of `Cost`, heading, scale to the heading's unit, field with the operations behind it.
+# Columns: field of `Cost`, heading, scale to the unit of the heading, field with the operations behind it.
 _SHOWN = (
     ("forward", "forward, ms", 1e3, "operations"),
     ("train", "training, ms", 1e3, "operations"),
@@ -238,7 +238,7 @@ def to_html(setting: Setting, costs: Sequence[Cost]) -> str:
     parts = [charts.paragraph(_conditions(setting)), charts.heading("How it grows")]
     head, *rows = _fits(costs)
     parts += [charts.table(head, rows), charts.paragraph(_fitted_to(costs))]
-    head = ["layer", "complexity", "sequential operations", "longest path"]
+    head = ["layer", "complexity", "sequential operations", "maximum path length"]
     table_1 = [[law.name, law.complexity, law.sequential, law.path] for law in LAWS]
     parts += [charts.heading("The paper's table 1"), charts.table(head, table_1)]
     for what, title, scale, predicted in _SHOWN:
@@ -361,8 +361,8 @@ def _medians(works: dict[tuple[str, str], Callable[[], object]], rounds: int) ->
 
 
 def _peak(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> int:
-    """Most bytes held at once during the work, beyond those held at its start. Runs `before` first."""
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler logs on standard error
+    """Run `before`, then return the most bytes that `work` holds at once beyond those held at its start."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise the profiler logs on standard error
     before()
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True

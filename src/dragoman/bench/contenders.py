@@ -1,8 +1,8 @@
-"""Who takes part in `dragoman bench train`: how each is started and how its answer is read.
+"""The contenders of `dragoman bench train`: the command of each, and how to read its answer.
 
-Dragoman and the libraries time their own steps. A toolkit runs its own training command on the workload's
-text, in its own batches of the same number of tokens, and its log gives the speed; its driver says what it
-calls a target token.
+dragoman and the libraries time their own steps. A toolkit runs its own training command on the text of the
+workload, in its own batches of the same number of tokens. Its speed comes from its log. Its driver says what
+the toolkit counts as a target token.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Conditions:
 
     @property
     def shape(self) -> TransformerConfig:
-        """The model that all train."""
+        """The model that all contenders train."""
         return TransformerConfig(**self.sizes)
 
     def work(self) -> tuple[int, float]:
@@ -84,14 +84,14 @@ class Contender:
     about: str
     precision: Literal["fp32", "bf16"]
     file: str = ""  # its driver, in the folder of the peers; ours if empty
-    environment: str = ""  # of the peers, that the driver runs in
+    environment: str = ""  # of the peers, in which the driver runs
     flags: tuple[str, ...] = ()
     processes: int = 1
-    stock: bool = False  # as a user finds it, not tuned
+    stock: bool = False  # not tuned
     cuda: bool = False  # whether its driver can measure a GPU
 
     def turn(self, conditions: Conditions) -> Turn:
-        """Train for the agreed number of steps. Raises TrainingError if the contender fails."""
+        """Train for `conditions.steps`. Raises TrainingError if the contender fails."""
         facts = answer_of(self.command(conditions), variables_of(conditions, self.processes), name=self.name)
         tokens, operations = conditions.work()
         # A toolkit makes its own batches; the operations of a token are those of our batches.
@@ -191,7 +191,7 @@ def choose_contenders(
 def variables_of(conditions: Conditions, processes: int = 1) -> dict[str, str]:
     """Environment variables of a turn: the threads, and a C library that keeps freed memory.
 
-    The latter is what `dragoman train` sets for itself, so every contender gets it. It costs some memory.
+    `dragoman train` keeps freed memory too, so every contender does. It costs some memory.
     """
     hidden = {"CUDA_VISIBLE_DEVICES": ""} if conditions.device == "cpu" else {}
     return (

@@ -46,7 +46,7 @@ class Result:
 
 @dataclass(kw_only=True)
 class Contest:
-    """A contest that was held."""
+    """The outcome of a contest."""
 
     conditions: Conditions
     results: list[Result]
@@ -104,7 +104,7 @@ def hold(
 
 
 def _take_turn(result: Result, conditions: Conditions) -> str:
-    """Add a turn, or the reason for its failure, to the result. Returns a line that tells of it."""
+    """Add a turn, or the reason for its failure, to the result. Return a line about it."""
     name = result.contender.name
     try:
         with OtherWork() as others:
@@ -118,7 +118,7 @@ def _take_turn(result: Result, conditions: Conditions) -> str:
 
 
 def ceiling(conditions: Conditions) -> dict[str, float]:
-    """Operations per second of large products, by precision, measured in a process of its own."""
+    """Operations per second of large products, by precision, measured in a separate process."""
     command = [
         *(sys.executable, "-m", "dragoman.bench.ceiling"),
         *(f"--threads={conditions.threads}", f"--device={conditions.device}"),
@@ -127,7 +127,7 @@ def ceiling(conditions: Conditions) -> dict[str, float]:
 
 
 def _processor(conditions: Conditions) -> str:
-    """What computes the products."""
+    """The name of the processor or GPU."""
     if conditions.device == "cpu":
         return machine.processor()
     import torch

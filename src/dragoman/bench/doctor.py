@@ -41,7 +41,7 @@ class Finding:
 
 
 def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> list[Finding]:
-    """All findings, in about two seconds. Without `measure` the speed is left out.
+    """Return all findings, in about two seconds. Without `measure` the speed is left out.
 
     `folders` must be writable: by default the current folder, the one for temporary files and the cache.
     A problem is a finding, never an exception.
@@ -165,7 +165,7 @@ def _torch(torch: Any) -> Finding:
 
 
 def _processor(torch: Any) -> Finding:
-    """What the processor multiplies natively, and the precision that training chooses for it."""
+    """The features of the processor, and the precision that training chooses for it."""
     from dragoman.training.precision import precision_for
 
     has = torch.cpu.get_capabilities()
@@ -257,7 +257,7 @@ def _busy() -> Finding:
         name="load",
         value=f"other programs use {busy:.1f} of {os.cpu_count()} cores",
         status="warning" if warn else "fine",
-        advice="training is slower meanwhile, and measured speeds are too low: see top" if warn else "",
+        advice="they slow training down and falsify measured speeds: see top" if warn else "",
         data={"busy_cores": round(busy, 2)},
     )
 

@@ -27,14 +27,14 @@ from dragoman.version import __version__
 
 
 def learner(shape: TransformerConfig, precision: Literal["fp32", "bf16"], world: World) -> Learner:
-    """A new model of this shape and what trains it."""
+    """Return a learner with a new model of this shape."""
     torch.manual_seed(1)
     config = TrainingConfig(schedule="inverse-sqrt", learning_rate=1e-4, warmup=10, precision=precision)
     return Learner(build_model(shape), config, world)
 
 
 def collated(arrays: Sequence[tuple[np.ndarray, np.ndarray]], world: World) -> list[Batch]:
-    """This process's rows of each source_BS and target_BT, as training has them."""
+    """Return this process's rows of each source_BS and target_BT as training batches."""
 
     def rows(ids: np.ndarray) -> list[np.ndarray]:
         return [row[: (row != PAD).sum() - 1] for row in ids[world.rank :: world.size]]

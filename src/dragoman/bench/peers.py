@@ -1,7 +1,7 @@
 """Other toolkits to measure against: their drivers, and the environments that they run in.
 
 The drivers and the pinned requirements are in `benchmarks/peers/` of the source checkout, not in the
-installed package. Each environment is made in the user's cache.
+installed package. Each environment is created in the user's cache.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ def requirements(folder: Path) -> dict[str, Path]:
 
 
 def install(environment: str, folder: Path) -> None:
-    """Make an environment anew with its pinned requirements. Raises ConfigError if that fails."""
+    """Create or replace an environment with its pinned requirements. Raises ConfigError if that fails."""
     known = requirements(folder)
     if environment not in known:
         raise ConfigError(f"unknown environment {environment}", hint=f"choose among: {', '.join(known)}")
     target = python_of(environment).parents[1]
     try:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(target)], check=True)
-        # The file lists every package, so dependencies are not resolved: some name a torch long gone.
+        # The file lists every package, so dependencies are not resolved: some ask for an old torch.
         pip = [str(python_of(environment)), "-m", "pip", "install", "--quiet", "--no-deps", "-r"]
         subprocess.run([*pip, str(known[environment])], check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        python_of(environment).unlink(missing_ok=True)  # so that half an environment counts as not installed
+        python_of(environment).unlink(
+            missing_ok=True
+        )  # so that an incomplete environment counts as not installed
         raise ConfigError(
             f"{environment} cannot be installed: {error}", hint="see pip's output above"
         ) from error

@@ -8,7 +8,7 @@ from dragoman.bench.contest import Contest, Result
 from dragoman.bench.turns import MARK, NOTE, megabytes, spread
 
 _HEAD = (
-    "contender", "precision", "tokens/s", "spread", "x stock", "x tuned", "GFLOP/s", "of ceiling", "peak MB"
+    "contender", "precision", "tokens/s", "spread", "x untuned", "x tuned", "GFLOP/s", "of ceiling", "peak MB"
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def to_text(contest: Contest) -> str:
         "",
         f"median of {count(rounds, 'turn')} of {count(conditions.steps, 'step')}; target tokens"
         " are counted without padding",
-        "x stock: ratio to the fastest toolkit that is not tuned; x tuned: to the fastest other one in bf16",
+        "x untuned: ratio to the fastest untuned toolkit; x tuned: to the fastest other toolkit in bf16",
         f"ceiling: large products, {ceilings} GFLOP/s",
         "peak MB: resident memory of the largest process, times the processes",
     ]

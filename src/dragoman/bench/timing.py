@@ -26,7 +26,7 @@ PAD, START, END = 0, 1, 2
 
 
 def arguments(*flags: str) -> tuple[argparse.Namespace, SimpleNamespace]:
-    """The options, and as attributes the sizes of the model: d_model, d_ff, heads and so on."""
+    """Parse the command line. Return the options, and the sizes of the model, such as d_model."""
     parser = argparse.ArgumentParser()
     parser.add_argument("workload", type=Path)
     parser.add_argument("--shape", type=json.loads, required=True)
@@ -48,7 +48,7 @@ def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def shifted(target_BT: np.ndarray, first: int) -> np.ndarray:
-    """What the decoder reads: `first`, then each target without its end."""
+    """Return the input of the decoder: `first`, then each target without its end."""
     without_end_BT = np.where(target_BT == END, PAD, target_BT)
     return np.concatenate((np.full((len(target_BT), 1), first), without_end_BT[:, :-1]), 1)
 
@@ -64,7 +64,7 @@ def wait_for(device: str) -> None:
 def time_steps(
     options: argparse.Namespace, step: Callable[[T], object], batches: Sequence[T], **about: object
 ) -> None:
-    """Run `step` on each batch. Answer with the seconds of the steps after the warm-up, and with `about`."""
+    """Run `step` on each batch. Answer with the seconds of each step after the warm-up, and `about`."""
     seconds = []
     for batch in batches:
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Fair measurements on a machine that others use too: turns, processes of their own, a mark for busy ones."""
+"""Fair measurements on a shared machine: turns, separate processes, and a mark if others were busy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from dragoman.base.errors import TrainingError
 T = TypeVar("T")
 BUSY = 0.1  # cores that others keep busy, above which a measurement is marked
 MARK = "*"
-NOTE = f"{MARK} others kept more than {BUSY:g} cores busy during a turn: measure again when it is quiet"
+NOTE = (
+    f"{MARK} others kept more than {BUSY:g} cores busy during a turn: measure again when the machine is idle"
+)
 
 
 def orders(items: Sequence[T], rounds: int) -> Iterator[list[T]]:
-    """The order of each round: every item once, and each round begins with the next item.
+    """Yield the order of each round: every item once, and each round begins with the next item.
 
-    A machine that gets slower or faster meanwhile then favours no item.
+    So a machine that gets slower or faster favours no item.
     """
     for number in range(rounds):
         first = number % len(items)
@@ -31,7 +33,7 @@ def orders(items: Sequence[T], rounds: int) -> Iterator[list[T]]:
 def answer_of(
     command: Sequence[str], variables: Mapping[str, str] | None = None, *, name: str, timeout: float = 1800
 ) -> dict[str, Any]:
-    """Run a command in a process of its own and return its answer: the last line of output that is JSON.
+    """Run a command in a separate process and return its answer: the last line of output that is JSON.
 
     Raises TrainingError, with the last line of its errors, if the process fails or gives no answer.
     """
@@ -50,7 +52,7 @@ class OtherWork:
     """A context that measures how many cores other processes keep busy inside it.
 
     The work of this process and of its children that have ended is not counted. `cores` is None if the
-    system does not say.
+    system does not report it.
     """
 
     cores: float | None = None
@@ -67,12 +69,12 @@ class OtherWork:
 
 
 def disturbed(cores: float | None) -> bool:
-    """Whether others kept so many cores busy that a measurement is to be marked."""
+    """Whether others kept enough cores busy that the measurement must be marked."""
     return cores is not None and cores > BUSY
 
 
 def spread(values: Sequence[float], form: str = ",.0f") -> str:
-    """Least and greatest, as in `100-300`."""
+    """Return minimum and maximum, such as `100-300`."""
     return f"{min(values):{form}}-{max(values):{form}}"
 
 

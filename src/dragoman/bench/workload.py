@@ -2,7 +2,7 @@
 
 A workload is a folder:
 
-    batches.npz      for batch i `source_i` (B, S) and `target_i` (B, T): int64, padded with 0, rows end in 2
+    batches.npz      batch i is `source_i` (B, S), `target_i` (B, T): int64, rows end in 2, padding is 0
     train.src, .tgt  the text; train.pieces.src, .tgt the same in subwords
     subwords.spm     the SentencePiece model; pieces.txt its subwords
     about.json       the fields of `About`
@@ -56,7 +56,7 @@ class Workload:
 
 
 def load(folder: Path) -> Workload:
-    """A workload that `make` wrote."""
+    """Return the workload that `make` wrote."""
     return Workload(folder, About(**json.loads((folder / "about.json").read_text(encoding="utf-8"))))
 
 
@@ -66,7 +66,7 @@ def embedded(*, batch_tokens: int, batches: int) -> Workload:
 
 
 def make(pairs: Sequence[tuple[str, str]], *, title: str, batch_tokens: int, batches: int) -> Workload:
-    """The workload of this text, made once and kept in the cache. Raises DataError if the text is short."""
+    """Return the workload of this text, made or from the cache. Raises DataError for too little text."""
     text = "\n".join(f"{source}\t{target}" for source, target in pairs)
     facts = f"3 {title} {batch_tokens} {batches} {VOCAB}\n{text}"
     folder = cache_folder() / "bench" / hashlib.sha256(facts.encode()).hexdigest()[:16]
@@ -85,7 +85,7 @@ def make(pairs: Sequence[tuple[str, str]], *, title: str, batch_tokens: int, bat
     if len(groups) < batches:
         raise DataError(
             f"{title}: {len(pairs):,} pairs fill {len(groups)} batches of {batch_tokens:,}, not {batches}",
-            hint="use more text, or ask for fewer steps",
+            hint="use more text or fewer steps",
         )
     arrays: dict[str, np.ndarray] = {}
     for i, group in enumerate(groups[:batches]):

@@ -1,7 +1,7 @@
-"""The command line. With the displays it is the only place that prints.
+"""The command line. Only this package and `display/` print.
 
-Each command has a file here. What is slow to import (torch, numpy, sacreBLEU) is imported inside the
-commands, so that `--help` answers at once.
+Each command has a file here. Slow imports (torch, numpy, sacreBLEU) are inside the commands, so that `--help`
+answers at once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dragoman.version import __version__
 app = typer.Typer(
     name="dragoman",
     add_completion=False,
-    rich_markup_mode=None,  # what a user typed is shown as typed; and rich takes a tenth of a second
+    rich_markup_mode=None,  # show what a user typed unchanged; importing rich also takes 0.1 s
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         print(f"dragoman {__version__}")
         raise typer.Exit
 
@@ -47,8 +47,8 @@ def _version(asked: bool) -> None:
       dragoman evaluate runs/en-de test.en test.de
       dragoman inspect runs/en-de "A sentence." -o report.html
 
-    Exit codes: 0 done, 1 failed at work, 2 usage or configuration, 3 bad data, 4 model missing or
-    damaged, 5 quality gate, 130 interrupted (after saving)."""
+    Exit codes: 0 success, 1 other failure, 2 usage or configuration, 3 bad data, 4 model missing or
+    damaged, 5 below --min-bleu, 130 interrupted by Ctrl-C."""
 )
 def about(
     version: Annotated[
@@ -62,15 +62,15 @@ app.command("demo", short_help="Train a small translator, watch it learn, and tr
 app.command("train", cls=TrainCommand, short_help="Train a model on raw parallel text.")(train)
 app.command("translate", short_help="Translate text: n lines in, n lines out.")(translate)
 app.command("evaluate", short_help="Translate test text and score it.")(evaluate)
-app.command("score", short_help="Score translations made elsewhere.")(score)
+app.command("score", short_help="Score translations of any system.")(score)
 app.command("inspect", short_help="See how a translation came about, in one offline page.")(inspect)
 app.command("positions", short_help="See the sinusoidal positions, without a model.")(positions)
-app.command("ladder", short_help="Train several recipes within one budget, and compare.")(ladder)
+app.command("ladder", short_help="Train several recipes within one budget, and compare them.")(ladder)
 app.add_typer(bench, name="bench", short_help="Measure speed and cost on this machine.")
-app.command("config", short_help="Print the options of a recipe, described.")(config)
-app.command("doctor", short_help="Look at this machine, and say what to change.")(doctor)
+app.command("config", short_help="Print the options of a recipe with their descriptions.")(config)
+app.command("doctor", short_help="Check this machine and suggest changes.")(doctor)
 
 
 def main() -> None:
-    """The `dragoman` program. Exits with the code the command ends with."""
+    """Run the `dragoman` program and exit with the code of the command."""
     sys.exit(run(typer.main.get_command(app), sys.argv[1:] or ["--help"]))

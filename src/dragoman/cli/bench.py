@@ -32,29 +32,30 @@ Peers = Annotated[
 _QUIET = 0.2  # cores that others may keep busy before a measurement
 
 
-@bench.command("train", short_help="Training speed of dragoman and of other toolkits.")
+@bench.command("train", short_help="Measure the training speed of dragoman and other toolkits.")
 def train(
     contenders: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="Which to measure. [default: dragoman and the installed toolkits]"
+            metavar="NAME", help="Contenders to measure. [default: dragoman and the installed toolkits]"
         ),
     ] = None,
     preset: Annotated[
         str, typer.Option("--preset", metavar="NAME", help="Size of the model: tiny, small, base or big.")
     ] = "small",
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each.")] = 3,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each contender.")] = 3,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Timed training steps in a turn.")] = 12,
-    warm: Annotated[int, typer.Option("--warm", min=0, help="Steps before the clock runs.")] = 3,
+    warm: Annotated[int, typer.Option("--warm", min=0, help="Steps before the timed ones.")] = 3,
     batch_tokens: Annotated[
-        int, typer.Option("--batch-tokens", min=100, help="Target tokens in a batch at most, with padding.")
+        int, typer.Option("--batch-tokens", min=100, help="Most target tokens in a batch, with padding.")
     ] = 4096,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Threads of each. [default: the number of cores]")
+        int | None,
+        typer.Option("--threads", min=1, help="Threads of each contender. [default: the number of cores]"),
     ] = None,
     device: Annotated[
         Literal["cpu", "cuda"],
-        typer.Option("--device", help="cuda measures on a GPU, where some toolkits cannot take part."),
+        typer.Option("--device", help="cuda measures on a GPU, which only some contenders can use."),
     ] = "cpu",
     recipe: Recipe = None,
     data: Data = None,
@@ -66,7 +67,7 @@ def train(
 ) -> None:
     """Train the same model on the same text with dragoman and with other toolkits, and compare.
 
-    They take turns, each in a process of its own. Prints medians, their spread and peak memory. Without
+    They take turns, each in a separate process. Prints medians, spread and peak memory. Without
     --recipe the text is the embedded corpus. `dragoman bench peers` installs the other toolkits.
 
     \b
@@ -91,13 +92,13 @@ def train(
         import torch
 
         if not torch.cuda.is_available():
-            raise ConfigError("PyTorch finds no GPU", hint="see what dragoman doctor says about the GPU")
-    resolve(preset=preset)  # an unknown one fails here, before any work
+            raise ConfigError("PyTorch finds no GPU", hint="run dragoman doctor, which checks the GPU")
+    resolve(preset=preset)  # an unknown preset fails here, before any work
     others = machine.busy_cores(1.0)
     if not busy and others is not None and others > _QUIET:
         raise ConfigError(
             f"the machine is busy: other processes use {others:.1f} cores",
-            hint="wait until it is quiet; or pass --busy, and disturbed figures are marked",
+            hint="wait until it is idle, or pass --busy to measure anyway and mark the figures",
         )
     if recipe is None:
         batches = workload.embedded(batch_tokens=batch_tokens, batches=warm + steps)
@@ -121,7 +122,7 @@ def train(
         raise typer.Exit(1)
 
 
-@bench.command("complexity", short_help="The paper's table 1, measured: cost against length.")
+@bench.command("complexity", short_help="Measure table 1 of the paper: cost of a layer against length.")
 def complexity(
     output: Annotated[
         Path | None,
@@ -185,14 +186,14 @@ def complexity(
 @bench.command("peers", short_help="Install other toolkits to measure.")
 def peers(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Which to install. [default: list them]")
+        list[str] | None, typer.Argument(metavar="NAME", help="Toolkits to install. [default: list them]")
     ] = None,
     peers: Peers = None,
     debug: Debug = False,
 ) -> None:
     """Install other toolkits to measure against, in pinned versions, each in its own environment.
 
-    The environments are made in the cache. Without NAME, list the toolkits and their packages. The drivers
+    The environments are created in the cache. Without NAME, list the toolkits and their packages. The drivers
     come with the source checkout.
 
     \b

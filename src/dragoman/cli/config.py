@@ -1,4 +1,4 @@
-"""`dragoman config`: the options of a recipe, described."""
+"""`dragoman config`: the options of a recipe and their descriptions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def config(
         list[str] | None,
         typer.Argument(
             metavar="SECTION|key=value",
-            help="Sections to print, such as model or data.filter, or options, such as model.heads; all if "
-            "none is named. Options to change, such as model.heads=8.",
+            help="Sections or options to print, such as model, data.filter or model.heads; by default all. "
+            "Options to change, such as model.heads=8.",
             show_default=False,
         ),
     ] = None,
@@ -35,7 +35,7 @@ def config(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of all options.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Print the options of a recipe: name, value, choices or bounds, and what each means.
+    """Print the options of a recipe: name, value, choices or bounds, and description.
 
     The output is a recipe file with comments. Save it, change it, and train with --recipe.
 

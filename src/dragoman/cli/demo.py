@@ -19,7 +19,7 @@ def demo(
     verbose: Verbose = 0,
     debug: Debug = False,
 ) -> None:
-    """Train a small English-German translator, watch it learn, and try it: about two minutes.
+    """Train a small English-German translator and try it, in about two minutes.
 
     The text comes from a small grammar that is part of dragoman. Repeating the command resumes the
     training; once it is complete, the command shows only the results.

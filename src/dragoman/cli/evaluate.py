@@ -44,7 +44,8 @@ def evaluate(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write the translations here.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write the translations to this file."),
     ] = None,
     lowercase: Lowercase = False,
     beam: BeamSize = None,
@@ -55,7 +56,7 @@ def evaluate(
         typer.Option(
             "--against",
             metavar="MODEL|FILE",
-            help="Another model, or its translations: is the difference more than chance?",
+            help="Compare with another model or a file of its translations, and test significance.",
         ),
     ] = None,
     test: TestName = "bs",
@@ -137,12 +138,12 @@ def evaluate(
     bleu = scoring.bleu_of(results, str(model))
     if min_bleu is not None and bleu < min_bleu:
         raise QualityError(
-            f"{model}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="asked for with --min-bleu"
+            f"{model}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="--min-bleu sets this limit"
         )
 
 
 def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]:
-    """The test text: the files named, or those of the recipe."""
+    """Return the files of the test text: those named, or those of the recipe."""
     if text:
         return text
     if recipe is None:

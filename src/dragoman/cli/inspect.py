@@ -1,4 +1,4 @@
-"""`dragoman inspect` and `dragoman positions`: what a model does with a sentence, to look at."""
+"""`dragoman inspect` and `dragoman positions`: show what a model does with a sentence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ Output = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="|".join(FORMATS), help="[default: from the file's name, or txt]"),
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        help="Output format. [default: from the name of the file, or txt]",
+    ),
 ]
 
 
@@ -44,7 +48,7 @@ def inspect(
     form: Format = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", metavar="TEXT", help="Look at this translation instead of the model's own."),
+        typer.Option("--target", metavar="TEXT", help="Inspect this translation instead of the model's own."),
     ] = None,
     compare: Annotated[
         str | None,
@@ -53,18 +57,20 @@ def inspect(
     view: Annotated[
         str | None,
         typer.Option(
-            "--view", metavar="|".join(VIEWS), help="What an SVG or PNG shows. [default: attention]"
+            "--view", metavar="|".join(VIEWS), help="Content of an SVG or PNG. [default: attention]"
         ),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--attention", metavar="|".join(KINDS), help="Which attention. [default: cross]"),
+        typer.Option(
+            "--attention", metavar="|".join(KINDS), help="Kind of attention to show. [default: cross]"
+        ),
     ] = None,
     layer: Annotated[
-        int | None, typer.Option("--layer", metavar="N", help="Which layer. [default: the last but one]")
+        int | None, typer.Option("--layer", metavar="N", help="Layer to show. [default: the last but one]")
     ] = None,
     head: Annotated[
-        int | None, typer.Option("--head", metavar="N", help="Which head. [default: the mean of all]")
+        int | None, typer.Option("--head", metavar="N", help="Head to show. [default: the mean of all]")
     ] = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
@@ -76,7 +82,7 @@ def inspect(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """See how a translation came about, in one offline page: attention, the beam's tree, positions.
+    """See how a translation came about, in one offline page: attention, beam search, positions.
 
     \b
       dragoman inspect runs/en-de "A man rides a bike." -o report.html
@@ -88,9 +94,7 @@ def inspect(
     _check("--view", view, VIEWS)
     _check("--attention", kind, KINDS)
     if compare is not None and form not in ("html", "txt"):
-        raise ConfigError(
-            f"--compare as {form}", hint="two are compared as html or txt; else write one at a time"
-        )
+        raise ConfigError(f"--compare as {form}", hint="choose html or txt, or inspect one at a time")
     _check_used(form, view, kind, layer, head)
     sentence = _read() if text == STDIN else one_line(text, "the text")
     from dragoman.decoding.options import Decoding
@@ -111,7 +115,7 @@ def inspect(
 
     traces = [look(model, sentence, target)]
     if compare is not None:
-        # What looks like a path is one, so that a mistyped folder is not taken for a sentence.
+        # Take what looks like a path as one, so that a mistyped folder is not taken for a sentence.
         folder = os.path.isdir(compare) or (os.sep in compare and not any(c.isspace() for c in compare))
         other = (Path(compare), sentence) if folder else (model, one_line(compare, "--compare"))
         traces.append(look(*other, target if other[1] == sentence else None))
@@ -119,13 +123,13 @@ def inspect(
 
 
 def positions(
-    width: Annotated[int, typer.Option("--width", metavar="N", help="Dimensions.")] = 128,
-    length: Annotated[int, typer.Option("--length", metavar="N", help="Positions.")] = 64,
+    width: Annotated[int, typer.Option("--width", metavar="N", help="Number of dimensions.")] = 128,
+    length: Annotated[int, typer.Option("--length", metavar="N", help="Number of positions.")] = 64,
     base: Annotated[
         float, typer.Option("--base", metavar="N", help="Base of the wavelengths; 10000 in the paper.")
     ] = 10000.0,
     halves: Annotated[
-        bool, typer.Option("--halves", help="All sines before all cosines, as in Marian.")
+        bool, typer.Option("--halves", help="Put all sines before all cosines, as in Marian.")
     ] = False,
     output: Output = None,
     form: Format = None,
@@ -188,7 +192,7 @@ def _content(
 
 
 def _format(form: str | None, output: Path | None) -> str:
-    """The format asked for, or that of the file's name."""
+    """Return the format from --format, or else from the name of the file."""
     if form is None and output is not None:
         form = output.suffix.lstrip(".").lower()
         if form not in FORMATS:
@@ -207,23 +211,23 @@ def _check(option: str, value: str | None, choices: tuple[str, ...]) -> None:
 
 
 def _check_used(form: str, view: str | None, kind: str | None, layer: int | None, head: int | None) -> None:
-    """Raise ConfigError for an option that changes nothing."""
-    given = {"--view": view, "--attention": kind, "--layer": layer, "--head": head}
+    """Raise ConfigError for an option that has no effect."""
+    options = {"--view": view, "--attention": kind, "--layer": layer, "--head": head}
     if form in ("svg", "png"):
-        used = {"heads": ["--attention"], "beam": [], "positions": []}.get(view or "attention", list(given))
+        used = {"heads": ["--attention"], "beam": [], "positions": []}.get(view or "attention", list(options))
         where = f"--view {view}"
     else:
         used = ["--attention", "--layer", "--head"] if form == "txt" else []
         where = form
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None and name not in ["--view" if form in ("svg", "png") else "", *used]:
             raise ConfigError(
-                f"{name} changes nothing in {where}", hint="leave it out, or choose another format or view"
+                f"{name} has no effect in {where}", hint="leave it out, or choose another format or view"
             )
 
 
 def _read() -> str:
-    """The first line of standard input."""
+    """Return the first line of standard input."""
     if sys.stdin.isatty():
         print("type a sentence and press Enter", file=sys.stderr)
     return next(read_lines(STDIN), "")

@@ -31,13 +31,17 @@ def ladder(
         typer.Option("--output", "-o", metavar="FOLDER", help="The folder for the model folders. [required]"),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="N", help="Training time of each.")
+        float | None, typer.Option("--minutes", metavar="N", help="Minutes of training for each run.")
     ] = None,
-    updates: Annotated[int | None, typer.Option("--updates", metavar="N", help="Updates of each.")] = None,
+    updates: Annotated[
+        int | None, typer.Option("--updates", metavar="N", help="Updates of each run.")
+    ] = None,
     vary: Annotated[
         str | None,
         typer.Option(
-            "--vary", metavar="KEY=A,B,...", help="One run for each value, as model.positions=rotary,none."
+            "--vary",
+            metavar="KEY=A,B,...",
+            help="Train each value of an option, such as model.positions=rotary,none.",
         ),
     ] = None,
     data: Data = None,
@@ -48,8 +52,8 @@ def ladder(
 ) -> None:
     """Train several recipes within the same budget, evaluate them, and write one table and one page.
 
-    ladder.html in the folder shows BLEU against time. Repeat the command to resume what was stopped. Every
-    run is a model folder to translate with.
+    ladder.html in the folder shows BLEU against time. Repeat the command to resume. Every run is
+    a model folder that can translate.
 
     \b
       dragoman ladder recipes/ladder/*.toml --data ~/corpora -o runs/ladder
@@ -63,7 +67,8 @@ def ladder(
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/ladder")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(
-            "a ladder under torchrun", hint="start it without torchrun; each run uses all cores as threads"
+            "the ladder cannot run under torchrun",
+            hint="start it without; each run uses all cores as threads",
         )
     from dragoman.runs.ladder import budget, climb, plan_rungs, to_text
 

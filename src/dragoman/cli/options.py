@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, as training writes it.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, written by training.")]
 BeamSize = Annotated[
     int | None,
     typer.Option("--beam", metavar="N", help="Width of the beam; 1 is greedy search. [default: the model's]"),
@@ -24,11 +24,16 @@ MinLength = Annotated[
     int, typer.Option("--min-length", metavar="N", help="Shortest translation allowed, in tokens.")
 ]
 NoRepeatNgram = Annotated[
-    int, typer.Option("--no-repeat-ngram", metavar="N", help="No N tokens twice in a translation.")
+    int,
+    typer.Option(
+        "--no-repeat-ngram",
+        metavar="N",
+        help="Forbid N-grams that the translation already has; 0 allows all.",
+    ),
 ]
 BatchTokens = Annotated[
     int,
-    typer.Option("--batch-tokens", metavar="N", help="Tokens translated at once; fewer need less memory."),
+    typer.Option("--batch-tokens", metavar="N", help="Tokens translated at once. Fewer need less memory."),
 ]
 Lowercase = Annotated[bool, typer.Option("--lowercase", help="Also score in lower case.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -53,7 +58,9 @@ Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", help="Where the recipe's text is. [default: $DRAGOMAN_DATA]"),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")]
-Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more.", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+Verbose = Annotated[
+    int, typer.Option("--verbose", "-v", count=True, help="Print more details.", show_default=False)
+]
 # `outcome.run` reads it too, because it must work even if the rest of the command line does not parse.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

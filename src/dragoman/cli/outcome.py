@@ -18,7 +18,7 @@ from dragoman.cli.signals import number_of, raising
 if TYPE_CHECKING:
     from typer.core import TyperGroup
 
-# click's, which older versions of typer import and newer ones contain.
+# click's UsageError. Old versions of typer import click, new ones contain it.
 _UsageError = typer.BadParameter.__mro__[1]
 
 
@@ -63,7 +63,7 @@ def warn(text: str) -> None:
 
 @contextmanager
 def waiting(text: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]:
-    """Show a spinner on standard error while work goes on, if that is a terminal.
+    """Show a spinner on standard error during the block, if that is a terminal.
 
     Yields a function that changes the spinner's text.
     """
@@ -103,7 +103,7 @@ def _usage(error: Any) -> tuple[str, str]:
     path = error.ctx.command_path if error.ctx is not None else "dragoman"
     near = list(getattr(error, "possibilities", None) or [])
     what = str(error.message if near and error.message else error.format_message())
-    what, _, other = what.partition(" Did you mean ")  # of a command, click says it in the message
+    what, _, other = what.partition(" Did you mean ")  # click's suggestion of a command is in the message
     likely = near[0] if near else other.strip(" '?").split("'")[0]
     hint = f"did you mean {likely}? See {path} --help" if likely else f"see {path} --help"
     return what[:1].lower() + what[1:].rstrip("."), hint

@@ -23,7 +23,9 @@ def score(
     ],
     against: Annotated[
         Path | None,
-        typer.Option("--against", metavar="FILE", help="Translations to compare with; tests significance."),
+        typer.Option(
+            "--against", metavar="FILE", help="Compare with these translations, and test significance."
+        ),
     ] = None,
     test: TestName = "bs",
     lowercase: Lowercase = False,

@@ -1,4 +1,4 @@
-"""Ctrl-C and the other signals that ask a program to end."""
+"""Ctrl-C and the other signals that end a program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Handler = Callable[[int, FrameType | None], None]
 
 
 class Signalled(KeyboardInterrupt):
-    """A signal that ends the command at once. Not an Exception, so that nothing catches it on the way."""
+    """A signal that ends the command at once. Not an Exception, so that no `except Exception` catches it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -25,7 +25,7 @@ class Signalled(KeyboardInterrupt):
 
 
 def number_of(interrupt: BaseException) -> int:
-    """The signal behind a KeyboardInterrupt."""
+    """The number of the signal behind a KeyboardInterrupt."""
     return interrupt.number if isinstance(interrupt, Signalled) else int(signal.SIGINT)
 
 
@@ -41,16 +41,16 @@ def raising() -> Iterator[None]:
 
 
 class Stopper:
-    """Keeps the first signal for the trainer, which calls it and gets the number of the signal, or 0.
+    """Stores the first signal. The trainer calls the object and gets the number of the signal, or 0.
 
-    A second signal, or one that comes while no trainer asks, ends the command at once. The with-block
-    installs the signal handlers and restores the old ones.
+    A second signal, or one outside training, ends the command at once. The with-block installs the signal
+    handlers and restores the old ones.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
         self.signal = 0
-        self.patient = False  # whether the trainer is at work and asks
+        self.patient = False  # whether the trainer runs and checks for signals
         self._stack = ExitStack()
 
     def __call__(self) -> int:
@@ -73,11 +73,11 @@ class Stopper:
         self.signal = number
         # The handler may interrupt a write to the same stream.
         with contextlib.suppress(RuntimeError, OSError):
-            self.say("saving and stopping after this update; once more to stop without saving")
+            self.say("saving and stopping after this update; repeat the signal to stop without saving")
 
 
 class _Watching:
-    """Tells the stopper when the trainer asks it, and passes every event on."""
+    """Marks the time in which the trainer checks for signals, and passes every event on."""
 
     def __init__(self, stopper: Stopper, observer: Observer) -> None:
         self.stopper, self.observer = stopper, observer
@@ -96,7 +96,7 @@ class _Watching:
 
 @contextmanager
 def _handling(handler: Handler, *, but: str = "") -> Iterator[None]:
-    """Install `handler` for every signal that asks to end, except those that are ignored, as under nohup."""
+    """Install `handler` for SIGINT, SIGTERM and SIGHUP, except those that are ignored, as under nohup."""
     before: dict[int, Handler | int | None] = {}
     # Only the main thread may set handlers, and only it receives signals.
     if threading.current_thread() is threading.main_thread():

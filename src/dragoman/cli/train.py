@@ -32,7 +32,7 @@ class TrainCommand(TyperCommand):
 
 
 def spread_valid(words: Sequence[str]) -> list[str]:
-    """`--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second of two files."""
+    """Rewrite `--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second file."""
     spread: list[str] = []
     rest = list(words)
     files = 0  # of validation text so far
@@ -55,9 +55,9 @@ def train(
         list[str] | None,
         typer.Argument(
             metavar="TEXT|key=value",
-            help="Two text files, line n of one the translation of line n of the other; or one .tsv or "
-            ".jsonl, or - for TSV on standard input; each may be gzipped. Then options of the recipe, "
-            "such as model.heads=8.",
+            help="Two text files, where line n of one is the translation of line n of the other; or one .tsv "
+            "or .jsonl file; or - for TSV on standard input. Files may be gzipped. Then options of the "
+            "recipe, such as model.heads=8.",
             show_default=False,
         ),
     ] = None,
@@ -70,7 +70,7 @@ def train(
         typer.Option(
             "--valid",
             metavar="SOURCE TARGET",
-            help="Validation text: for progress, early stopping and the choice of the best weights.",
+            help="Validation text, for scores, early stopping and the choice of the best weights.",
             show_default=False,
         ),
     ] = None,
@@ -84,15 +84,23 @@ def train(
     data: Data = None,
     source_language: Annotated[
         str | None,
-        typer.Option("--source-language", metavar="CODE", help="[default: from the file's name, as .en]"),
+        typer.Option(
+            "--source-language",
+            metavar="CODE",
+            help="Source language. [default: from the file names, such as .en]",
+        ),
     ] = None,
     target_language: Annotated[
         str | None,
-        typer.Option("--target-language", metavar="CODE", help="[default: from the file's name, as .de]"),
+        typer.Option(
+            "--target-language",
+            metavar="CODE",
+            help="Target language. [default: from the file names, such as .de]",
+        ),
     ] = None,
     profile: Annotated[
         bool,
-        typer.Option("--profile", help="Profile some updates; write profile.txt into the folder."),
+        typer.Option("--profile", help="Measure some updates and write profile.txt into the folder."),
     ] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
@@ -100,8 +108,8 @@ def train(
 ) -> None:
     """Train a translation model on raw parallel text.
 
-    Progress goes to standard error. Ctrl-C saves and stops. The same command then resumes, and ends
-    with the same weights as a run that was never stopped.
+    Progress goes to standard error. Ctrl-C saves and stops. The same command then resumes. On a CPU it ends
+    with the same weights as an uninterrupted run.
 
     \b
       dragoman train train.en train.de --valid valid.en valid.de -o runs/en-de
@@ -142,17 +150,17 @@ def train(
 
 
 def speaks() -> bool:
-    """Whether this process shows the progress. Of those that torchrun starts, only the first does."""
+    """Whether this process shows the progress. Under torchrun only the first process does."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Sort words into files and overrides. An override holds an `=` and is not the name of a file."""
+    """Sort words into files and overrides. An override has an `=` and is not an existing file."""
 
     def exists(word: str) -> bool:
         try:
             return Path(word).exists()
-        except OSError:  # such as a title longer than a file name can be
+        except OSError:  # for example a title that is too long for a file name
             return False
 
     overrides = [word for word in words if "=" in word and not exists(word)]
@@ -199,7 +207,7 @@ def _resuming(output: Path) -> str:
 
 @contextmanager
 def _warnings_to(say: Callable[[str], None], verbosity: int) -> Iterator[None]:
-    """Show what the library logs on the display. Written to standard error it would break the panel."""
+    """Show log messages on the display, because writing them to standard error would break the panel."""
     log, handler = logging.getLogger("dragoman"), _SayHandler(say)
     handler.setLevel(logging.INFO if verbosity > 0 else logging.WARNING)
     before = log.level

@@ -1,4 +1,4 @@
-"""`dragoman translate`: lines in, as many lines out."""
+"""`dragoman translate`: n lines in, n lines out."""
 
 from __future__ import annotations
 
@@ -61,7 +61,11 @@ def translate(
     ] = None,
     prefix_file: Annotated[
         Path | None,
-        typer.Option("--prefix-file", metavar="FILE", help="A prefix for each line; it may be empty."),
+        typer.Option(
+            "--prefix-file",
+            metavar="FILE",
+            help="Begin each translation with the same line of this file, which may be empty.",
+        ),
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[
@@ -95,14 +99,17 @@ def translate(
         bool, typer.Option("--scores", help="Put the score and a tab before each translation.")
     ] = False,
     jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="One JSON object a line: text, score, tokens, alternatives.")
+        bool,
+        typer.Option(
+            "--jsonl", help="Print one JSON object for each line: text, score, tokens, alternatives."
+        ),
     ] = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Translate text line by line: n lines in, n lines out, in order.
 
-    An empty line stays empty. Line ends are kept. Typed lines are translated one by one.
+    An empty line stays empty. Line ends are kept. Each typed line is translated at once.
 
     \b
       dragoman translate runs/en-de test.en -o test.out.de
@@ -117,25 +124,27 @@ def translate(
     from dragoman.text.lines import read_lines
     from dragoman.translator import Translator
 
-    draw = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    drawn: dict[str, Any] = {name: value for name, value in draw.items() if value is not None}
-    if drawn and not sample:
-        option = next(iter(drawn)).replace("_", "-")
+    choices = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    sampling: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
+    if sampling and not sample:
+        option = next(iter(sampling)).replace("_", "-")
         raise ConfigError(f"--{option} without --sample", hint="add --sample")
     decoding = Decoding(
         beam=beam,
         n_best=n_best,
         length_penalty=length_penalty,
-        sample=Sample(**drawn) if sample else None,
+        sample=Sample(**sampling) if sample else None,
         minimum_length=min_length,
         no_repeat_ngram=no_repeat_ngram,
         max_extra_tokens=max_extra,
         batch_tokens=batch_tokens,
     )
     if prefix is not None and prefix_file is not None:
-        raise ConfigError("--prefix and --prefix-file", hint="leave out one of them")
+        raise ConfigError("--prefix together with --prefix-file", hint="leave out one of them")
     if [*names, str(prefix_file)].count(STDIN) > 1:
-        raise ConfigError("standard input is named twice", hint="it can be read once: put one in a file")
+        raise ConfigError(
+            "standard input is named twice", hint="it can be read only once; use a file for one of them"
+        )
     translator = Translator.load(model)
     if typed and not quiet and sys.stderr.isatty():
         languages = f"{translator.source_language} to {translator.target_language}"
@@ -152,7 +161,7 @@ def translate(
     with ExitStack() as stack:
         out = stack.enter_context(_opened(output)) if output is not None else sys.stdout
         watched = output is not None or not sys.stdout.isatty()
-        tell = stack.enter_context(waiting("translating", shown=watched and not typed and not quiet))
+        progress = stack.enter_context(waiting("translating", shown=watched and not typed and not quiet))
         for number, translation in enumerate(translations, 1):
             end = lines.ends.popleft()
             out.write(show(number, translation, "\n" if jsonl or n_best > 1 else end))
@@ -161,7 +170,7 @@ def translate(
             if translation.truncated:
                 truncated.append(number)
             if number % 100 == 0:
-                tell(f"translating: {number:,} lines done")
+                progress(f"translating: {number:,} lines done")
     if truncated and not quiet:
         _warn_of_truncated(truncated, max_extra)
 

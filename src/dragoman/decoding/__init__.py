@@ -1,1 +1,1 @@
-"""Decoding: what a search is asked, what it answers, and the PyTorch engine that carries it out."""
+"""Decoding: options, rules, requests and hypotheses, and the PyTorch engine."""

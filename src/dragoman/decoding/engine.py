@@ -1,4 +1,4 @@
-"""The engine seam: requests of token ids in, hypotheses out. Plain data; imports no torch.
+"""The interface of engines: requests of token ids in, hypotheses out. Plain data; imports no torch.
 
 `PyTorchEngine` in `decoding/pytorch.py` is the reference for every other engine.
 """
@@ -21,7 +21,7 @@ class Request:
 
     source: Tokens  # ids without start and end
     how: Beam | Sample
-    max_tokens: int  # the translation gets at most this many, and room for its prefix
+    max_tokens: int  # length limit of the translation, raised to the length of its prefix if that is longer
     rules: tuple[Rule, ...] = ()
 
 
@@ -33,14 +33,14 @@ class Hypothesis:
     score: float  # logp, normalised for length
     logp: float  # log-probability in nats, the end token's included
     token_logp: tuple[float, ...]  # one for each token, then the end token's
-    truncated: bool  # the limit ended it; the search would have gone on
+    truncated: bool  # the length limit ended it, not the end token
 
 
 NOTHING = Hypothesis((), 0.0, 0.0, (), False)  # the answer to an empty source
 
 
 class Engine(Protocol):
-    """What translates. A sentence's answer never depends on its neighbours in a batch."""
+    """Translates requests. An answer never depends on the other sentences of a batch."""
 
     def search(
         self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
@@ -50,7 +50,7 @@ class Engine(Protocol):
         A request gets `how.n_best` hypotheses, or as many as exist. An empty source gets `NOTHING`
         without asking the model. At most `lookahead` requests are read before their answers are given;
         a batch holds at most `batch_tokens` source tokens, padding and rows counted, but at least one
-        sentence. Raises ConfigError for a rule that does not fit the vocabulary, ModelError when the
+        sentence. Raises ConfigError for a rule that does not fit the vocabulary, ModelError if the
         model gives no probabilities.
         """
         ...
@@ -60,6 +60,6 @@ class Engine(Protocol):
     ) -> Iterator[tuple[int, Hypothesis]]:
         """Yield (number of the pair, its target as a hypothesis), in any order.
 
-        Scores are those that `search` gives to the same tokens. A pair of two empty sides gets `NOTHING`.
+        The scores equal those of `search` for the same tokens. A pair of two empty sides gets `NOTHING`.
         """
         ...

@@ -1,4 +1,4 @@
-"""Rules as masks on the log-probabilities of the next token: how the PyTorch search carries them out.
+"""Rules as masks on the log-probabilities of the next token, for the PyTorch search.
 
 A mask is a function (prefix_NT, logp_NV, sentence_N) -> logp_NV. `prefix_NT` holds the tokens of each row
 so far, without the start; `sentence_N` is the number of the row's sentence in the batch. It sets what is
@@ -22,7 +22,7 @@ Mask = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int) -> Mask | None:
-    """One mask for a batch in which sentence b follows `rules_B[b]`; None if no sentence has a rule."""
+    """Return one mask for a batch in which sentence b follows `rules_B[b]`; None without any rules."""
     members: dict[Rule, list[int]] = {}
     for sentence, rules in enumerate(rules_B):
         for rule in rules:
@@ -43,7 +43,7 @@ def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int) -> Mask | None:
 
 
 def mask_of_rule(rule: MinimumLength | NoRepeatedNgram | Banned, end_id: int) -> Mask:
-    """The mask that applies the rule to every row."""
+    """Return the mask that applies the rule to every row."""
     match rule:
         case MinimumLength(tokens):
             return minimum_length(tokens, end_id)
@@ -54,7 +54,7 @@ def mask_of_rule(rule: MinimumLength | NoRepeatedNgram | Banned, end_id: int) ->
 
 
 def forced(prefixes: Sequence[Sequence[int]], then: Mask | None = None) -> Mask:
-    """Sentence b begins with `prefixes[b]`, which may be empty. `then` holds after the prefix.
+    """Return a mask: sentence b begins with `prefixes[b]`, which may be empty, then `then` applies.
 
     Raises ConfigError, when called, for a token outside the vocabulary.
     """
@@ -87,7 +87,7 @@ def forced(prefixes: Sequence[Sequence[int]], then: Mask | None = None) -> Mask:
 
 
 def minimum_length(length: int, end_id: int) -> Mask:
-    """Forbids the end before `length` tokens."""
+    """Return a mask that forbids the end before `length` tokens."""
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
         if prefix_NT.shape[1] < length:
@@ -98,7 +98,7 @@ def minimum_length(length: int, end_id: int) -> Mask:
 
 
 def no_repeated_ngrams(n: int) -> Mask:
-    """Forbids the last token of every n-gram that a row already has."""
+    """Return a mask that forbids tokens that would complete an n-gram which the row already has."""
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
         length = prefix_NT.shape[1]
@@ -114,7 +114,7 @@ def no_repeated_ngrams(n: int) -> Mask:
 
 
 def banned(tokens: Sequence[int]) -> Mask:
-    """Forbids these tokens."""
+    """Return a mask that forbids these tokens."""
     token_M = torch.tensor(list(tokens), dtype=torch.int64)
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ def banned(tokens: Sequence[int]) -> Mask:
 
 
 def _only(mask: Mask, sentences: Sequence[int], count: int) -> Mask:
-    """`mask` for the rows of these sentences out of `count`."""
+    """Return a mask that applies `mask` to the rows of these sentences, of `count` in the batch."""
     if len(sentences) == count:
         return mask
     member_B = torch.zeros(count, dtype=torch.bool)
@@ -141,7 +141,7 @@ def _only(mask: Mask, sentences: Sequence[int], count: int) -> Mask:
 
 
 def _all(masks: Sequence[Mask]) -> Mask:
-    """The masks one after the other."""
+    """Return a mask that applies all masks in order."""
 
     def applied(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
         for mask in masks:

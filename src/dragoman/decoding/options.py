@@ -32,7 +32,7 @@ class Beam(Options, section="generation"):
         super().__post_init__()
         if self.n_best > self.size:
             raise ConfigError(
-                f"{self.n_best} best of a beam of {self.size}", hint="ask for at most as many as the beam"
+                f"n_best = {self.n_best} with a beam of {self.size}", hint="n_best is at most the beam"
             )
 
     @property
@@ -54,7 +54,7 @@ class Sample(Options, section="sample"):
     """Ancestral sampling: `n_best` independent draws. The score of a draw is its log-probability."""
 
     temperature: Annotated[float, Option("Below 1 favours likely tokens.", above=0)] = 1.0
-    top_k: Annotated[int, Option("Draw from the k likeliest tokens; 0: no limit.", at_least=0)] = 0
+    top_k: Annotated[int, Option("Draw from the k likeliest tokens; 0 for all.", at_least=0)] = 0
     top_p: Annotated[float, Option("Draw from the likeliest tokens that sum to p.", above=0, at_most=1)] = 1.0
     seed: Annotated[int, Option("Seed of the draws.", at_least=0)] = 1
     n_best: Annotated[int, Option("Draws for each sentence.", at_least=1)] = 1
@@ -71,9 +71,9 @@ class Sample(Options, section="sample"):
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding(Options):
-    """How to translate: one object for `Translator`, the command line and the server.
+    """How to translate: every decoding option.
 
-    `beam`, `length_penalty` and `normalization` default to what the model folder says. Raises
+    `beam`, `length_penalty` and `normalization` default to the values in the model folder. Raises
     ConfigError for a value out of range and for options that contradict each other.
     """
 
@@ -86,7 +86,7 @@ class Decoding(Options):
     sample: Annotated[Sample | None, Option("Draw instead of searching for the best.")] = None
     minimum_length: Annotated[int, Option("Shortest translation allowed, in tokens.", at_least=0)] = 0
     no_repeat_ngram: Annotated[
-        int, Option("n: no n tokens twice in a translation; 0: no such rule.", at_least=0)
+        int, Option("Forbid n-grams that the translation already has; 0 allows all.", at_least=0)
     ] = 0
     max_extra_tokens: Annotated[
         int,
@@ -100,29 +100,29 @@ class Decoding(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.how(Beam(size=max(Beam().size, self.n_best)))  # refuses contradictions
+        self.how(Beam(size=max(Beam().size, self.n_best)))  # raises ConfigError for contradictions
 
     @classmethod
     def of(cls, decoding: Decoding | None, options: DecodingOptions) -> Decoding:
-        """`decoding` with `options` in place of its own, as in `translate(lines, decoding, beam=5)`."""
+        """Return `decoding` with the `options` replaced, as for `translate(lines, decoding, beam=5)`."""
         unknown = options.keys() - {field.name for field in fields(cls)}
         if unknown:
             raise TypeError(f"unknown decoding options: {', '.join(sorted(unknown))}")
         return replace(decoding or cls(), **options)
 
     def how(self, default: Beam) -> Beam | Sample:
-        """The search to run. `default` is the model folder's."""
+        """Return the search to run. `default` is the model folder's."""
         if self.sample is None:
             return self.beam_search(default)
         if (self.beam, self.length_penalty, self.normalization) != (None, None, None):
             raise ConfigError(
-                "sampling, and options of a beam search",
+                "sampling together with options of a beam search",
                 hint="leave out beam, length_penalty and normalization, or sample",
             )
         return replace(self.sample, n_best=self.n_best) if self.n_best != 1 else self.sample
 
     def beam_search(self, default: Beam) -> Beam:
-        """The beam search to run if nothing is sampled. `default` is the model folder's."""
+        """Return the beam search to run without sampling. `default` is the model folder's."""
         return Beam(
             size=max(default.size, self.n_best) if self.beam is None else self.beam,
             length_penalty=default.length_penalty if self.length_penalty is None else self.length_penalty,

@@ -25,7 +25,7 @@ from dragoman.models.seq2seq import AnySeq2Seq
 class PyTorchEngine:
     """An `Engine` that runs a model with PyTorch, on the device the model is on.
 
-    The model works in evaluation mode and is left in the mode it was in.
+    The model runs in evaluation mode; afterwards it gets back its own mode.
     """
 
     def __init__(self, model: AnySeq2Seq) -> None:
@@ -34,7 +34,7 @@ class PyTorchEngine:
     def search(
         self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """See `Engine.search`. A draw of `Sample` depends on the seed and the source alone."""
+        """See `Engine.search`. Draws of `Sample` depend only on the seed and the source."""
         numbered = enumerate(requests)
         while ahead := list(islice(numbered, lookahead)):
             work: dict[Beam | Sample, list[tuple[int, Request]]] = {}
@@ -55,9 +55,9 @@ class PyTorchEngine:
         """See `Engine.score`. A batch holds at most `batch_tokens` tokens a side, or one pair."""
         pairs = list(pairs)
         yield from ((number, NOTHING) for number, pair in enumerate(pairs) if not any(pair))
-        asked = [number for number, pair in enumerate(pairs) if any(pair)]
-        for group in groups([max(map(len, pairs[number])) + 1 for number in asked], batch_tokens):
-            numbers = [asked[i] for i in group]
+        scorable = [number for number, pair in enumerate(pairs) if any(pair)]
+        for group in groups([max(map(len, pairs[number])) + 1 for number in scorable], batch_tokens):
+            numbers = [scorable[i] for i in group]
             with evaluating(self.model):
                 source = self._pad([pairs[number][0] for number in numbers])
                 scored = score(self.model, *source, [pairs[number][1] for number in numbers], how)
@@ -80,9 +80,9 @@ class PyTorchEngine:
 
 
 def groups(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Every index once, the longest first: as many of similar length as fit `budget` once padded.
+    """Yield groups of indices of similar length. A padded group fits `budget` or is a single index.
 
-    The longest come first so that a batch too large for the machine fails at once.
+    The longest come first, so that a batch too large for the machine fails at once.
     """
     group: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -97,7 +97,7 @@ def groups(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 def pad(
     sources: Sequence[Tokens], pad_id: int, end_id: int, device: torch.device | str = "cpu"
 ) -> tuple[Tensor, Tensor]:
-    """source_BS, each sentence followed by `end_id`, and source_len_B, the end counted."""
+    """Return source_BS, each sentence followed by `end_id`, and source_len_B, which counts the end."""
     longest = max(map(len, sources)) + 1
     rows = [[*source, end_id, *[pad_id] * (longest - 1 - len(source))] for source in sources]
     lengths = [len(source) + 1 for source in sources]
@@ -110,6 +110,6 @@ def _limit(request: Request) -> int:
 
 
 def _key(source: Tokens) -> int:
-    """A number that stands for a sentence, the same in every process."""
+    """Return a number that identifies a sentence, the same in every process."""
     text = ",".join(map(str, source)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")

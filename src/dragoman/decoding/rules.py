@@ -1,7 +1,7 @@
-"""Rules: what a translation must and must not contain, as data that any engine can carry out.
+"""Rules: what a translation must and must not contain, as data that any engine can apply.
 
 A rule sets the probability of what it forbids to 0 and leaves the rest unchanged, so a translation keeps
-the score that the model gives it. Where rules leave nothing to say, the translation ends. Rules other
+the score that the model gives it. If the rules forbid every token, the translation ends. Rules other
 than `Prefix` hold after the prefix and never change it. Their order has no effect.
 """
 
@@ -28,13 +28,13 @@ class MinimumLength:
 
 @dataclass(frozen=True)
 class NoRepeatedNgram:
-    """No sequence of `n` tokens twice (Paulus et al. 2017, section 2.5). The end belongs to no n-gram."""
+    """No sequence of `n` tokens twice (Paulus et al. 2017, section 2.5). The end is not part of an n-gram."""
 
     n: int
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise ConfigError(f"no repeated n-grams of {self.n} tokens", hint="n is at least 1")
+            raise ConfigError(f"no repeated n-grams of {self.n} tokens", hint="use at least 1")
 
 
 @dataclass(frozen=True)

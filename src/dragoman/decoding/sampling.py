@@ -1,6 +1,6 @@
 """Draw one token for each row from the model's distribution, with temperature, top k and top p.
 
-N rows, V vocabulary, C candidates in falling order of probability.
+N rows, V vocabulary, C candidates in descending order of probability.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from torch import Tensor
 
 
 def uniforms(seed: int, keys: Sequence[tuple[int, ...]], count: int) -> Tensor:
-    """uniform_NT in [0, 1), float64: one random number for each row at each of `count` steps.
+    """Return uniform_NT in [0, 1), float64: one random number for each row at each of `count` steps.
 
-    Row n is a function of `seed` and `keys[n]` alone, whatever the other rows are. A longer row begins
+    Row n is a function of `seed` and `keys[n]` alone, independent of the other rows. A longer row begins
     with the numbers of a shorter one.
     """
     rows = [np.random.default_rng((seed, *key)).random(count) for key in keys]
@@ -25,10 +25,10 @@ def uniforms(seed: int, keys: Sequence[tuple[int, ...]], count: int) -> Tensor:
 def draw(
     logp_NV: Tensor, uniform_N: Tensor, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0
 ) -> Tensor:
-    """token_N drawn from softmax(logp / temperature), by inverting its cumulative distribution.
+    """Draw token_N from softmax(logp / temperature), by inverting its cumulative distribution.
 
     `top_k` > 0 keeps the k likeliest tokens (Fan et al. 2018); `top_p` < 1 then keeps the smallest set
-    of the likeliest that holds at least that much of what is left (Holtzman et al. 2020).
+    of likeliest tokens whose probabilities sum to at least that (Holtzman et al. 2020).
     """
     # Subtract the greatest first, so that even a tiny temperature does not divide it to -inf.
     scaled_NV = (logp_NV.double() - logp_NV.amax(-1, keepdim=True)) / temperature
@@ -43,7 +43,7 @@ def draw(
 
 
 def _likeliest(p_NV: Tensor, top_k: int, top_p: float) -> tuple[Tensor, Tensor]:
-    """(p_NC, token_NC), falling: the top k renormalised, or enough of the likeliest to hold top_p."""
+    """Return (p_NC, token_NC), descending: the top k renormalised, or enough of the likeliest for top_p."""
     vocab = p_NV.shape[1]
     if top_k:
         p_NC, token_NC = p_NV.topk(min(top_k, vocab))
@@ -55,7 +55,7 @@ def _likeliest(p_NV: Tensor, top_k: int, top_p: float) -> tuple[Tensor, Tensor]:
 
 
 def _invert(p_NC: Tensor, uniform_N: Tensor) -> Tensor:
-    """The first index whose cumulative probability exceeds `uniform_N` of the total."""
+    """Return the first index whose cumulative probability exceeds `uniform_N` of the total."""
     cumulative_NC = p_NC.cumsum(-1)
     total_N = cumulative_NC[:, -1]
     # Keep the threshold below the total despite rounding: no cumulative probability exceeds the total.

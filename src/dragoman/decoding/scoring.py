@@ -16,7 +16,7 @@ from dragoman.decoding.engine import Hypothesis
 from dragoman.decoding.options import Beam
 from dragoman.models.seq2seq import AnySeq2Seq
 
-# Log-probabilities of this many positions at a time: all of them at once would double the memory.
+# Positions whose log-probabilities are computed at a time. All at once would double the memory.
 _POSITIONS = 64
 
 
@@ -27,9 +27,9 @@ def score(
     targets: Sequence[Sequence[int]],
     how: Beam | None = None,
 ) -> list[Hypothesis]:
-    """Each target (tokens without start and end), scored in one teacher-forced pass.
+    """Score each target (tokens without start and end) in one teacher-forced pass.
 
-    The end token is scored too, and the score is normalised as `how` says, so a search that finds the
+    The end token is scored too, and the score is normalised as `how` says. So a search that finds the
     same tokens gives the same scores. The model should be in evaluation mode. Raises ModelError if the
     model gives no probabilities.
     """

@@ -1,12 +1,12 @@
 """Search: from a model and an encoded source to translations.
 
 One search drives every architecture. It starts a decoding state, feeds it tokens and reorders its
-rows; it never asks which model it drives. Greedy search is `Beam(size=1)`.
+rows, and does not depend on the kind of model. Greedy search is `Beam(size=1)`.
 
-Each search is a loop over frozen states. A step takes `LiveRows` rows and the log-probabilities of their
-next token. It returns the rows that finish and the `LiveRows` rows that go on.
+Each search is a loop over frozen states. A step takes the `LiveRows` and the log-probabilities of their next
+token. It returns the rows that finish and the `LiveRows` that continue.
 
-B sentences, R rows of a sentence, Q rows it goes on with, N rows (B x R), T tokens so far,
+B sentences, R rows of a sentence, Q rows that continue, N rows (B x R), T tokens so far,
 V vocabulary, K candidates a row, C candidates of a sentence (R x K), M rows that finish.
 """
 
@@ -37,7 +37,7 @@ class LiveRows:
     state: State
     token_NT: Tensor  # the tokens of each row so far
     logp_NT: Tensor  # their log-probabilities
-    total_N: Tensor  # the sum of logp_NT; -inf in a row that holds no translation
+    total_N: Tensor  # the sum of logp_NT; -inf in a row without a translation
     sentence_N: Tensor  # the sentence of the memory that a row translates
 
     def select(self, rows_N: Tensor) -> LiveRows:
@@ -63,18 +63,18 @@ class LiveRows:
 
 @dataclass(frozen=True)
 class Choice:
-    """One step of a beam search, passed to `watch`: the candidates and which of them were taken."""
+    """One step of a beam search, passed to `watch`: the candidates and the chosen ones."""
 
     live: LiveRows
-    logits_NV: Tensor  # as the model gave them
+    logits_NV: Tensor  # of the model
     logp_NV: Tensor  # of every token but the end, after the rules
     logp_NK: Tensor  # of the best of these in each row
     token_NK: Tensor  # the tokens of logp_NK
     end_N: Tensor  # log-probability of the end
     finish_N: Tensor  # bool: the rows that end here
-    token_BQ: Tensor  # the tokens that go on
+    token_BQ: Tensor  # the tokens that continue a translation
     row_BQ: Tensor  # the row of its sentence that each of them continues
-    total_BQ: Tensor  # their sums; -inf where no translation goes on
+    total_BQ: Tensor  # their sums; -inf where no translation continues
     going_B: Tensor  # the sentences that are not done
 
 
@@ -91,19 +91,19 @@ def search(
     keys: Sequence[int] | None = None,
     watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
-    """The best translations of each sentence in `memory`, best first: `how.n_best`, or as many as exist.
+    """Return the best translations of each sentence in `memory`: `how.n_best`, or as many as exist.
 
-    Sentence b gets at most `limit_B[b]` tokens. There the end token is forced, at its own
-    log-probability. Padding and start are never generated. Beam search stops working on a sentence when
-    as many translations have finished as the beam is wide. `mask` forbids tokens (see `masks.py`).
-    `keys` name the sentences to `Sample`, by default by number: draws are a function of the seed, the
-    key and the model. `watch` is called with every step of a beam search.
+    Sentence b gets at most `limit_B[b]` tokens. At the limit the end token is forced, at its own
+    log-probability. Padding and start are never generated. Beam search stops for a sentence when
+    the number of finished translations reaches the width of the beam. `mask` forbids tokens (see `masks.py`).
+    `keys` identify the sentences for `Sample`, by default by number: draws are a function of the seed,
+    the key and the model. `watch` is called with every step of a beam search.
 
     The model should be in evaluation mode. Raises ConfigError for a negative limit, ModelError if the
     model gives no probabilities.
     """
     if bool((limit_B < 0).any()):
-        raise ConfigError(f"a limit of {int(limit_B.min())} tokens", hint="a limit is at least 0")
+        raise ConfigError(f"a limit of {int(limit_B.min())} tokens", hint="use at least 0")
     hypotheses: list[list[Hypothesis]] = [[] for _ in limit_B]
     if not hypotheses:
         return hypotheses
@@ -133,11 +133,11 @@ def _beam(
 ) -> Iterator[tuple[int, Hypothesis]]:
     end = model.config.end_id
     live, logits_NV = _start(model, memory, limit_B)
-    count_B = torch.zeros_like(limit_B)  # of each live sentence, how many have finished
+    count_B = torch.zeros_like(limit_B)  # finished translations of each live sentence
     while True:
         logp_NV, own_end_N = _choices(logits_NV, live, mask, model.config)
 
-        # The end is kept apart: a sentence goes on with `size` rows, however many others end.
+        # Treat the end separately: a sentence continues with `size` rows, however many others end.
         end_N = logp_NV[:, end].clone()
         logp_NV[:, end] = -math.inf
         logp_NK, token_NK = best(logp_NV, min(how.size, logp_NV.shape[1]))
@@ -147,7 +147,7 @@ def _beam(
         total_BC = (live.total_N[:, None] + logp_NK).view(b, rows * k)
         next_BQ, candidate_BQ = total_BC.topk(min(how.size, rows * k))
 
-        # An end among the first `size` candidates finishes; at the limit, the end of every row does.
+        # An end among the best `size` candidates finishes. At the limit every row finishes.
         end_BR = end_N.view(b, rows)
         chosen_BR = _among_first(how.size, total_BR + end_BR, next_BQ)
         at_limit_B = limit_B == live.token_NT.shape[1]
@@ -158,7 +158,7 @@ def _beam(
 
         count_B = count_B + finish_BR.sum(1)
         going_B = ~at_limit_B & (count_B < how.size) & (next_BQ[:, 0] > -math.inf)
-        going_B = going_B.nonzero()[:, 0]  # as numbers; the other sentences leave the batch
+        going_B = going_B.nonzero()[:, 0]  # as indices; the other sentences leave the batch
         token_BQ = token_NK.view(b, rows * k).gather(1, candidate_BQ)
         logp_BQ = logp_NK.view(b, rows * k).gather(1, candidate_BQ)
         row_BQ = candidate_BQ // k
@@ -182,14 +182,14 @@ def _beam(
         if not len(going_B):
             return
         limit_B, count_B = limit_B[going_B], count_B[going_B]
-        if how.size > 1 or len(going_B) < b:  # else every row goes on in its place
+        if how.size > 1 or len(going_B) < b:  # otherwise every row continues in its place
             live = live.select((going_B[:, None] * rows + row_BQ[going_B]).flatten())
         token_N, logp_N, total_N = (x_BQ[going_B].flatten() for x_BQ in (token_BQ, logp_BQ, next_BQ))
         live, logits_NV = _step(model, live.extend(token_N, logp_N, total_N))
 
 
 def _among_first(size: int, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
-    """chosen_BR: which of the translations that would end are among the `size` best of all candidates."""
+    """Return chosen_BR: whether the end of each row is among the `size` best of all candidates."""
     better_BR = (next_BQ[:, None] > ended_BR[:, :, None]).sum(-1)
     better_BR += (ended_BR[:, None] > ended_BR[:, :, None]).sum(-1)
     return (better_BR < size) & (ended_BR > -math.inf)
@@ -233,7 +233,7 @@ def _sample(
 
 
 def _start(model: AnySeq2Seq, memory: Memory, limit_B: Tensor) -> tuple[LiveRows, Tensor]:
-    """One empty row for each sentence, and the logits of its first token."""
+    """Return one empty row for each sentence, and the logits of its first token."""
     state = model.start(memory, int(limit_B.max()) + 1)
     start_B = torch.full_like(limit_B, model.config.start_id)
     logits_BV, state = model.step(start_B, state)
@@ -249,7 +249,7 @@ def _start(model: AnySeq2Seq, memory: Memory, limit_B: Tensor) -> tuple[LiveRows
 
 
 def _step(model: AnySeq2Seq, live: LiveRows) -> tuple[LiveRows, Tensor]:
-    """Feed the last token of each row to the model. Returns the logits of the next."""
+    """Feed the last token of each row to the model. Return the logits of the next."""
     logits_NV, state = model.step(live.token_NT[:, -1], live.state)
     return replace(live, state=state), logits_NV
 
@@ -257,9 +257,9 @@ def _step(model: AnySeq2Seq, live: LiveRows) -> tuple[LiveRows, Tensor]:
 def _choices(
     logits_NV: Tensor, live: LiveRows, mask: Mask | None, config: ModelConfig
 ) -> tuple[Tensor, Tensor]:
-    """(logp_NV, own_end_N): the next token, -inf where forbidden, and the end before the mask."""
+    """Return logp_NV of the next token, -inf where forbidden, and own_end_N of the end before the mask."""
     end = config.end_id
-    logp_NV = logits_NV.log_softmax(-1)  # a tensor of our own: what follows writes into it
+    logp_NV = logits_NV.log_softmax(-1)  # a new tensor, because the following code changes it
     own_end_N = logp_NV[:, end].clone()
     if bool(own_end_N.isnan().any()):  # one bad logit makes its whole row NaN
         raise ModelError(

@@ -1,4 +1,4 @@
-"""How a training run looks: a live panel on a terminal, occasional lines elsewhere, or nothing.
+"""Displays of a training run: a live panel on a terminal, occasional lines elsewhere, or nothing.
 
 Everything goes to standard error. The displays are observers (`training/events.py`). If one fails, a simpler
 one takes over and the training continues. The user's text is shown literally: markup has no effect, and
@@ -17,7 +17,7 @@ __all__ = ["Live", "Plain", "Silent", "observer_for"]
 
 
 def observer_for(console: Console | None = None, *, verbosity: int = 0) -> Live | Plain | Silent:
-    """The display for `console`, by default standard error.
+    """Return the display for `console`, by default standard error.
 
     `verbosity` counts -v; below 0 means -q. Live needs a terminal that can move its cursor and show block
     characters. NO_COLOR removes the colours, not the movement.
@@ -31,7 +31,7 @@ def observer_for(console: Console | None = None, *, verbosity: int = 0) -> Live 
 
 
 def _is_tty(console: Console) -> bool:
-    """Whether it is a real terminal. With FORCE_COLOR, rich also takes a file for one."""
+    """Whether it is a real terminal. With FORCE_COLOR, rich treats a file as one, too."""
     try:
         return console.file.isatty()
     except (AttributeError, ValueError):

@@ -101,7 +101,7 @@ class Live(Display):
 
     @harmless
     def on_message(self, text: str) -> None:
-        # Lines before the panel starts belong together, with no blank lines between.
+        # No blank lines between messages before the panel starts.
         below = 1 if self.live.is_started else 0
         self._print(Padding(_line(text, wrap=True, style="yellow"), (0, 0, below, 2)))
 
@@ -140,8 +140,8 @@ class Live(Display):
 
     def panel(self) -> RenderableType:
         """The panel as it is now. Between two reports the clock and the bar keep moving."""
-        # Lines are put together by hand: rich's tables would take ten times as long, every second.
-        # Two columns stay free, or the ^C that a terminal echoes would begin another line.
+        # Lines are built by hand, because rich's tables take ten times as long, every second.
+        # Keep two columns free, so that the ^C that a terminal echoes does not begin another line.
         width = min(self.console.width - 2, WIDTH)
         inner = max(width - 6, 10)
         ran = 0.0 if self.finished is not None else self.clock() - self.since
@@ -194,7 +194,7 @@ class Live(Display):
         return Text("   ").join([elapsed, left]) if width >= 56 else left
 
     def _curve(self, width: int) -> Text | None:
-        """How validation went so far: a small curve, the last figure and the best."""
+        """The curve of the validations so far, with the last value and the best."""
         by_bleu = any(validation.bleu is not None for validation in self.validations)
         points = [(v.bleu if by_bleu else v.loss, v.step) for v in self.validations]
         known = [(value, step) for value, step in points if value is not None and math.isfinite(value)]

@@ -20,7 +20,7 @@ class Display(Quiet):
         self.instead: Display | None = None  # takes over when this display has failed
 
     def close(self) -> None:
-        """Give the terminal back. Raises nothing; a second call does nothing."""
+        """Restore the terminal. Raises nothing, and may be called twice."""
 
     def fall_back(self) -> Display:
         """The display that takes over when this one fails."""

@@ -15,7 +15,7 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def clip(text: str, width: int) -> str:
-    """`text` in at most `width` columns of a terminal, with an ellipsis if it is cut."""
+    """Return `text` cut to `width` columns of a terminal, with an ellipsis if it was longer."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
@@ -29,14 +29,14 @@ def clock_time(seconds: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """A number with three significant digits or all before the point: `4.13`, `52.1`, `6,120`, `1.2e+09`."""
+    """Return three significant digits, or all before the point: `4.13`, `52.1`, `6,120`, `1.2e+09`."""
     if not math.isfinite(value) or abs(value) >= 1e7:
         return f"{value:.2g}"
     return f"{value:,.{0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2}f}"
 
 
 def sparkline(values: Sequence[float], width: int = 30) -> str:
-    """A curve of block characters. Of more than `width` values it shows evenly spaced ones and the last."""
+    """Return a curve of block characters. More than `width` values are thinned evenly; the last is kept."""
     if len(values) > width:
         chosen = [round(n * (len(values) - 1) / (width - 1)) for n in range(width)] if width > 1 else [-1]
         values = [values[n] for n in chosen]
@@ -47,7 +47,7 @@ def sparkline(values: Sequence[float], width: int = 30) -> str:
 
 
 def share_done(started: Started, step: int, seconds: float) -> float:
-    """The fraction of the run that is over, 0 to 1: by updates or by time, whichever ends it first."""
+    """Return the share of the run that is done, from 0 to 1: by updates or by time, whichever is greater."""
     share = step / started.max_updates
     if started.max_seconds is not None:
         share = max(share, seconds / started.max_seconds)
@@ -55,7 +55,7 @@ def share_done(started: Started, step: int, seconds: float) -> float:
 
 
 def facts(started: Started) -> Iterable[tuple[str, str]]:
-    """What the run is: labels and values."""
+    """Yield labels and values that describe the run."""
     source, target = started.source_vocab, started.target_vocab
     vocabulary = f"{source:,}" if source == target else f"{source:,} and {target:,}"
     yield "model", f"{started.parameters:,} parameters, vocabulary {vocabulary}"
@@ -87,7 +87,7 @@ def validation_parts(validation: Validation, *, brief: bool = False) -> Iterable
 
 
 def sample_lines(sample: SampleTranslation) -> Iterable[tuple[str, str, bool]]:
-    """Label, text, and whether it equals the reference, which then gets no line of its own."""
+    """Label, text, and whether it equals the reference, which then gets no separate line."""
     equal = sample.hypothesis.strip() == sample.reference.strip()
     yield "source", sample.source, False
     yield "translation", sample.hypothesis, equal

@@ -42,11 +42,11 @@ class Evaluation:
 
     @cached_property
     def scores(self) -> Scores:
-        """The scores of all lines, computed when first asked for."""
+        """The scores of all lines, computed on first access."""
         return self.score()
 
     def score(self, lines: Sequence[int] | None = None, *, lowercase: bool | None = None) -> Scores:
-        """The scores of some lines, or of all; in lower case if asked. Raises DataError for no lines."""
+        """Return the scores of some lines or all, cased or in lower case. Raises DataError for no lines."""
         chosen = range(len(self.translations)) if lines is None else lines
         return score_corpus(
             [self.translations[i].text for i in chosen],
@@ -72,7 +72,7 @@ def evaluate(
 
     Options of decoding are those of `Translator.translate`, those of scoring as in `score_corpus`:
     `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Raises ConfigError
-    for options that make no sense, DataError for text that cannot be translated or scored.
+    for invalid options, DataError for text that cannot be translated or scored.
     """
     pairs = list(pairs)
     began = time.perf_counter()

@@ -113,7 +113,7 @@ def compare(
 
     The p-values are sacreBLEU's, except in two cases where its strict ">" makes them too small. Systems
     with equal scores get 1. In a randomisation test of systems that differ on k lines, the least p-value
-    is 2^(1-k): swapping all of these lines or none gives the difference that was observed.
+    is 2^(1-k): swapping all of these lines, or none, gives the observed difference.
     """
     baseline = _checked_baseline(systems, baseline, test, samples)
     columns = _checked(systems, references, reference_names)
@@ -158,7 +158,7 @@ def compare(
 def _checked_baseline(
     systems: Mapping[str, Sequence[str]], baseline: str | None, test: Test, samples: int | None
 ) -> str:
-    """Return the name of the baseline. Raise ConfigError for options that make no sense."""
+    """Return the name of the baseline. Raise ConfigError for invalid options."""
     if len(systems) < 2:
         raise ConfigError("a comparison needs at least two systems", hint="name a baseline and a system")
     if test not in TESTS:
@@ -169,7 +169,7 @@ def _checked_baseline(
             f"baseline {baseline!r} is not one of the systems", hint="choose one of: " + ", ".join(systems)
         )
     if samples is not None and samples < 1:
-        raise ConfigError(f"samples = {samples}", hint="it must be at least 1")
+        raise ConfigError(f"samples = {samples}", hint="use at least 1")
     return baseline
 
 
@@ -210,7 +210,7 @@ def _score(metric: MetricName, title: str, signature: str, result: Result) -> Sc
 def _difference(
     metric: MetricName, system: str, result: Result, base: Result, test: Test, differing: int
 ) -> Difference:
-    """Return how a system differs from the baseline; their lines differ in `differing` places."""
+    """Return the difference of a system from the baseline. `differing` of their lines differ."""
     change, p = float(result.score) - float(base.score), float(cast(float, result.p_value))
     if change == 0:
         p = 1.0

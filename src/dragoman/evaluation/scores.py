@@ -77,7 +77,7 @@ class Scores:
                 s.name,
                 f"{s.value:6.2f}",
                 s.interval,
-                s.detail or ("" if s.higher_is_better else "less is better"),
+                s.detail or ("" if s.higher_is_better else "lower is better"),
             ]
             for s in scores
         ]
@@ -128,7 +128,7 @@ class Comparison:
         first = self.scores[self.baseline]
         rows = []
         for metric, score in first.by_metric.items():
-            direction = "" if score.higher_is_better else "less is better"
+            direction = "" if score.higher_is_better else "lower is better"
             rows.append(
                 [score.name, self.baseline, f"{score.value:6.2f}", score.interval, "baseline", direction]
             )
@@ -141,7 +141,7 @@ class Comparison:
                         ["", difference.system, f"{score.value:6.2f}", score.interval, change, verdict]
                     )
         basis = f"{count(first.lines, 'line')}, {count(first.references, 'reference')} each; "
-        basis += f"{TESTS[self.test]}; better or worse where p < 0.05"
+        basis += f"{TESTS[self.test]}; better or worse if p < 0.05"
         return "\n".join([*aligned(rows), "", basis, *_footer(first)])
 
 

@@ -1,9 +1,9 @@
-"""The model folder: all that translating needs, in files that anyone can read.
+"""The model folder: all that translating needs, in open formats.
 
     config.json         format_version, architecture and shape, languages
     model.safetensors   weights
     tokenizer.json ...  the tokenizer's files
-    generation.json     how to search by default
+    generation.json     the default options of the search
 
 Nothing is pickled. Training adds its recipe, metrics, checkpoints and a model card.
 """
@@ -35,7 +35,7 @@ class Bundle:
 
     @property
     def config(self) -> FolderConfig:
-        """What config.json and generation.json say of it."""
+        """The contents of config.json and generation.json."""
         return FolderConfig(
             model=self.model.config,
             source_language=self.source_language,
@@ -52,7 +52,7 @@ def save(bundle: Bundle, folder: Path) -> None:
 
 
 def load(folder: Path) -> Bundle:
-    """The bundle in `folder`, its model in evaluation mode.
+    """Return the bundle in `folder`, its model in evaluation mode.
 
     Raises ModelError if a file is missing, damaged or of a newer format.
     """
@@ -65,7 +65,7 @@ def load(folder: Path) -> Bundle:
             f"the model {shape.source_vocab} and {shape.target_vocab}",
             hint="these files do not belong together",
         )
-    with torch.random.fork_rng(devices=[]):  # building draws weights; the caller's generator is left alone
+    with torch.random.fork_rng(devices=[]):  # building draws weights; keep the caller's generator as it is
         model = build_model(shape)
     weights = folder / "model.safetensors"
     put_weights(model, read_weights(weights), weights)

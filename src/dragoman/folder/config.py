@@ -1,4 +1,4 @@
-"""What a model folder says of its model: shape, languages and how to search. Imports no torch."""
+"""The configuration in a model folder: shape, languages and search. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights on disk, as safetensors, and in and out of a model."""
+"""Read, write and average weights as safetensors files, and copy them into a model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class HasWeights(Protocol):
 
 
 def weights_of(model: HasWeights) -> dict[str, Tensor]:
-    """The model's weights by name, tied ones once. They share the model's memory."""
+    """Return the model's weights by name, tied ones once. They share the model's memory."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
 def put_weights(model: HasWeights, weights: Mapping[str, Tensor], where: Path | str) -> None:
-    """Copies `weights` into the model. Raises ModelError where names or shapes differ."""
+    """Copy `weights` into the model. Raises ModelError if names or shapes differ."""
     own = weights_of(model)
     _check_fit(weights, own, where)
     for name, weight in own.items():
@@ -34,20 +34,20 @@ def put_weights(model: HasWeights, weights: Mapping[str, Tensor], where: Path | 
 
 
 def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Writes weights whole or not at all. Raises DragomanError where it cannot."""
+    """Write weights, whole or not at all. Raises DragomanError if that fails."""
     with replacing(path) as part:
         mode = part.stat().st_mode & 0o777
         try:
             save_file({name: weight.detach().cpu().contiguous() for name, weight in weights.items()}, part)
-            part.chmod(mode)  # safetensors makes a file of its own that only its owner may read
-        except SafetensorError as error:  # its only word for a disk that is full
+            part.chmod(mode)  # safetensors replaces the file by one that only its owner may read
+        except SafetensorError as error:  # also raised for a full disk
             raise DragomanError(
                 f"{path}: cannot be written ({error})", hint="is the disk full, or the folder gone?"
             ) from error
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Weights by name. Raises ModelError where the file is missing or damaged."""
+    """Return weights by name. Raises ModelError if the file is missing or damaged."""
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:
@@ -58,9 +58,9 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the weights in several files, summed in float64 (section 6.1 averages the last 5).
+    """Return the mean of the weights in several files, summed in float64 (section 6.1 averages the last 5).
 
-    Raises ModelError where they do not go together.
+    Raises ModelError if their names or shapes differ.
     """
     first = read_weights(paths[0])
     total = {name: weight.double() for name, weight in first.items()}
@@ -73,7 +73,7 @@ def average(paths: Sequence[Path]) -> dict[str, Tensor]:
 
 
 def _check_fit(weights: Mapping[str, Tensor], own: Mapping[str, Tensor], where: Path | str) -> None:
-    """Raises ModelError unless `weights` have the names and shapes of `own`."""
+    """Raise ModelError unless `weights` have the names and shapes of `own`."""
     hint = "these weights belong to a model of another shape"
     if own.keys() != weights.keys():
         missing, extra = sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys())

@@ -1,9 +1,9 @@
-"""Showing what a model does with one sentence: `inspect` returns a `Trace`, which displays itself.
+"""What a model does with one sentence. `inspect` returns a `Trace`, which shows itself as text or a page.
 
 inspect.py      reads the model through hooks and its own functions
 beam.py         records the tree of a beam search
 terms.py        splits attention logits into terms of content and position
-positions.py    tabulates the positions of a model, or of none
+positions.py    tables of positional encodings, with or without a model
 record.py       the data of a Trace and its JSON; arrays.py: arrays in JSON
 trace.py        the Trace with its displays
 report.py       one HTML page, built from the files in `page/`

@@ -17,7 +17,7 @@ _LARGEST = 32767
 
 
 def encode(array: Array, *, compact: bool) -> dict[str, Any]:
-    """Return the array for JSON. `compact` rounds to multiples of the greatest / 32,767, so 0 stays 0."""
+    """Return the array for JSON. `compact` rounds to multiples of its maximum / 32,767; 0 stays 0."""
     table: dict[str, Any] = {"shape": list(array.shape)}
     if compact:
         scale = float(np.abs(array).max(initial=0.0)) / _LARGEST or 1.0

@@ -29,22 +29,22 @@ class Recorder:
     def watch(self, choice: Choice) -> None:
         """Record one step: for each live row its best tokens, the end, and the tokens that rules ban."""
         rows = choice.live.token_NT.tolist()
-        going_on: set[tuple[int, int]] = set()
+        kept: set[tuple[int, int]] = set()
         if len(choice.going_B):
             chosen = zip(
                 *(x[0].tolist() for x in (choice.row_BQ, choice.token_BQ, choice.total_BQ)), strict=True
             )
-            going_on = {(row, token) for row, token, total in chosen if total > -math.inf}
+            kept = {(row, token) for row, token, total in chosen if total > -math.inf}
         free_NV = choice.logits_NV.log_softmax(-1)
         for row, prefix in enumerate(rows):
             total = float(choice.live.total_N[row])
             if total == -math.inf:
-                continue  # an empty row: there are fewer hypotheses than the beam has rows
+                continue  # an empty row: there are fewer hypotheses than rows
             best = zip(choice.token_NK[row].tolist(), choice.logp_NK[row].tolist(), strict=True)
             for token, logp in best:
                 if logp == -math.inf:
                     continue  # the rules allow fewer tokens than the beam is wide
-                fate: Fate = "kept" if (row, token) in going_on else "pruned"
+                fate: Fate = "kept" if (row, token) in kept else "pruned"
                 self._add(prefix, token, logp, total, fate)
             end = float(choice.end_N[row])
             if end > -math.inf:
@@ -59,13 +59,13 @@ class Recorder:
 
     def tree(self, best: Hypothesis) -> Tree:
         """Return the whole tree, with the path to `best` marked."""
-        way = set()
+        path = set()
         prefix = best.tokens
         at = self._of_prefix.get((*prefix, self.end_id))
         while at is not None:
-            way.add(at)
+            path.add(at)
             at = self.nodes[at].parent
-        nodes = tuple(replace(node, best=number in way) for number, node in enumerate(self.nodes))
+        nodes = tuple(replace(node, best=number in path) for number, node in enumerate(self.nodes))
         return Tree(size=self.how.size, nodes=nodes)
 
     def _add(self, prefix: Sequence[int], token: int, logp: float, total: float, fate: Fate) -> None:

@@ -1,7 +1,7 @@
-"""From a model and a sentence to a Trace, through hooks and the model's own functions.
+"""Build a Trace from a model and a sentence, with hooks and the model's own functions.
 
-A sentence is translated, its search watched; then source and translation go through the model once more,
-teacher-forced, so that every array has one row a token.
+First a search translates the sentence and is recorded. Then source and translation go through the model
+again, teacher-forced, so that every array has one row per token.
 
 L layers, H heads, Q queries, K keys, S source tokens, T target tokens, V vocabulary.
 """
@@ -55,7 +55,7 @@ from dragoman.version import __version__
 
 ALTERNATIVES = 20  # of each step
 _WIDEST = 50  # beam
-_LONGEST = 512  # tokens a side: attention of all layers is kept
+_LONGEST = 512  # tokens of each side, because the attention of all layers is kept
 
 
 def inspect(
@@ -69,16 +69,17 @@ def inspect(
     max_extra_tokens: int = 50,
     name: str = "",
 ) -> Trace:
-    """What the model does with `text`: its translation, or `target`, which is then no search's.
+    """Return the trace of `text` and its translation, or of `target`, in which case no search runs.
 
-    `prefix` and `rules` hold for a search. `name` is how the model is called, by default by its
-    languages. Raises DataError for text without tokens or with more than 512, ConfigError for a beam
-    above 50: a tree has as many nodes a step as the beam's square.
+    `prefix` and `rules` apply to the search. `name` is the name of the model, by default its languages.
+    Raises DataError for text without tokens or with more than 512, ConfigError for a beam above 50, because
+    a step of the tree has about the square of the beam in nodes.
     """
     tokenizer, how = bundle.tokenizer, beam or bundle.generation
     if how.size > _WIDEST:
         raise ConfigError(
-            f"a beam of {how.size} to look into", hint=f"at most {_WIDEST}: every candidate is shown"
+            f"a beam of {how.size} to inspect",
+            hint=f"use at most {_WIDEST}, because every candidate is shown",
         )
     text = text.strip().lower() if tokenizer.config.lowercase else text.strip()
     source = _encoded(tokenizer.encode_source([text])[0], "the text")
@@ -91,17 +92,17 @@ def inspect(
             recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
             limit = max(len(source) + max_extra_tokens, len(prefix))
             rules = (Prefix(tuple(prefix)), *rules)
-            found = _search(model, *pair, how, rules, limit, recorder)
-            tree = recorder.tree(found[0])
+            hypotheses = _search(model, *pair, how, rules, limit, recorder)
+            tree = recorder.tree(hypotheses[0])
         else:
             tokens = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
-            found = score(model, *pair, [tokens], how)
-        said = found[0].tokens
-        read = torch.tensor([[model.config.start_id, *said]], device=device)
+            hypotheses = score(model, *pair, [tokens], how)
+        predicted = hypotheses[0].tokens
+        inputs = torch.tensor([[model.config.start_id, *predicted]], device=device)
 
         with _weights(model) as weights, terms.watching(model) as calls:
-            logits_TV = model.decode(read, model.encode(*pair))[0].float()
-        split = terms.logit_terms(model, calls)
+            logits_TV = model.decode(inputs, model.encode(*pair))[0].float()
+        logit_terms = terms.logit_terms(model, calls)
 
     attention = tuple(_attention(weights))
     pieces = tokenizer.source_pieces(source)
@@ -109,8 +110,9 @@ def inspect(
     start_piece, end_piece = tokenizer.target_pieces([start_id, end_id])
     eos = end_id, end_piece
     source_side = _side(text, bundle.source_language, source, pieces, tokenizer.source_spans(text), eos)
-    pieces, places = tokenizer.target_pieces(said), tokenizer.target_spans(said)
-    target_side = _side(tokenizer.decode(said), bundle.target_language, said, pieces, places, eos)
+    pieces, places = tokenizer.target_pieces(predicted), tokenizer.target_spans(predicted)
+    target_text = tokenizer.decode(predicted)
+    target_side = _side(target_text, bundle.target_language, predicted, pieces, places, eos)
     alignment, note = _alignment(attention, source_side, target_side)
     return Trace(
         dragoman=__version__,
@@ -121,15 +123,15 @@ def inspect(
         inputs=(_special(start_id, start_piece), *target_side.tokens[:-1]),
         translations=tuple(
             Found(text=tokenizer.decode(one.tokens), score=one.score, logp=one.logp, truncated=one.truncated)
-            for one in found
+            for one in hypotheses
         ),
         attention=attention,
-        steps=tuple(_steps(logits_TV, [*said, model.config.end_id], _speller(tokenizer))),
+        steps=tuple(_steps(logits_TV, [*predicted, model.config.end_id], _speller(tokenizer))),
         alignment=alignment,
         alignment_note=note,
         beam=tree,
-        positions=positions_of(model, max(len(source), len(said)) + 1),
-        terms=split,
+        positions=positions_of(model, max(len(source), len(predicted)) + 1),
+        terms=logit_terms,
     )
 
 
@@ -154,7 +156,7 @@ def _search(
     limit: int,
     recorder: Recorder,
 ) -> list[Hypothesis]:
-    """All the translations that a beam finishes, best first."""
+    """Return all translations that the beam finishes, best first."""
     memory = model.encode(source_BS, source_len_B)
     limit_B = torch.full_like(source_len_B, limit)
     everything = replace(how, n_best=how.size)
@@ -167,14 +169,14 @@ def _encoded(tokens: list[int], what: str) -> list[int]:
         raise DataError(f"{what} is empty", hint="give a sentence in quotes")
     if len(tokens) > _LONGEST:
         raise DataError(
-            f"{what} has {len(tokens)} tokens, {_LONGEST} can be looked into",
+            f"{what} has {len(tokens)} tokens, at most {_LONGEST} can be inspected",
             hint="give one sentence, not a page",
         )
     return tokens
 
 
 def _speller(tokenizer: Tokenizer) -> Callable[[int], tuple[str, str]]:
-    """A target token's piece, and how it is shown."""
+    """Return a function from a target token to its piece and its text."""
 
     def spell(token: int) -> tuple[str, str]:
         piece = tokenizer.target_pieces([token])[0]
@@ -200,16 +202,16 @@ def _side(
         Token(id=i, piece=piece, text=text[start:end], start=start, end=end, word=number)
         for i, piece, (start, end), number in zip(ids, pieces, places, numbers, strict=True)
     ]
-    found: list[Word] = []
+    words: list[Word] = []
     for number in range(max((n for n in numbers if n is not None), default=-1) + 1):
         own = [place for place, n in zip(places, numbers, strict=True) if n == number]
         start, end = own[0][0], max(place[1] for place in own)
-        found.append(Word(text=text[start:end], start=start, end=end))
+        words.append(Word(text=text[start:end], start=start, end=end))
     return Text(
         text=text,
         language=language,
         tokens=(*tokens, _special(*eos, len(text))),
-        words=tuple(found),
+        words=tuple(words),
     )
 
 
@@ -217,11 +219,13 @@ def _special(token: int, name: str, at: int = 0) -> Token:
     return Token(id=token, piece=name, text=name, start=at, end=at, word=None)
 
 
-def _steps(logits_TV: Tensor, said: Sequence[int], spell: Callable[[int], tuple[str, str]]) -> Iterator[Step]:
+def _steps(
+    logits_TV: Tensor, tokens: Sequence[int], spell: Callable[[int], tuple[str, str]]
+) -> Iterator[Step]:
     logp_TV = logits_TV.log_softmax(-1)
     entropy_T = torch.special.entr(logp_TV.exp()).sum(-1).tolist()
     best = logp_TV.topk(min(ALTERNATIVES, logp_TV.shape[1]))
-    for t, token in enumerate(said):
+    for t, token in enumerate(tokens):
         piece, text = spell(token)
         logp = float(logp_TV[t, token])
         others = [
@@ -246,7 +250,7 @@ _Weights = dict[str, list[Tensor]]
 
 @contextmanager
 def _weights(model: AnySeq2Seq) -> Iterator[_Weights]:
-    """Record the weights of each attention within the block, (H, Q, K), by kind, layer after layer."""
+    """Record the weights (H, Q, K) of each attention within the block, by kind, in the order of layers."""
     weights: _Weights = {}
 
     def keep(kind: str, module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
@@ -266,7 +270,7 @@ def _weights(model: AnySeq2Seq) -> Iterator[_Weights]:
 
 
 def _weights_of(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor:
-    """The weights by which this call of an attention sums its values, 0 for hidden keys."""
+    """Return the attention weights of this call, 0 for hidden keys."""
     match module:
         case SelfAttention():
             x_BTE, view = arguments
@@ -298,10 +302,10 @@ def _attention(weights: _Weights) -> Iterator[Attention]:
 
 
 def _alignment(attention: Sequence[Attention], source: Text, target: Text) -> tuple[Array | None, str]:
-    """(weights of target words on source words, where they come from).
+    """Return the weights of target words on source words, and a note that says where they come from.
 
-    The heads of the last layer but one, averaged, align best in Transformers (Garg et al. 2019,
-    section 5.1). A word has the mean of its tokens' weights on the sum over a source word's tokens.
+    The mean of the heads of the last layer but one aligns best in Transformers (Garg et al. 2019, section
+    5.1). Weights are summed over the tokens of a source word and averaged over those of a target word.
     """
     cross = next((one for one in attention if one.kind == "cross"), None)
     if cross is None:
@@ -316,7 +320,7 @@ def _alignment(attention: Sequence[Attention], source: Text, target: Text) -> tu
 
 
 def _membership(side: Text) -> Array:
-    """1 where a token (column) is of a word (row)."""
+    """Return a matrix with 1 where a token (column) belongs to a word (row)."""
     matrix = np.zeros((len(side.words), len(side.tokens)), dtype=np.float32)
     for column, token in enumerate(side.tokens):
         if token.word is not None:

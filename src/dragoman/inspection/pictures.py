@@ -29,7 +29,7 @@ _MARKS = {"kept": "circle", "finished": "square", "pruned": "ring", "banned": "c
 def attention_svg(
     trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None
 ) -> str:
-    """Return a matrix of weights with its tokens. `views.choose` documents the defaults."""
+    """Return a matrix of weights with its tokens. `views.choose_attention` documents the defaults."""
     chosen = choose_attention(trace, kind, layer, head)
     if chosen is None:
         return _svg(360, 60, [_text(16, 36, "This model has no attention.")])
@@ -53,10 +53,10 @@ def attention_svg(
 def heads_svg(trace: Record, kind: Kind | None = None) -> str:
     """Return small matrices of one kind of attention: a row for each layer, a column for each head."""
     chosen = choose_attention(trace, kind)
-    found = trace.attention_of(kind or "cross")
-    if chosen is None or found is None:
+    attention = trace.attention_of(kind or "cross")
+    if chosen is None or attention is None:
         return _svg(360, 60, [_text(16, 36, "This model has no attention.")])
-    layers, heads, rows, columns = found.weights.shape
+    layers, heads, rows, columns = attention.weights.shape
     cell = max(2.0, min(8.0, 130 / max(rows, columns)))
     across, high = columns * cell + 16, rows * cell + 16
     title = chosen.title.split(":")[0]
@@ -67,7 +67,11 @@ def heads_svg(trace: Record, kind: Kind | None = None) -> str:
         parts.append(_text(16, 78 + layer * high, f"layer {layer + 1}", colour=_SOFT))
         for head in range(heads):
             parts += _cells(
-                found.weights[layer, head], 64 + head * across, 66 + layer * high, cell, masked=found.causal
+                attention.weights[layer, head],
+                64 + head * across,
+                66 + layer * high,
+                cell,
+                masked=attention.causal,
             )
     return _svg(max(64 + heads * across, 32 + _LETTER * len(title)), 66 + layers * high, parts)
 
@@ -75,7 +79,7 @@ def heads_svg(trace: Record, kind: Kind | None = None) -> str:
 def beam_svg(trace: Record, *, pruned: bool = False) -> str:
     """Return the tree of the search, one column a step. `pruned` includes candidates that were dropped."""
     if trace.beam is None:
-        return _svg(420, 60, [_text(16, 36, "This translation was given, and not searched for.")])
+        return _svg(420, 60, [_text(16, 36, "This translation was given, so no search ran.")])
     nodes = trace.beam.nodes
     shown = [n for n, node in enumerate(nodes) if pruned or node.fate in ("kept", "finished") or node.best]
     row: dict[int, int] = {}
@@ -156,7 +160,7 @@ def png(svg: str, *, zoom: float = 2.0) -> bytes:
         import resvg_py
     except ImportError as error:
         raise DragomanError(
-            "no resvg-py to draw PNG with", hint="pip install 'dragoman[png]', or write SVG"
+            "PNG needs resvg-py, which is not installed", hint="pip install 'dragoman[png]', or write SVG"
         ) from error
     size = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', svg)
     pixels = int(size[1]) * int(size[2]) if size else 1

@@ -31,8 +31,8 @@ _NOTES = {
     "sinusoidal": "Added to the embeddings: a sine and a cosine for each frequency (section 3.5).",
     "sinusoidal-halves": "Added to the embeddings: all sines, then all cosines (section 3.5).",
     "learned": "Added to the embeddings: a vector learned for each position.",
-    "index": "The number of the position takes the place of the embedding's last dimension.",
-    "fraction": "Position / source length takes the place of the embedding's last dimension.",
+    "index": "The number of the position replaces the last dimension of the embedding.",
+    "fraction": "Position / source length replaces the last dimension of the embedding.",
     "none": "The model has no positions.",
     "relative": "A vector learned for each distance is added to keys and to values (Shaw et al. 2018).",
     "t5": "A number for each head and range of distances is added to the logits (Raffel et al. 2020).",
@@ -43,7 +43,7 @@ _NOTES = {
 
 
 def positions_of(model: AnySeq2Seq, length: int) -> Positions:
-    """The model's own tables, for positions 0 to length - 1 or the distances between them."""
+    """Return the model's own tables, for positions 0 to length - 1 or the distances between them."""
     if isinstance(model, Recurrent):
         return Positions(kind="recurrent", note=_NOTES["recurrent"], tables=())
     tables: list[Table] = []
@@ -51,7 +51,7 @@ def positions_of(model: AnySeq2Seq, length: int) -> Positions:
     if isinstance(model, Convolutional):
         kind = model.config.positions
         for side, module in (("source", model.source_positions), ("target", model.target_positions)):
-            # Words and positions are divided by sqrt(E) once they are added.
+            # The model divides the sum of words and positions by sqrt(E).
             for table in _on_input(module, length, f", {side}"):
                 tables.append(replace(table, values=table.values / math.sqrt(model.config.d_model)))
     elif isinstance(model, Transformer):
@@ -65,9 +65,9 @@ def positions_of(model: AnySeq2Seq, length: int) -> Positions:
 def laboratory(
     width: int = 128, length: int = 64, *, base: float = 10000.0, layout: SinusoidLayout = "sinusoidal"
 ) -> Positions:
-    """The table of section 3.5 for any width, length and base, without a model.
+    """Return the table of section 3.5 for any width, length and base, without a model.
 
-    Raises ConfigError for numbers that make no table.
+    Raises ConfigError for a width, length or base out of range.
     """
     if not 2 <= width <= 1024:
         raise ConfigError(f"width = {width}", hint="from 2 to 1,024 dimensions")
@@ -80,13 +80,13 @@ def laboratory(
 
 
 def cosine_similarity(table: Array) -> Array:
-    """similarity_NN between the rows; 0 for a row of zeros."""
+    """Return similarity_NN between the rows, 0 for a row of zeros."""
     rows = torch.nn.functional.normalize(torch.from_numpy(table).double(), dim=-1)
     return _array(rows @ rows.T)
 
 
 def rotation(shift: int, width: int, *, base: float = 10000.0) -> Array:
-    """matrix_P22 for each pair i of dimensions: (sin, cos) of pos + shift = matrix_i (sin, cos) of pos.
+    """Return matrix_P22, a rotation for each pair of dimensions: it turns (sin, cos) of pos into pos + shift.
 
     Section 3.5: PE(pos + k) is a linear function of PE(pos).
     """

@@ -1,4 +1,4 @@
-"""The data of a trace: all that the views of one translation need, in one object that can be saved.
+"""The data of a trace: everything that the views of one translation need, as one object to save and load.
 
 Arrays are float32. Their axes: L layers, H heads, Q queries, K keys, S source tokens and T target tokens,
 both with the end.
@@ -118,7 +118,7 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """All candidates of a beam search of width `size`: for each row its `size` best tokens, and the end."""
+    """The candidates of a beam search `size` wide: for each row its best tokens, the end and banned ones."""
 
     size: int
     nodes: tuple[Node, ...]
@@ -188,8 +188,8 @@ class Record:
     target: Text
     inputs: tuple[
         Token, ...
-    ]  # what the decoder reads: row i of an array reads inputs[i], says target.tokens[i]
-    translations: tuple[Found, ...]  # best first; the first is the one that everything here is about
+    ]  # of the decoder: row i of an array reads inputs[i] and predicts target.tokens[i]
+    translations: tuple[Found, ...]  # best first; the rest of the record describes the first
     attention: tuple[Attention, ...]
     steps: tuple[Step, ...]
     alignment: Array | None  # target words by source words
@@ -222,17 +222,17 @@ class Record:
             version = table.pop("version", None)
             if type(version) is not int or version != VERSION:
                 raise DataError(
-                    f"{path}: version {version!r} of traces, this dragoman reads {VERSION}",
+                    f"{path}: trace version {version!r}, this dragoman reads {VERSION}",
                     hint="inspect the sentence again with this version",
                 )
             record: Self = _value(cls, table)
             if not len(record.inputs) == len(record.steps) == len(record.target.tokens) > 0:
-                raise ValueError("not as many steps as tokens")
+                raise ValueError("the numbers of steps and tokens differ")
             return record
         except OSError as error:
             raise DataError(f"{path}: {error.strerror}", hint="check the path") from error
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise DataError(f"{path}: not a trace ({error})", hint="is the file whole?") from error
+            raise DataError(f"{path}: not a trace ({error})", hint="is the file complete?") from error
 
     def attention_of(self, kind: Kind) -> Attention | None:
         """Return the attention of one kind, or None if the model has none."""
@@ -240,7 +240,7 @@ class Record:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of a trace")
+    raise ValueError(f"{name} is not allowed in a trace")
 
 
 def to_table(value: Any, *, compact: bool = False) -> Any:
@@ -270,7 +270,7 @@ def _value(kind: Any, table: Any) -> Any:
         return arrays.decode(table)
     if origin is Literal:
         if table not in args:
-            raise ValueError(f"{table!r} is none of {args}")
+            raise ValueError(f"{table!r} is not one of {args}")
         return table
     if origin is dict:
         return dict(table)

@@ -1,12 +1,12 @@
 """Attention logits as a sum of terms of content and position.
 
-With x = content + position, the logit q k^T / sqrt(D) is a sum of four products, plus what the biases of
-the projections and the positions inside attention add. In the first layer of a post-norm model nothing else
-remains. Before the other layers come layer normalisations, which are linear once their scale is fixed (here
-at its value for this sentence), and the outputs of earlier sub-layers, which mix content and position. What
-those add is the remainder.
+With x = content + position, the logit q k^T / sqrt(D) is the sum of four products and a bias. The bias comes
+from the biases of the projections and from positions inside attention. In the first layer of a post-norm
+model that is all. Other layers see the output of layer normalisations and of earlier sub-layers. A layer
+normalisation is linear if its scale is fixed, here at its value for this sentence. Earlier sub-layers mix
+content and position. What they add is the remainder.
 
-All is computed by the model's own modules.
+The model's own modules compute everything.
 
 B batch, T queries, S keys, H heads, D head width, E model width.
 """
@@ -41,7 +41,7 @@ NAMES = (
     "bias",
     "remainder",
 )
-_LARGEST = 40_000  # numbers a stack in a trace; the first layer is always complete
+_LARGEST = 40_000  # numbers of a stack in a trace; the first layer is always included
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ def logit_terms(model: AnySeq2Seq, calls: Calls) -> Terms | None:
 
 
 def _embedded(model: Transformer, calls: Calls, number: int) -> _Parts:
-    """The parts of the input of a stack, from one of the calls of the positional encoding."""
+    """Return the parts of the input of a stack, from one call of the positional encoding."""
     call = calls[model.positions][number]
     words_BTE, content = call.arguments[0], call.arguments[0]
-    if model.config.positions in ("index", "fraction"):  # the number takes a dimension from the word
+    if model.config.positions in ("index", "fraction"):  # the position replaces a dimension of the word
         content = torch.cat((words_BTE[..., :-1], torch.zeros_like(words_BTE[..., -1:])), -1)
     return _Parts(content, call.output - content, torch.zeros_like(content))
 
@@ -122,7 +122,7 @@ def _stack(
 def _terms(
     attention: SelfAttention, parts: _Parts, x_BTE: Tensor, view: AttentionView
 ) -> tuple[Tensor, Tensor]:
-    """(terms_6HTS, logits_HTS) of one sentence, 0 for hidden keys."""
+    """Return (terms_6HTS, logits_HTS) of one sentence, 0 for hidden keys."""
     everything = FullView(x_BTE.new_zeros(1), x_BTE.shape[1])  # hidden keys are removed at the end
     turn = attention.positions.turn
     zero = attention.queries_keys_values(torch.zeros_like(x_BTE))  # the biases of the projections
@@ -163,7 +163,8 @@ def _note(number: int, pre: bool) -> str:
     if pre:
         return (
             "A layer normalisation precedes the first attention. Its scale depends on content and position "
-            "together, and is kept as it was for this sentence. Given it, the terms add up to the logit."
+            "together, and is fixed at its value for this sentence. With this scale the terms add up to "
+            "the logit."
         )
     return "The sum of the terms is the logit."
 
@@ -196,7 +197,7 @@ def _last(calls: Calls, module: nn.Module) -> Tensor:
 def watching(model: AnySeq2Seq) -> Iterator[Calls]:
     """Record the calls of positions, self-attention and layer normalisations within the block.
 
-    Records nothing for other architectures than the Transformer.
+    Records nothing for other architectures.
     """
     calls: Calls = {}
 

@@ -38,26 +38,26 @@ def choose_attention(
     """
     if not trace.attention and kind is None:
         return None
-    found = trace.attention_of(kind or "cross")
-    if found is None:
+    attention = trace.attention_of(kind or "cross")
+    if attention is None:
         has = ", ".join(one.kind for one in trace.attention) or "none"
         raise ConfigError(f"the model has no {kind} attention", hint=f"it has: {has}")
-    layers, heads = found.weights.shape[:2]
+    layers, heads = attention.weights.shape[:2]
     layer = max(layers - 1, 1) if layer is None else layer
     for name, number, count in (("layer", layer, layers), ("head", 1 if head is None else head, heads)):
         if not 1 <= number <= count:
-            raise ConfigError(f"{name} {number}", hint=f"the model has {name}s 1 to {count}")
-    weights = found.weights[layer - 1]
+            raise ConfigError(f"there is no {name} {number}", hint=f"the model has {name}s 1 to {count}")
+    weights = attention.weights[layer - 1]
     which = "mean of the heads" if head is None else f"head {head}"
     return Chosen(
-        title=f"{_TITLES[found.kind]}: layer {layer} of {layers}, {which}"
+        title=f"{_TITLES[attention.kind]}: layer {layer} of {layers}, {which}"
         if heads > 1
-        else f"{_TITLES[found.kind]}: layer {layer} of {layers}",
-        # Attention to the source serves the token that the decoder predicts next.
-        queries=_names(trace.target.tokens if found.kind == "cross" else _side(trace, found.queries)),
-        keys=_names(_side(trace, found.keys)),
+        else f"{_TITLES[attention.kind]}: layer {layer} of {layers}",
+        # A row of cross-attention belongs to the token that the decoder predicts next.
+        queries=_names(trace.target.tokens if attention.kind == "cross" else _side(trace, attention.queries)),
+        keys=_names(_side(trace, attention.keys)),
         weights=weights.mean(0) if head is None else weights[head - 1],
-        causal=found.causal,
+        causal=attention.causal,
     )
 
 

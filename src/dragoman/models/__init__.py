@@ -1,1 +1,1 @@
-"""Tensors only: these modules know no text, no files and no batches."""
+"""Models and their parts. They work on tensors only, not on text or files."""

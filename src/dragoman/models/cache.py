@@ -1,4 +1,4 @@
-"""What the decoder of a Transformer keeps between two steps, so that a step computes one token only.
+"""The state of a Transformer's decoder between two steps, so that a step computes one token only.
 
 B batch, S source length, N decoding rows, H heads, T tokens that the buffers have room for, D head width.
 """
@@ -16,7 +16,7 @@ class KeyValueCache:
     """The cache of one self-attention layer for N rows.
 
     Buffers grow by a block at a time. A step writes in place and copies only when a block is full.
-    Selecting rows copies little unused space.
+    Blocks are small, so selecting rows copies little unused space.
     """
 
     BLOCK = 16

@@ -1,8 +1,8 @@
 """Convolutional translation: Gehring et al. 2017. Sections and equations in this file are that paper's.
 
 Every layer sees k neighbouring positions, and all positions are computed at once. In a dilated stack the
-positions of each layer are k times as far apart as those of the layer before, so words k^L apart meet after
-L layers.
+positions of each layer are k times as far apart as those of the layer before, so words k^L apart affect
+each other after L layers.
 
 Unlike the paper, weights are not normalised and the gradients of the encoder are not scaled.
 
@@ -69,7 +69,7 @@ class ConvolutionalEncoderLayer(nn.Module):
 
 
 class ConvolutionalAttention(nn.Module):
-    """How much each target position takes of each source position: their eq. 1."""
+    """The weights of each target position on the source positions: eq. 1."""
 
     def forward(self, query_BTE: Tensor, keys_BSE: Tensor, bias_B1S: Tensor) -> Tensor:
         """weights_BTS."""
@@ -94,7 +94,7 @@ class ConvolutionalSource(PerSentence):
 
 
 class ConvolutionalDecoderLayer(nn.Module):
-    """A convolution over the positions before, then attention to the source, section 3.3."""
+    """A convolution over earlier positions, then attention to the source, section 3.3."""
 
     def __init__(self, config: ConvolutionalConfig, layer: int) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class ConvolutionalState:
 
 
 class Convolutional(nn.Module):
-    """An encoder and a decoder of convolutions. Meets `Seq2Seq`."""
+    """An encoder and a decoder of convolutions. Implements `Seq2Seq`."""
 
     def __init__(self, config: ConvolutionalConfig) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class Convolutional(nn.Module):
         return self.decode(target_BT, self.encode(source_BS, source_len_B))
 
     def start(self, memory: ConvolutionalMemory, max_len: int) -> ConvolutionalState:
-        """The state before the first token: zeros at the positions before."""
+        """Return the state before the first token: zeros at earlier positions."""
         states_BSE, width = memory.states_BSE, self.config.d_model
         bias_B1S = padding_bias(memory.visible_BS, states_BSE.dtype)[:, 0]
         before = [

@@ -1,4 +1,4 @@
-"""Fast paths of attention: eq. 1 in one pass, without ever holding the T x S weights.
+"""Fast paths of attention: eq. 1 in one pass, without holding the T x S weights.
 
 B batch, H heads, T queries, S keys, D head width.
 """

@@ -1,4 +1,4 @@
-"""What passes from an encoder to a decoder, and what the rows of a sentence share while it decodes.
+"""The output of an encoder, and the part of it that the rows of a sentence share while decoding.
 
 B batch, S source length, E model width, N decoding rows, K rows of a sentence.
 """

@@ -1,13 +1,13 @@
 """Floating-point operations of layers and of the Transformer: the one place that counts them.
 
-Counted: matrix products, a multiplication and an addition for each pair of numbers that meet. These are the
+Counted: matrix products, with a multiplication and an addition for each pair of numbers. These are the
 weights of every layer for every token, the two products of attention, and the output layer.
 Not counted: embeddings (they are looked up), softmax, layer normalisation, activations, dropout, the
 optimizer. All pairs of a query and a key are counted, also those that the causal mask hides, because the
 products compute them.
 
-Lengths are those of the sentences, without padding. To count padding too, give the padded length for every
-sentence. How embeddings are tied makes no difference.
+Lengths are those of the sentences, without padding. To count padding too, pass the padded length for every
+sentence. Tied embeddings make no difference.
 
 B batch, S source length, T target length, E model width, F feed-forward width, V vocabulary, L layers.
 """
@@ -22,30 +22,30 @@ from dragoman.models.window import WindowView
 
 
 def product(rows: float, inner: float, columns: float) -> float:
-    """Of a (rows x inner) by (inner x columns) product."""
+    """Return the operations of a (rows x inner) by (inner x columns) product."""
     return 2 * rows * inner * columns
 
 
 def attention_products(queries: float, keys: float, width: float) -> float:
-    """Of QK^T and of the weights times V (eq. 1), all heads together."""
+    """Return the operations of QK^T and of the weights times V (eq. 1), for all heads."""
     return 2 * product(queries, width, keys)
 
 
 def self_attention(queries: float, keys: float, width: float) -> float:
-    """Of multi-head self-attention with its four projections (section 3.2.2).
+    """Return the operations of multi-head self-attention with its four projections (section 3.2.2).
 
-    Each of the queries brings its own key and value, and meets `keys` keys.
+    Each query position also has a key and a value, and is compared with `keys` keys.
     """
     return product(queries, width, 4 * width) + attention_products(queries, keys, width)
 
 
 def window_keys(r: int) -> int:
-    """Keys that a query meets in a window of `r`: those of its block (see `WindowView`)."""
+    """Return the number of keys of a query in a window of `r`: those of its block (see `WindowView`)."""
     return r - 1 + max(r, WindowView.BLOCK)
 
 
 def forward(shape: TransformerConfig, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
-    """Of a forward pass over a batch of sentences of these lengths."""
+    """Return the operations of a forward pass over a batch of sentences of these lengths."""
     encoder = sum(_encoder_layer(shape, s) for s in source_len_B)
     decoder = sum(_decoder_layer(shape, s, t) for s, t in zip(source_len_B, target_len_B, strict=True))
     output = product(sum(target_len_B), shape.d_model, shape.target_vocab)
@@ -55,7 +55,7 @@ def forward(shape: TransformerConfig, source_len_B: Sequence[int], target_len_B:
 def training_step(
     shape: TransformerConfig, source_len_B: Sequence[int], target_len_B: Sequence[int]
 ) -> float:
-    """Of a forward and a backward pass: three times the forward pass.
+    """Return the operations of a forward and a backward pass: three times the forward pass.
 
     Every product C = AB has two in the backward pass, dA = dC B^T and dB = A^T dC, each of the same size.
     """

@@ -80,7 +80,7 @@ class SinusoidalPositions(nn.Module):
     def rows(self, start: int, length: int) -> Tensor:
         """The `length` rows of the table from position `start` on."""
         if start + length > len(self.table_TE):
-            with torch.inference_mode(False):  # a table grown in validation must serve training too
+            with torch.inference_mode(False):  # training must be able to use a table that grew in validation
                 rows = max(start + length, 2 * len(self.table_TE))
                 table_TE = sinusoidal(rows, self.table_TE.shape[1], self.layout)
                 self.table_TE = table_TE.to(self.table_TE.device, self.table_TE.dtype)
@@ -115,7 +115,7 @@ class LearnedPositions(nn.Module):
 class IndexPositions(nn.Module):
     """Two naive encodings: put a number in the last dimension of each embedding.
 
-    The other E - 1 dimensions are left to the word. The number is the index 0, 1, 2, ... or, with
+    The word keeps the other E - 1 dimensions. The number is the index 0, 1, 2, ... or, with
     `fraction`, the index divided by the number of source tokens. A decoder uses the source length too,
     because it does not know the length of its own sentence.
     """
@@ -139,13 +139,13 @@ class IndexPositions(nn.Module):
 
 
 def in_layers(config: TransformerConfig, *, causal: bool) -> list[AttentionPositions]:
-    """Return what acts inside each layer of the encoder, or of the decoder if `causal`.
+    """Return the module that acts inside each layer of the encoder, or of the decoder if `causal`.
 
     The layers of a stack share T5's biases.
     """
     kind, heads, width = config.positions, config.heads, config.d_model
     count = config.decoder_layers if causal else config.encoder_layers
-    # T5's are drawn once for each layer all the same, so that a seed always gives the same weights.
+    # Draw T5's biases for every layer, although one is used, so that a seed keeps giving the same weights.
     encodings = [in_attention(kind, heads, width, causal=causal) for _ in range(count)]
     return encodings[:1] * count if kind == "t5" else encodings
 
@@ -176,11 +176,11 @@ class AttentionPositions(nn.Module):
         return x_BHTD
 
     def bias(self, q_BHTD: Tensor, distance_TS: Tensor) -> Tensor:
-        """What to add to the logits, broadcast over (B, H, T, S)."""
+        """Return the addition to the logits, broadcast over (B, H, T, S)."""
         return q_BHTD.new_zeros(())
 
     def values(self, weights_BHTS: Tensor, distance_TS: Tensor) -> Tensor:
-        """What to add to the weighted values, broadcast over (B, H, T, D)."""
+        """Return the addition to the weighted values, broadcast over (B, H, T, D)."""
         return weights_BHTS.new_zeros(())
 
     def added(self, mask: Tensor | None, q_BHTD: Tensor, distance: Callable[[], Tensor]) -> Tensor | None:
@@ -239,7 +239,7 @@ class T5Bias(AttentionPositions):
         nn.init.normal_(self.table.weight, std=0.1)
 
     def bucket(self, distance_TS: Tensor) -> Tensor:
-        """The bucket of each distance. If only the past is visible, it has all buckets."""
+        """The bucket of each distance. If only the past is visible, all buckets are for the past."""
         buckets = self.BUCKETS // 2 if self.both_ways else self.BUCKETS
         first_TS = (distance_TS > 0) * buckets if self.both_ways else torch.zeros_like(distance_TS)
         far_TS = distance_TS.abs() if self.both_ways else (-distance_TS).clamp(min=0)
@@ -293,7 +293,9 @@ class RotaryPositions(AttentionPositions):
 
     def turn(self, x_BHTD: Tensor, start: int = 0) -> Tensor:
         """Rotate every pair (2i, 2i+1) by position / 10000^(2i/D)."""
-        table_TD = self.angles.rows(start, x_BHTD.shape[2])  # float32: bf16 would blur the angles
+        table_TD = self.angles.rows(
+            start, x_BHTD.shape[2]
+        )  # float32, because bf16 is too coarse for the angles
         sine, cosine = table_TD[:, 0::2], table_TD[:, 1::2]
         even, odd = x_BHTD[..., 0::2], x_BHTD[..., 1::2]
         rotated = torch.stack((even * cosine - odd * sine, even * sine + odd * cosine), -1)

@@ -2,7 +2,7 @@
 Bahdanau et al. 2015 and Luong et al. 2015.
 
 The encoder reads a source word by word into a state of fixed size. The decoder starts from the last state.
-Without attention it gets nothing else. With attention it looks back at every state of the encoder.
+Without attention it gets nothing else. With attention it also reads every state of the encoder.
 
 B batch, S source length, T target length, N decoding rows, E model width, G gates x width, V vocabulary,
 L layers, P parts of a state (LSTM: output and cell; GRU: output).
@@ -34,7 +34,7 @@ class LSTM(nn.Module):
         self.input = nn.Linear(width, 4 * hidden)
         self.recurrent = nn.Linear(hidden, 4 * hidden, bias=False)
         initialise(self, 4)
-        with torch.no_grad():  # at first nothing is forgotten (Jozefowicz et al. 2015)
+        with torch.no_grad():  # at first the gates forget little (Jozefowicz et al. 2015)
             self.input.bias[hidden : 2 * hidden] = 1.0
 
     def step(self, word_NG: Tensor, state_NPE: Tensor) -> Tensor:
@@ -186,7 +186,7 @@ class RecurrentState:
 
 
 class Recurrent(nn.Module):
-    """An encoder and a decoder of recurrent cells, with or without attention. Meets `Seq2Seq`."""
+    """An encoder and a decoder of recurrent cells, with or without attention. Implements `Seq2Seq`."""
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()

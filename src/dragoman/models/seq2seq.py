@@ -1,7 +1,7 @@
 """The protocol every architecture meets: encode a source, then decode a target whole or step by step.
 
 Training calls `encode` and `decode_states`. A search calls `encode` and `start`, then `step` until it is
-done. Neither asks which architecture it has.
+done. Neither depends on the architecture.
 
 B batch, S source length, T target length, N rows (sentences x hypotheses), E model width, V vocabulary.
 """
@@ -30,7 +30,7 @@ class State(Protocol):
     """A decoder between two steps: N rows, each with its history."""
 
     def select(self, rows_N: Tensor) -> Self:
-        """Return the state whose row i continues row `rows_N[i]`: expands, reorders and prunes alike."""
+        """Return the state whose row i continues row `rows_N[i]`. Rows may repeat, move and be dropped."""
         ...
 
 
@@ -83,7 +83,7 @@ class Seq2Seq(Protocol[M, S]):
         """Where the weights are."""
         ...
 
-    # What follows is as in torch.nn.Module.
+    # The rest is as in torch.nn.Module.
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...

@@ -1,7 +1,7 @@
 """The shapes of models: one configuration for each architecture.
 
 Imports no torch, so that a recipe or a model folder can be checked at once; `build_model` in
-`models/seq2seq.py` makes the model.
+`models/seq2seq.py` builds the model.
 """
 
 from __future__ import annotations
@@ -192,14 +192,14 @@ class ConvolutionalConfig(ModelConfig):
         if self.kernel % 2 == 0:
             raise ConfigError(
                 f"model.kernel = {self.kernel} is even",
-                hint="choose an odd number: a position and as many neighbours on either side",
+                hint="choose an odd number: a position and equally many neighbours on each side",
             )
         layers = max(self.encoder_layers, self.decoder_layers)
         if self.dilated and self.kernel**layers > _LONGEST:
             raise ConfigError(
                 f"model.dilated = true with {layers} layers of kernel {self.kernel}: the last sees "
                 f"{self.kernel**layers:,} positions",
-                hint="take fewer layers or a smaller kernel",
+                hint="use fewer layers or a smaller kernel",
             )
 
 

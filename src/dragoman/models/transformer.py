@@ -3,7 +3,7 @@
 Sections and equations are the paper's. The defaults of `TransformerConfig` are its base model. Elsewhere:
 positional encodings (section 3.5) in positions.py, masks (section 3.2.3) in masks.py, restricted
 self-attention (section 4) in window.py, the learning rate (section 5.3) in training/schedule.py, label
-smoothing (section 5.4) in training/loss.py. The whole list is docs/paper.md.
+smoothing (section 5.4) in training/loss.py. docs/paper.md has the whole list.
 
 B batch, S source length or keys, T target length or queries, N decoding rows, H heads, D head width,
 E model width, F feed-forward width, V vocabulary.
@@ -33,7 +33,7 @@ def attend(
 ) -> Tensor:
     """Attention(Q, K, V) = softmax(QK^T / sqrt(D)) V: eq. 1, section 3.2.1. Dropout is on the weights."""
     if (out_BHTD := fast_attention(q_BHTD, k_BHSD, v_BHSD, bias, drop)) is not None:
-        return out_BHTD  # the same, computed by a kernel that never holds the weights
+        return out_BHTD  # the same from a kernel that does not store the weights
     weights_BHTS = attention_weights(q_BHTD, k_BHSD, bias)
     return dropout(weights_BHTS, drop) @ v_BHSD
 
@@ -125,7 +125,7 @@ class SelfAttention(MultiHead):
         )
 
     def laid_out(self, x_BTE: Tensor, view: AttentionView) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values with their positions, side by side as `view` lays them out."""
+        """Queries, keys and values with their positions, in the layout of `view`."""
         q, k, v = self.queries_keys_values(x_BTE)
         return view.queries(self.positions.turn(q)), view.keys(self.positions.turn(k)), view.keys(v)
 
@@ -186,7 +186,7 @@ class Residual(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return what the next sub-layer reads, of the shape of x."""
+        """Return the input of the next sub-layer, with the shape of x."""
         out: Tensor = self.dropout(sublayer(self.norm(x) if self.pre else x), x)
         return out if self.pre else self.norm(out)
 
@@ -267,7 +267,7 @@ def embeddings(config: ModelConfig) -> tuple[nn.Embedding, nn.Embedding, nn.Line
 
 
 class Transformer(nn.Module):
-    """An encoder and a decoder, section 3.1. Meets `Seq2Seq`."""
+    """An encoder and a decoder, section 3.1. Implements `Seq2Seq`."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -290,7 +290,7 @@ class Transformer(nn.Module):
         return Memory(self.encoder_norm(x_BSE), visible_BS)
 
     def decode_states(self, target_BT: Tensor, memory: Memory) -> Tensor:
-        """states_BTE, the input of `logits`. The loss starts here, so that it need not hold all logits."""
+        """states_BTE, the input of `logits`. The loss takes these, so that it does not hold all logits."""
         x_BTE = self._embed(target_BT, self.target_embedding, memory.visible_BS.sum(1))
         view, bias_B11S = self.span.causal(x_BTE), padding_bias(memory.visible_BS, x_BTE.dtype)
         for layer in self.decoder:

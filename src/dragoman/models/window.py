@@ -1,8 +1,8 @@
 """Which keys a query of self-attention sees: all of them, or its neighbours only (section 4, table 1).
 
-A span is chosen once, when a model is built. It makes a view for each batch. A view lays out queries and
-keys side by side and holds the mask between them. Both spans have the same methods, and so have both
-views, so attention never asks which one it has.
+A span is chosen once, when a model is built. It makes a view for each batch. A view lays out queries beside
+the keys they see, and has the mask. Both spans have the same methods, and so have both views, so the code of
+attention is the same for both.
 
 B batch, T queries, S keys, H heads, D head width, E model width, N decoding rows, G blocks, W keys of a
 block.
@@ -51,12 +51,12 @@ class FullView:
 class WindowView:
     """Each query sees `width` keys: itself and its neighbours, or itself and its past if `causal`.
 
-    Queries are cut into blocks. A block meets the keys that any of its queries sees, fewer than twice as
-    many as the larger of block and window. So time and memory grow as n r for n positions and a window of
+    Queries are cut into blocks. A block gets the keys that any of its queries sees, fewer than twice the
+    larger of block and window. So time and memory grow as n r for n positions and a window of
     r, and no n x n matrix exists.
     """
 
-    BLOCK = 16  # the least: products of smaller blocks are slow
+    BLOCK = 16  # the minimum, because products of smaller blocks are slow
 
     def __init__(self, visible_BS: Tensor, dtype: torch.dtype, width: int, *, causal: bool) -> None:
         self.before = width - 1 if causal else width // 2
@@ -127,7 +127,7 @@ class FullSpan:
         return FullView(causal_bias(x_BTE.shape[1], x_BTE.dtype, x_BTE.device), x_BTE.shape[1])
 
     def newest(self, x_NHTD: Tensor) -> Tensor:
-        """Those of the keys or values so far that the newest query sees."""
+        """Return those keys or values that the newest query sees."""
         return x_NHTD
 
 
@@ -138,16 +138,16 @@ class WindowSpan:
     width: int
 
     def both_ways(self, x_BSE: Tensor, visible_BS: Tensor) -> AttentionView:
-        """View of an encoder: hides padding and what lies outside the window."""
+        """View of an encoder: hides padding and keys outside the window."""
         return WindowView(visible_BS, x_BSE.dtype, self.width, causal=False)
 
     def causal(self, x_BTE: Tensor) -> AttentionView:
-        """View of a decoder: hides the future and what lies before the window."""
+        """View of a decoder: hides the future and keys before the window."""
         all_BT = torch.ones(x_BTE.shape[:2], dtype=torch.bool, device=x_BTE.device)  # padding comes last
         return WindowView(all_BT, x_BTE.dtype, self.width, causal=True)
 
     def newest(self, x_NHTD: Tensor) -> Tensor:
-        """Those of the keys or values so far that the newest query sees."""
+        """Return those keys or values that the newest query sees."""
         return x_NHTD[:, :, -self.width :]
 
 
@@ -155,7 +155,7 @@ AttentionSpan = FullSpan | WindowSpan
 
 
 def span_of(window: int | None) -> AttentionSpan:
-    """Return the span of a model whose window has that many keys; None stands for all keys."""
+    """Return the span of a model whose window has that many keys; None means all keys."""
     match window:
         case None:
             return FullSpan()

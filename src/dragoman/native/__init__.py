@@ -2,7 +2,7 @@
 
 They are optional. The C compiler of the machine compiles the source when a training run first needs it, which
 takes seconds, and the result is kept in the user's cache. Without a compiler, or with DRAGOMAN_NATIVE=0,
-PyTorch's operators do the same work. `enabled()` tells which.
+PyTorch's operators do the same work. `enabled()` says which is in use.
 
 B batch, H heads, T queries, S keys, D head width, C copies, R rows, V vocabulary.
 """
@@ -40,7 +40,7 @@ _on = False
 
 
 def enable() -> bool:
-    """Use the loops from now on, compiled first if necessary. Return whether that worked."""
+    """Use the loops from now on. Compile them first if necessary. Return whether that worked."""
     global _on
     _on = os.environ.get("DRAGOMAN_NATIVE", "1") != "0" and _library() is not None
     return _on
@@ -78,8 +78,7 @@ def attention(q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | Non
 def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
     """Zero each element of `x` with probability `p`, scale the others by 1 / (1 - p), and add `base`.
 
-    The mask is a function of the position and of one number drawn from torch's generator, so it is not
-    stored.
+    The mask is a function of the position and of 64 bits from torch's generator, so it is not stored.
     """
     return _apply_dropout(x, base, p)
 

@@ -1,9 +1,8 @@
-// The loops of a training step that tensor operators leave far from the machine's floor: attention over
-// short sentences, the softmax of the loss, dropout.
+// Loops for the parts of a training step in which tensor operators are far from the machine's limit: attention
+// over short sentences, the softmax of the loss, dropout.
 //
-// Plain C with GCC's vector extensions, so that any compiler of that family makes good code of it for its
-// own processor. Arithmetic is float32 whatever the tensors hold. Threads are OpenMP's, the ones PyTorch
-// itself uses. The second half of the file is compiled twice, for float32 and for bfloat16 tensors.
+// This is C with GCC's vector extensions, so that GCC and Clang generate good code for the processor.
+// Arithmetic is float32 whatever the tensors hold. Threads come from OpenMP, as PyTorch's own do. The second half of the file is compiled twice, for float32 and for bfloat16 tensors.
 //
 // B batch, H heads, T queries, S keys, D head width, R rows of a block, V vocabulary. A stride counts
 // elements.
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 16, BLOCK = 64 }; // numbers in a vector; queries, or rows, that are worked on together
+enum { LANES = 16, BLOCK = 64 }; // numbers in a vector; queries, or rows, processed together
 #ifdef __AVX512F__
 enum { ROWS = 8 }; // of a product, held in registers
 #else
@@ -27,7 +26,7 @@ typedef int64_t i64;
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
 typedef uint32_t uvec __attribute__((vector_size(4 * LANES)));
-// The same where they lie in memory, which may be anywhere and of any type.
+// The same in memory, with any alignment and type.
 typedef float loose __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint16_t halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
@@ -50,14 +49,14 @@ INLINE vec load_bf16(const bf16 *at) {
     return (vec)(__builtin_convertvector(*(const halves *)at, uvec) << 16);
 }
 
-// To the nearest, ties to even; a number that is none stays none.
+// Round to the nearest, ties to even. NaN stays NaN.
 INLINE void store_bf16(bf16 *at, vec x) {
     uvec bits = (uvec)x, rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     ivec number = x == x;
     *(halves *)at = __builtin_convertvector((rounded & (uvec)number) | (0x7fc0 & ~(uvec)number), halves);
 }
 
-// The elements of x and y whose places the mask tells, 0 to 15 in x, 16 to 31 in y.
+// The elements of x and y at the given places: 0 to 15 are in x, 16 to 31 in y.
 #ifdef __clang__
 #define MIX(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 #else
@@ -110,7 +109,7 @@ INLINE uvec words(uvec place, uint32_t low, uint32_t high) {
     return x ^ (x >> 15);
 }
 
-// Memory of a thread that it keeps from one call to the next.
+// Memory of this thread, kept between calls.
 static float *scratch(size_t floats) {
     static _Thread_local float *memory;
     static _Thread_local size_t size;
@@ -123,10 +122,10 @@ static float *scratch(size_t floats) {
     return memory;
 }
 
-// Below, matrices are float32 with whole vectors as rows, aligned, and as many rows as whole vectors hold.
+// Matrices below are float32 and aligned. Their rows and columns are padded to whole vectors.
 
-// c[ROWS][n] (+)= a[ROWS][k] b[k][n] for one or two vectors of columns. A is where the number of a's row r and
-// column k lies: its rows, or its columns, may be what stands together in memory.
+// c[ROWS][n] (+)= a[ROWS][k] b[k][n] for one or two vectors of columns. A is the offset of row r and
+// column k of a, which is stored by rows or by columns.
 #define TILE(NAME, VECS, A)                                                                               \
     static void NAME(const float *a, i64 lda, const float *b, i64 ldb, float *c, i64 ldc, i64 depth,      \
                      int add) {                                                                           \
@@ -166,7 +165,7 @@ static void transpose(const float *a, i64 lda, float *b, i64 ldb, i64 rows, i64 
         for (i64 j = 0; j < columns; j += LANES) {
             vec x[LANES], y[LANES];
             for (int r = 0; r < LANES; r++) x[r] = *(const vec *)(a + (i + r) * lda + j);
-            // Four times rows n apart are interleaved; that comes to a transposition.
+            // Interleaving rows half a matrix apart, four times, transposes it.
 #define INTERLEAVE(x, y)                                                                           \
     _Pragma("GCC unroll 16") for (int r = 0; r < LANES / 2; r++) {                                 \
         y[2 * r] = MIX(x[r], x[r + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);    \
@@ -193,7 +192,7 @@ static i64 seen_keys(const float *bias, i64 row_stride, i64 rows, i64 keys) {
     return end;
 }
 
-// The logits of a block of queries stand in columns, so that a softmax works on vectors: z[s][t] += bias[t][s].
+// The logits of a query are a column, so that a softmax works on vectors: z[s][t] += bias[t][s].
 static void add_bias(float *z, const float *bias, i64 stride, i64 rows, i64 seen) {
     if (!bias) return;
     for (i64 s = 0; s < seen; s++)
@@ -203,14 +202,14 @@ static void add_bias(float *z, const float *bias, i64 stride, i64 rows, i64 seen
             for (i64 t = 0; t < rows; t += LANES) *(vec *)(z + s * BLOCK + t) += bias[s];
 }
 
-// The first numbers there, at most a vector, the rest zero.
+// The first `count` numbers, at most a vector; the rest zero.
 INLINE vec some_f32(const float *at, i64 count) {
     vec x = {0};
     memcpy(&x, at, MIN(count, LANES) * sizeof(float));
     return x;
 }
 
-// What a tile of rows reads beyond the keys that are seen.
+// Clear what a tile of rows reads beyond the visible keys.
 static void clear(float *z, i64 seen) { memset(z + seen * BLOCK, 0, (up(seen) - seen) * BLOCK * sizeof(float)); }
 
 // The tensors of an attention, by their strides: batch, head, row.
@@ -254,7 +253,7 @@ INLINE void F(read_row)(const REAL *from, float *to, i64 width, float scale) {
     if (whole < width) *(vec *)(to + whole) = scale * F(load_some)(from + whole, width - whole, 0);
 }
 
-// A matrix times `scale`, what is beyond its rows and columns zero.
+// A matrix times `scale`, with zeros beyond its rows and columns.
 static void F(read)(const REAL *from, i64 stride, float *to, i64 rows, i64 width, float scale) {
     i64 wide = up(width);
     for (i64 r = 0; r < rows; r++) F(read_row)(from + r * stride, to + r * wide, width, scale);
@@ -304,8 +303,8 @@ void F(attention_forward)(const attention *a, const REAL *q, const REAL *k, cons
         }
 }
 
-// Gradients of the above; `grad` is that of `out` and lies as a->out says. dq, dk and dv are contiguous
-// (B, T or S, H, D). The weights are computed again rather than kept.
+// Gradients of the above. `grad` is that of `out`, with the strides a->out. dq, dk and dv are contiguous
+// (B, T or S, H, D). The weights are computed again.
 void F(attention_backward)(const attention *a, const REAL *q, const REAL *k, const REAL *v, const float *bias,
                            const float *lse, const REAL *grad, REAL *dq, REAL *dk, REAL *dv) {
     i64 wide = up(a->D), keys = up(a->S), depth = a->H * a->D;
@@ -354,9 +353,9 @@ void F(attention_backward)(const attention *a, const REAL *q, const REAL *k, con
         }
 }
 
-// Logits (copies, rows, vocab), 1 or 2 copies, become the gradient of the summed cross-entropy but for the
-// target's own share: the probabilities, with two copies plus the gradient of `consistency` times the
-// divergence between them. Also each row's log of the sum of exponentials, and its divergence.
+// Replace logits (copies, rows, vocab), with 1 or 2 copies, by the gradient of the summed cross-entropy without
+// the targets' term. That is the probabilities; with two copies, plus the gradient of `consistency` times the
+// divergence between them. Also compute the log of each row's sum of exponentials, and its divergence.
 void F(softmax_block)(REAL *logits, i64 copies, i64 rows, i64 vocab, float consistency, float *lse, float *apart) {
     i64 wide = up(vocab), whole = vocab / LANES * LANES;
 #pragma omp parallel for schedule(static)

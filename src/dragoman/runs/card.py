@@ -1,4 +1,4 @@
-"""The model card: README.md of a model folder, so that whoever finds the model knows what it is."""
+"""The model card: README.md of a model folder, which describes the model and its training."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Versions:
 
 
 def write(path: Path, prepared: Prepared, *, started: Started, finished: Finished) -> None:
-    """Write the card of a run of this process."""
+    """Write the model card at the end of a run."""
     texts = {"training": prepared.training}
     if prepared.validation is not None:
         texts["validation"] = prepared.validation
@@ -59,7 +59,7 @@ def write(path: Path, prepared: Prepared, *, started: Started, finished: Finishe
 
 
 def _command() -> list[str]:
-    """The command line, or an empty list if the run was started from Python."""
+    """Return the command line, or an empty list if the run was started from Python."""
     program = Path(sys.argv[0])
     ours = program.stem == "dragoman" or (program.stem, program.parent.name) == ("__main__", "dragoman")
     return ["dragoman", *sys.argv[1:]] if ours else []
@@ -74,7 +74,7 @@ def render(
     command: Sequence[str],
     versions: Versions,
 ) -> str:
-    """The card as Markdown. `command` is empty for a run from Python."""
+    """Return the card as Markdown. `command` is empty for a run from Python."""
     languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
     lines = [
         f"# {recipe.title or languages}",
@@ -95,7 +95,7 @@ def render(
             ],
         ),
         "",
-        "## TextFacts",
+        "## Text",
         "",
         *markdown(
             ["text", "pairs", "fingerprint", "read and set aside"],
@@ -142,6 +142,6 @@ def _processes(threads: int, processes: int) -> str:
 
 
 def _shape(model: Architecture) -> list[str]:
-    """The options that say how large the model is and what it is made of."""
+    """Return the options that describe the size and structure of the model, as text."""
     ids = ("architecture", "source_vocab", "target_vocab", "pad_id", "start_id", "end_id")
     return [f"{name} {value}" for name, value in to_table(model).items() if name not in ids and value]

@@ -1,7 +1,7 @@
-"""The demo: a small English-German translator, trained on the embedded corpus and tried out.
+"""The demo: train a small English-German translator on the embedded corpus and try it.
 
-It does only what a user's own commands do: it writes text files, trains on them, scores the model on
-sentences that it has not seen, and translates a few more.
+It does what a user's commands would do: it writes text files, trains on them, scores the model on sentences
+that it has not seen, and translates a few more.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Demonstration:
     scores: Scores  # on sentences it has not seen
     sentences_per_second: float
     translations: tuple[tuple[str, str], ...]  # of DEMO_SENTENCES: sentence, translation
-    report: Path  # how one of them came about
-    commands: tuple[tuple[str, str], ...]  # to try next, each with what it does
+    report: Path  # the page of `dragoman inspect` for the first of them
+    commands: tuple[tuple[str, str], ...]  # to try next, each with its purpose
 
 
 def demonstrate(
@@ -85,13 +85,13 @@ def demonstrate(
 
 
 def commands(output: Path) -> tuple[tuple[str, str], ...]:
-    """Commands to try next, each with what it does."""
+    """Return commands to try next, each with its purpose."""
     folder = shlex.quote(str(output))
     return (
         (f"dragoman translate {folder}", "translate what you type"),
         (
             f"dragoman evaluate {folder} {folder}/text/test.en {folder}/text/test.de",
-            "score it again, as you would any model",
+            "score it again",
         ),
         (f'dragoman inspect {folder} "{toy.DEMO_SENTENCES[1]}" -o report.html', "see how it came about"),
         (

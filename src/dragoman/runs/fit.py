@@ -25,7 +25,7 @@ from dragoman.training.trainer import Stop, Trainer
 def fit(
     prepared: Prepared, folder: RunFolder, world: World, *, observer: Observer, stop: Stop, profile: bool
 ) -> None:
-    """Train from where the run stands to its end and write the model folder.
+    """Continue the run to its end and write the model folder.
 
     Raises what `Trainer.train` raises.
     """
@@ -101,6 +101,6 @@ def fit(
         final = folder.checkpoints.final
         put_weights(model, read_weights(final), final)
         card.write(folder.card, prepared, started=started, finished=finished)
-        model_folder.save(bundle, folder.path)  # its weights last: where they are, everything is
+        model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
 
     world.lead(write)

@@ -1,10 +1,10 @@
-"""A training folder: its paths, the run that it belongs to, and its lock.
+"""A training folder: its paths, the recipe of its run, and its lock.
 
 config.json, model.safetensors, tokenizer.json ...   the model folder, see `folder/bundle.py`
 training.toml    the recipe of the run
 metrics.jsonl    every measurement
 README.md        the model card
-profile.txt      where the time of an update goes, if asked for
+profile.txt      where the time of an update goes, with --profile
 checkpoints/     what resuming needs, see `training/checkpoints.py`
 """
 
@@ -28,7 +28,7 @@ _MAY_CHANGE = {
     "title",
     *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
 }
-# Files that training writes. If they belong to somebody else, it refuses the folder.
+# Files that training writes. It refuses a folder that has such files from elsewhere.
 _WRITTEN = (
     *("README.md", "config.json", "generation.json", "metrics.jsonl", "tokenizer.json"),
     *("tokenizer*.spm", "tokenizer*.words.json"),
@@ -36,7 +36,7 @@ _WRITTEN = (
 
 
 class RunFolder:
-    """The folder that one run writes. At the end of a with-block it gives its lock back."""
+    """The folder that one run writes. The end of a with-block releases the lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,7 +61,7 @@ class RunFolder:
         return final.exists() and self.weights.exists() and filecmp.cmp(final, self.weights, shallow=False)
 
     def lock_if_ours(self) -> None:
-        """Lock a folder in which a run has begun, before the long work of reading text.
+        """Lock a folder in which a run has begun, before the slow reading of text.
 
         Raises ConfigError if another run is writing it.
         """
@@ -69,14 +69,14 @@ class RunFolder:
             self._lock.acquire()
 
     def begin(self, recipe: Recipe) -> bool:
-        """Lock the folder and write down the recipe. Return whether there is a run to resume.
+        """Lock the folder and write the recipe. Return whether there is a run to resume.
 
-        Raises ConfigError, and writes nothing, if the folder holds somebody else's files, a run with other
+        Raises ConfigError, and writes nothing, if the folder has files from elsewhere, a run with other
         options, or a run that another process is writing.
         """
         self._check(recipe)
         self._lock.acquire()
-        begun = self._check(recipe)  # again: another run may have begun in between
+        begun = self._check(recipe)  # check again: another run may have begun in between
         for folder in (
             self.path,
             self.checkpoints.folder,
@@ -97,7 +97,7 @@ class RunFolder:
                 f"{self.path}: holds a trained model, but not the checkpoints to resume from",
                 hint=_OTHER_FOLDER,
             )
-        # A run that stopped before its first checkpoint, say because of an error in the text, binds nobody.
+        # A run that stopped before its first checkpoint, as for an error in the text, fixes no options.
         if resumable and (changes := self.changes(recipe)):
             raise ConfigError(
                 f"{self.path}: a run with other options began here\n  " + "\n  ".join(changes),
@@ -117,11 +117,11 @@ class RunFolder:
             )
 
     def changes(self, recipe: Recipe) -> list[str]:
-        """The options in which `recipe` differs from the run in the folder, if they may not change.
+        """Return the options in which `recipe` differs from the run in the folder, if they may not change.
 
         One line each, such as `model.heads: 4 -> 8`.
         """
-        # `from_table` gives an option that is newer than the file its default.
+        # An option that is newer than the file gets its default.
         before = to_table(from_table(Recipe, read_toml(self.recipe)))
         lines = difference(before, to_table(recipe))
         return [line for line in lines if not _may_change(line.partition(":")[0], recipe)]

@@ -1,7 +1,7 @@
 """A ladder: recipes trained on the same text within the same budget, evaluated and compared.
 
-Each rung is a training run in a folder of its own. So a ladder that was stopped can be resumed, and every
-rung is a model to translate with.
+Each rung is a training run in its own folder. So a stopped ladder can be resumed, and every rung is a model
+that can translate.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PlannedRung:
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
-    """The result of an entry."""
+    """The result of a rung."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ class Rung:
 
     @property
     def tokens_per_second(self) -> float:
-        """Over the whole run."""
+        """Target tokens per second over the whole run."""
         return self.tokens / (60 * self.minutes)
 
 
@@ -70,9 +70,9 @@ Watch = Callable[[Path], AbstractContextManager[tuple[Observer, Stop]]]
 def plan_rungs(
     files: Sequence[Path], overrides: Sequence[str], vary: str | None, data_root: Path | None
 ) -> list[PlannedRung]:
-    """One entry for each recipe; with `vary` = "section.key=a,b,c", one for each recipe and value.
+    """Return a rung for each recipe; with `vary` = "section.key=a,b,c", for each recipe and value.
 
-    Raises ConfigError if anything is wrong with one of them, before the first is trained.
+    Raises ConfigError if one of them is invalid, before the first is trained.
     """
     key, equals, listed = (vary or "").partition("=")
     values = [value.strip() for value in listed.split(",")]
@@ -138,13 +138,13 @@ def climb(
 
 
 def to_text(rungs: Sequence[Rung]) -> str:
-    """A table, best rung last."""
+    """Return a table, best rung last."""
     head, *rows = _table(rungs)
     return "\n".join((*aligned([head, *rows]), "", *_notes(rungs)))
 
 
 def to_html(rungs: Sequence[Rung]) -> str:
-    """A self-contained page: BLEU against time, and the table."""
+    """Return a self-contained page: BLEU against time, and the table."""
     head, *rows = _table(rungs)
     curves = [charts.Curve(name=rung.name, points=rung.curve) for rung in rungs]
     return charts.page(
@@ -207,7 +207,7 @@ def _evaluate(entry: PlannedRung, folder: Path, translator: Translator, data_roo
     run = RunFolder(folder)
     corpus = TokenisedCorpus(run.checkpoints.corpus("train"), tokenizer)
     longest = int(corpus.source.lengths.max())
-    # Lengths in the corpus do not count the end token, nor do these.
+    # Neither these lengths nor those in the corpus count the end token.
     encoded = tokenizer.encode_source([source for source, _ in pairs])
     longer = [row for row, ids in enumerate(encoded) if len(ids) > longest]
     scores, progress = evaluation.scores, run.checkpoints.progress()
@@ -236,6 +236,6 @@ def _evaluate(entry: PlannedRung, folder: Path, translator: Translator, data_roo
 
 
 def budget(minutes: float | None, updates: int | None) -> list[str]:
-    """The options that give every rung the same budget."""
+    """Return the options that give every rung the same budget."""
     limits = {"training.max_minutes": minutes, "training.max_updates": updates}
     return [f"{key}={value}" for key, value in limits.items() if value is not None]

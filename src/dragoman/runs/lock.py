@@ -1,6 +1,6 @@
 """A lock on a training folder, so that two runs never write it at once.
 
-The lock is the operating system's: it ends with the process that holds it, however that ends.
+The operating system holds the lock and releases it when the process ends, even if it crashes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Lock:
-    """The lock of one folder, taken by `acquire` and given back by `release`."""
+    """The lock of one folder, taken by `acquire` and released by `release`."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self._path, self._folder = path, folder
@@ -30,7 +30,7 @@ class Lock:
     def acquire(self) -> None:
         """Take the lock, unless it is held already. Raises ConfigError if another process holds it.
 
-        Where the file system has no locks, this logs a warning and the run goes on.
+        If the file system has no locks, log a warning and continue.
         """
         if self._held is not None:
             return
@@ -50,13 +50,13 @@ class Lock:
                 hint="wait until it ends, stop it, or choose another folder with -o",
             ) from error
         except (OSError, NotImplementedError) as error:
-            log.warning("%s: cannot be locked (%s); start no second run there", self._folder, error)
+            log.warning("%s: cannot be locked (%s); do not start a second run there", self._folder, error)
             return
         self._held = lock
         write_whole(self._owner, f"process {os.getpid()} on {socket.gethostname()}\n")
 
     def release(self) -> None:
-        """Give the lock back, if it is held."""
+        """Release the lock, if it is held."""
         if self._held is not None:
             self._owner.unlink(missing_ok=True)
             self._held.release()

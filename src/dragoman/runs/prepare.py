@@ -1,6 +1,6 @@
 """Everything before training: recipe, text, folder, tokenizer and tokenised corpora.
 
-Errors are found before anything is written, and before torch is imported.
+It finds most errors before it writes anything and before torch is imported.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.distributed import World
 from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
 
-# Every validation pair counts, also a long one or one that occurs twice.
+# Keep every validation pair, also long and duplicate ones.
 _KEEP_ALL = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """All that training needs, the same on every process."""
+    """Everything that training needs, the same on every process."""
 
     recipe: Recipe  # with its languages
     begun: bool  # whether there is a run to resume
@@ -48,7 +48,7 @@ class Prepared:
 
 @dataclass(frozen=True, kw_only=True)
 class _Settled:
-    """What the leader found out and the other processes cannot read from the folder."""
+    """The results of the leader that the other processes cannot read from the folder."""
 
     recipe: Recipe
     begun: bool
@@ -69,7 +69,7 @@ def prepare(
     languages: Languages,
     data_root: Path | None,
 ) -> Prepared:
-    """Settle the recipe, lock the folder and tokenise the text there, or find it tokenised.
+    """Resolve the recipe, lock the folder, and tokenise the text there unless that is done.
 
     The leader does the work; then every process opens the result. Raises ConfigError and DataError.
     """
@@ -103,7 +103,7 @@ def prepare(
 
 
 def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
-    """The files of word vectors, each by its path or in the folder of the recipe's text."""
+    """Return the files of word vectors: each is a path, or a name in the folder of the recipe's text."""
     folder = data_root / recipe.data.folder if data_root is not None else Path()
 
     def find(name: str) -> str:
@@ -121,7 +121,7 @@ def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
 
 
 def _tokenise(texts: Texts, folder: RunFolder, *, begun: bool, say: Say) -> None:
-    """Write the tokenizer and the tokenised text, unless the folder holds those of the same text."""
+    """Write the tokenizer and the tokenised text, unless the folder has them for the same text."""
     recipe, checkpoints = texts.recipe, folder.checkpoints
     if begun:
         if _same_text(texts, folder):
@@ -144,7 +144,7 @@ def _tokenise(texts: Texts, folder: RunFolder, *, begun: bool, say: Say) -> None
 
 
 def _same_text(texts: Texts, folder: RunFolder) -> bool:
-    """Whether the tokens in the folder are whole. Raises DataError if they are of other text."""
+    """Whether the folder has all tokens of the text. Raises DataError if it has those of other text."""
     train, valid = folder.checkpoints.corpus("train"), folder.checkpoints.corpus("valid")
     same = {"training": made_from(texts.training, train)}
     if texts.validation is not None and valid.exists():

@@ -1,7 +1,7 @@
-"""A recipe: everything a training run is made of, in one value.
+"""A recipe: all options of a training run in one object.
 
-Its layers, of which later ones win: the defaults (the paper's base model), a preset, a recipe file,
-`section.key=value`. Checking a recipe imports no torch.
+It has layers, and later ones override earlier ones: the defaults (the paper's base model), a preset, a recipe
+file, `section.key=value`. Checking a recipe imports no torch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DATA_VARIABLE = "DRAGOMAN_DATA"
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig(Options, section="data"):
-    """The text. Its files are in `folder` below --data or $DRAGOMAN_DATA, or there itself."""
+    """The text. Its files are in --data (or $DRAGOMAN_DATA), or in `folder` below it."""
 
     folder: Annotated[str, Option("Folder that holds the files.")] = ""
     train: Annotated[tuple[str, ...], Option("Training text: two files, source then target, or one.")] = ()
@@ -36,12 +36,14 @@ class DataConfig(Options, section="data"):
     test: Annotated[
         tuple[str, ...], Option("Test text for `dragoman evaluate`. Training never reads it.")
     ] = ()
-    origin: Annotated[str, Option("Where to get the text: an address, and what to take from there.")] = ""
+    origin: Annotated[str, Option("Where to get the text: an address, and the files to take from there.")] = (
+        ""
+    )
     source_language: Annotated[
-        str | None, Option("Code of the language to translate from. Left out, the file names say it.")
+        str | None, Option("Code of the language to translate from. Left out, the file names determine it.")
     ] = None
     target_language: Annotated[
-        str | None, Option("Code of the language to translate into. Left out, the file names say it.")
+        str | None, Option("Code of the language to translate into. Left out, the file names determine it.")
     ] = None
     filter: FilterConfig = FilterConfig()
 
@@ -59,12 +61,12 @@ class EmbeddingsConfig(Options, section="embeddings"):
 
 @dataclass(frozen=True, kw_only=True)
 class Expected(Options, section="expected"):
-    """What the recipe reaches and what it costs. Nothing in a run depends on it."""
+    """The expected score and cost of the recipe. Training does not use them."""
 
     score: Annotated[str, Option("Scores, each with its signature or its source.")] = ""
-    cost: Annotated[str, Option("Time, and on which hardware.")] = ""
+    cost: Annotated[str, Option("Time, and the hardware.")] = ""
     measured: Annotated[
-        bool, Option("Whether the score was measured with this recipe; if not, it is the named paper's.")
+        bool, Option("Whether the score was measured with this recipe. If not, it is a published one.")
     ] = False
 
 
@@ -74,9 +76,9 @@ class Recipe(Options):
 
     title: Annotated[str, Option("Title of the model card.")] = ""
     preset: Annotated[
-        Literal["tiny", "small", "base", "big"] | None, Option("Preset that the other options build on.")
+        Literal["tiny", "small", "base", "big"] | None, Option("Preset that the other options change.")
     ] = None
-    seed: Annotated[int, Option("Seed of everything random.", at_least=0, at_most=2**63 - 1)] = 1
+    seed: Annotated[int, Option("Seed of all random choices.", at_least=0, at_most=2**63 - 1)] = 1
     data: DataConfig = DataConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: Architecture = TransformerConfig()
@@ -96,7 +98,7 @@ class Recipe(Options):
             )
 
     def _check_embeddings(self) -> None:
-        """Word vectors need a vocabulary of words, and a shared matrix cannot begin as two files."""
+        """Word vectors need a vocabulary of words, and a shared matrix cannot start from two files."""
         source, target, frozen = self.embeddings.source, self.embeddings.target, self.embeddings.frozen
         tie = self.model.tie
         if (source or target) and self.tokenizer.kind != "words":
@@ -186,7 +188,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def preset_for(pairs: int) -> str:
-    """The preset for a corpus of that many pairs. A large model only memorises a small corpus."""
+    """Return the preset for a corpus of `pairs` pairs. A large model only memorises a small corpus."""
     if pairs < 100_000:
         return "tiny"
     return "small" if pairs < 1_000_000 else "base"
@@ -199,9 +201,9 @@ def resolve(
     overrides: Iterable[str] = (),
     pairs: int | None = 0,
 ) -> Recipe:
-    """The recipe that the layers add up to.
+    """Return the recipe that results from all layers.
 
-    Without a preset or a file, the preset is the one for a corpus of `pairs`; with `pairs` None there is
+    Without a preset or a file, the preset is the one for a corpus of `pairs`; if `pairs` is None, there is
     no preset. Raises ConfigError.
     """
     own = override(read_toml(recipe) if recipe is not None else {}, overrides)
@@ -217,7 +219,7 @@ def resolve(
 
 
 def _applicable(preset: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The preset, without the model options that the architecture named in `own` does not have."""
+    """Return the preset without the model options that the architecture in `own` does not have."""
     model = own.get("model")
     architecture = model.get("architecture") if isinstance(model, Mapping) else None
     for kind in get_args(Architecture):
@@ -228,7 +230,7 @@ def _applicable(preset: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, 
 
 
 def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list[Path]:
-    """The paths of the recipe's files below `root`, or below $DRAGOMAN_DATA. Raises ConfigError."""
+    """Return the paths of the recipe's files below `root` or $DRAGOMAN_DATA. Raises ConfigError."""
     variable = os.environ.get(DATA_VARIABLE)
     top = root or (Path(variable) if variable else None)
     origin = f"; get the text from {data.origin}" if data.origin else ""
@@ -249,7 +251,7 @@ def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Both tables in one; values of `over` win."""
+    """Return both tables merged; values of `over` win."""
     result = {key: _merge(value, {}) if isinstance(value, Mapping) else value for key, value in under.items()}
     for key, value in over.items():
         below = result.get(key)

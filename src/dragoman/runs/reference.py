@@ -20,7 +20,7 @@ _WIDTH = 80  # columns of the comments
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Options that stand together, each with its value in a recipe."""
+    """A group of options, each with its value in a recipe."""
 
     name: str  # "model"; empty for the options above all sections
     about: str
@@ -30,12 +30,12 @@ class Section:
 
 
 def sections(recipe: Recipe, *, all_architectures: bool = True) -> list[Section]:
-    """The sections of a recipe in order, by default with the options of architectures it does not use."""
+    """Return the sections of a recipe in order, by default with those of architectures it does not use."""
     return [section for section in _sections(recipe, "") if section.in_use or all_architectures]
 
 
 def select(listed: Sequence[Section], names: Sequence[str]) -> list[Section]:
-    """The sections and options of these names. Raises ConfigError for a name that does not exist."""
+    """Return the sections and options of these names. Raises ConfigError for a name that does not exist."""
     known = option_names(Recipe)
     for name in names:
         if name not in known:
@@ -54,7 +54,7 @@ def select(listed: Sequence[Section], names: Sequence[str]) -> list[Section]:
 
 
 def to_toml(listed: Sequence[Section]) -> str:
-    """A recipe file that describes each option in a comment. What is not in use is commented out."""
+    """Return a recipe file that describes each option in a comment. Unused options are commented out."""
     lines: list[str] = []
     table = ""
     for section in listed:
@@ -76,7 +76,7 @@ def to_toml(listed: Sequence[Section]) -> str:
 
 
 def to_json(listed: Sequence[Section]) -> list[dict[str, Any]]:
-    """One object for each option; `architecture` is null if all architectures have it."""
+    """Return one object for each option; `architecture` is null if all architectures have it."""
     return [
         {
             "name": option_name(section.name, entry.name),
@@ -92,7 +92,7 @@ def to_json(listed: Sequence[Section]) -> list[dict[str, Any]]:
 
 
 def to_markdown() -> str:
-    """The page of all options and presets."""
+    """Return the page of all options and presets."""
     listed = sections(Recipe())
     lines = [
         "# Options",
@@ -125,7 +125,7 @@ def to_markdown() -> str:
 
 
 def _sections(config: Any, name: str) -> Iterator[Section]:
-    """The section of a configuration, then those nested in it."""
+    """Yield the section of a configuration, then those nested in it."""
     known = entries(type(config)).values()
     own = tuple((entry, getattr(config, entry.name)) for entry in known if not variants(entry.kind))
     yield Section(name=name, about=_about(type(config)), options=own)
@@ -137,7 +137,7 @@ def _sections(config: Any, name: str) -> Iterator[Section]:
 
 
 def _model(model: Architecture, name: str) -> Iterator[Section]:
-    """What all architectures share, then what each has of its own."""
+    """Yield the options of all architectures, then those of each one."""
     kinds = get_args(Architecture)
     shared = entries(ModelConfig)
     tag = replace(
@@ -161,7 +161,7 @@ def _model(model: Architecture, name: str) -> Iterator[Section]:
 
 
 def _presets(listed: Sequence[Section]) -> list[str]:
-    """A table of the options that presets change: the default, then the value in each preset."""
+    """Return a table of the options that presets change: the default, then the value in each preset."""
     recipes = [sections(resolve(preset=name)) for name in PRESETS]
     rows = []
     for number, section in enumerate(listed):
@@ -173,12 +173,12 @@ def _presets(listed: Sequence[Section]) -> list[str]:
 
 
 def _about(cls: type) -> str:
-    """The docstring of a configuration, which describes its section."""
+    """Return the docstring of a configuration, which describes its section."""
     return " ".join((cls.__doc__ or "").split())
 
 
 def _suggest(name: str, known: Sequence[str]) -> str:
-    """The names closest to a mistyped one, given in full (modle) or without its section (haeds)."""
+    """Return a hint for a mistyped name, with its section (modle.heads) or without (haeds)."""
     last = {option: option.rpartition(".")[2] for option in known}
     close = difflib.get_close_matches(name, [*known, *last.values()], n=1)
     if near := [option for option in known if close and close[0] in (option, last[option])]:

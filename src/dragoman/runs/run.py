@@ -36,10 +36,10 @@ def train(
 
     `data` and `valid` are two files, one .tsv or .jsonl (any may be gzipped), or pairs of strings. Without
     `data` the recipe names the files. `output` becomes a model folder. Repeating the call resumes a run
-    that was stopped. `profile` writes where the time of an update goes to profile.txt in `output`.
+    that was stopped. With `profile`, profile.txt in `output` says where the time of an update goes.
 
-    Raises ConfigError for options that make no sense or differ from those the run began with, and for a
-    folder that another run is writing; DataError for text that cannot be used; Interrupted when `stop`
+    Raises ConfigError for invalid options, for options that differ from those the run began with, and for
+    a folder that another run is writing; DataError for text that cannot be used; Interrupted if `stop`
     returns a signal.
     """
     observer = observer or Quiet()
@@ -56,7 +56,7 @@ def train(
             languages=(source_language, target_language),
             data_root=Path(data_root) if data_root is not None else None,
         )
-        # Both import torch, which takes seconds. Nothing above needs it in a single process.
+        # Both import torch, which takes seconds. In a single process the code above does not need it.
         from dragoman.runs.fit import fit
         from dragoman.translator import Translator
 

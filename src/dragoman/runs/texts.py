@@ -1,4 +1,4 @@
-"""The recipe of a run and the text it is for. Each may say something about the other."""
+"""Resolve the recipe of a run and open its text. Each can determine parts of the other."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """A recipe with its languages settled, and its text."""
+    """A recipe with its languages, and its text."""
 
     recipe: Recipe
     training: Corpus
     validation: Corpus | None
-    # Pairs with two sides, to translate and score. They are read at once, so that an error in the validation
+    # Pairs with two sides, to translate and score. They are read first, so that an error in the validation
     # text shows before the work on the training text.
     validation_pairs: tuple[tuple[str, str], ...] | None
 
@@ -39,10 +39,10 @@ def open_texts(
     data_root: Path | None,
     say: Say,
 ) -> Texts:
-    """Resolve the recipe and open the text: `data` and `valid`, or else the files that the recipe names.
+    """Resolve the recipe and open the text: `data` and `valid`, or the files that the recipe names.
 
-    The size of `data` picks a preset if neither `preset` nor `recipe` is given. Raises ConfigError for a
-    recipe that makes no sense, DataError for text that cannot be read.
+    The size of `data` picks a preset if neither `preset` nor `recipe` is given. Raises ConfigError for an
+    invalid recipe, DataError for text that cannot be read.
     """
     if data is not None and recipe is None and preset is None:
         training = _open(data, languages)
@@ -89,5 +89,5 @@ def _first(languages: Languages, otherwise: Languages) -> Languages:
 
 
 def _pairs(corpus: Corpus) -> tuple[tuple[str, str], ...]:
-    """The pairs of a corpus that have two sides."""
+    """Return the pairs of a corpus that have two sides."""
     return tuple((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())

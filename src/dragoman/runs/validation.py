@@ -1,4 +1,4 @@
-"""Greedy translations of the validation text and their scores: what training shows and may stop on."""
+"""Greedy translations of the validation text and their scores, for display and early stopping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAMPLES = 3  # shown at each validation
 
 
 def translate_and_score(bundle: Bundle, pairs: Sequence[tuple[str, str]], *, seed: int) -> Scored:
-    """BLEU and chrF of the model's greedy translations. `seed` picks the samples, always the same ones."""
+    """Return BLEU and chrF of greedy translations, and a few samples, which depend on `seed` only."""
     evaluation = evaluate(Translator.of(bundle), pairs, metrics=("bleu", "chrf"), bootstrap=0, beam=1)
     scores = evaluation.scores
     rows = np.random.default_rng(seed).permutation(len(pairs))[:_SAMPLES].tolist()

@@ -31,8 +31,8 @@ def fill(
 ) -> None:
     """Copy the vectors of the vocabulary's words into the embeddings and report how many there are.
 
-    A word is looked up as it is, then in lower case. All vectors are scaled by one factor, so that their
-    numbers vary as much as the initial ones; words without a vector keep those. Raises DataError for a file
+    A word is looked up as it is, then in lower case. All vectors are scaled by one factor to the size
+    of the initial ones, which words without a vector keep. Raises DataError for a file
     that does not fit.
     """
     for embedding, name, side in _sides(model, config):
@@ -68,12 +68,12 @@ def fill(
 
 
 def _form(word: str, vectors: Container[str]) -> str | None:
-    """The word as the file spells it: as it is, or in lower case."""
+    """Return the form of the word that the file has: as it is, or in lower case. None without either."""
     return next((form for form in (word, word.lower()) if form in vectors), None)
 
 
 def _sides(model: AnySeq2Seq, config: EmbeddingsConfig) -> list[tuple[nn.Embedding, str, str]]:
-    """Embedding, file and side, for each side that has a file."""
+    """Return embedding, file and side for each side that has a file."""
     sides = [
         (model.source_embedding, config.source, "source"),
         (model.target_embedding, config.target, "target"),

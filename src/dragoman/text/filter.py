@@ -76,7 +76,7 @@ class FilterReport:
 
 
 class Filter:
-    """Checks pairs one by one and counts in `report` those to set aside."""
+    """Checks pairs and counts those to set aside in `report`."""
 
     def __init__(self, config: FilterConfig) -> None:
         self.config = config

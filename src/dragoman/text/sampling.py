@@ -19,7 +19,7 @@ from typing import NamedTuple
 Uniform = Callable[[], float]  # in [0, 1)
 
 _CUTS, _LATTICES = 1 << 16, 1 << 14  # kept in a cache: about 40 and 50 MB
-_LONGEST = 24  # characters of a word worth caching: a whole sentence of Chinese does not come again
+_LONGEST = 24  # characters of a word worth caching: a whole sentence of Chinese rarely repeats
 _NEVER = 1 << 60  # more trials than any word has
 _UNKNOWN = 10.0  # an unknown character scores this much below the worst piece, as in SentencePiece
 
@@ -93,8 +93,8 @@ class _Arrivals(NamedTuple):
 class LatticeSampler:
     """Subword regularisation (Kudo 2018, section 3.2): P(cut) is proportional to P(its pieces) ** `amount`.
 
-    All cuts of the word take part, by forward filtering and backward sampling. The smaller the amount,
-    the more alike are the probabilities of all cuts.
+    It draws from all cuts of the word, by forward filtering and backward sampling. A smaller amount makes
+    their probabilities more alike.
     """
 
     def __init__(self, scores: Mapping[str, float], amount: float) -> None:

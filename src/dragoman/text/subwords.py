@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _MANY = 1000  # lines; from here on, several threads are faster
 _LONGEST = 4000  # characters of a line; training silently skips lines that are much longer
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Training silently skips lines with NUL or U+2585, and gives a tab and U+2581 a meaning of their own.
+# Training silently skips lines with NUL or U+2585, and gives a tab and U+2581 a special meaning.
 _UNTRAINABLE = re.compile("[\0\t\n\u2581\u2585]")
 _THREADS = 4  # fixed, because the rounding of unigram training depends on it
 
@@ -112,8 +112,8 @@ class Subwords:
         """Encode with random cuts: a function of (lines, amount, seed), in every process and thread.
 
         For BPE and characters, `amount` is the probability of skipping a merge (BPE-dropout, Provilkov et
-        al. 2020). For unigram it is the power that the probabilities are raised to: the smaller, the
-        wilder (Kudo 2018). An amount of 0 gives the plain encoding. Raise DataError as `encode` does.
+        al. 2020). For unigram it is the exponent of the probabilities: a smaller one gives more varied cuts
+        (Kudo 2018). An amount of 0 gives the plain encoding. Raise DataError as `encode` does.
         """
         if not amount:
             return self.encode(lines)
@@ -145,7 +145,7 @@ class Subwords:
         return self._model
 
     def _sampler(self, amount: float) -> MergeSampler | LatticeSampler:
-        # Kept, because a sampler caches what it has cut.
+        # Kept, because a sampler has a cache.
         if amount not in self._samplers:
             self._samplers[amount] = self._kind_of_sampler(self._scores, amount)
         return self._samplers[amount]
@@ -172,7 +172,7 @@ class Subwords:
 
     @cached_property
     def _words(self) -> Callable[[str], list[str]]:
-        """Split a text where no piece reaches across: before each space, as our own models are trained."""
+        """Split a text where no piece can cross: before each space, in our models."""
         if any("▁" in piece[1:] for piece in self._scores):
             return lambda text: [text]
         return re.compile("▁[^▁]*|[^▁]+").findall

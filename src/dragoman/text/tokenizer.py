@@ -66,7 +66,7 @@ class TokenizerConfig(Options, section="tokenizer"):
     character_coverage: Annotated[
         float,
         Option(
-            "Share of the characters in the training text that get an id of their own. 0.9995 leaves out "
+            "Share of the characters in the training text that get their own id. 0.9995 leaves out "
             "the rarest.",
             at_least=0.98,  # as in SentencePiece
             at_most=1,
@@ -222,7 +222,7 @@ class Tokenizer:
         return [line.lower() for line in lines] if self.config.lowercase in (True, side) else lines
 
     def save(self, folder: Path) -> None:
-        """Write the files into `folder`. tokenizer.json comes last, so that it implies the others."""
+        """Write the files into `folder`. tokenizer.json comes last: if it exists, the others do."""
         folder = Path(folder)
         digests = {}
         for name, vocabulary in zip(_file_names(self.config), (self._source, self._target), strict=False):
@@ -231,7 +231,7 @@ class Tokenizer:
             digests[name] = _digest(data)
         table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
         if self.specials != OURS:
-            # A release that knows no other ids must refuse the file, and may read all others.
+            # A release that only knows the default ids refuses version 2 and reads all other files.
             table |= {"format_version": 2, "specials": to_table(self.specials)}
         write_whole(folder / _NAME, json.dumps(table | {"files": digests}, indent=2) + "\n")
 
@@ -289,7 +289,7 @@ def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
 
 
 def _file_names(config: TokenizerConfig) -> list[str]:
-    """Return one name for a shared vocabulary, else the source's and the target's."""
+    """Return one name for a shared vocabulary, otherwise the source's and the target's."""
     from dragoman.text import subwords
 
     suffix = words.Words.suffix if config.kind == "words" else subwords.Subwords.suffix

@@ -1,9 +1,8 @@
-"""Which sentences go into a batch together, and the tensors they become.
+"""Group sentence pairs into batches, and turn the batches into tensors.
 
-Batches are cut from the pairs sorted by length, each as long as its padded size stays within a budget
-of tokens. Which pairs of like length meet, and the order of the batches, are drawn anew each epoch. All
-of it is a function of the lengths, the seed and the epoch, so a run that is resumed goes through the
-same batches.
+Pairs are sorted by length and cut into batches whose padded size stays within a budget of tokens. Each epoch
+draws anew which pairs of similar length share a batch, and the order of the batches. All of it is a function
+of the lengths, the seed and the epoch, so a resumed run gets the same batches.
 
 B batch, S source length, T target length.
 """
@@ -27,9 +26,9 @@ class Batch:
 
     source_BS: Tensor  # ends with end_id
     source_len_B: Tensor
-    target_BT: Tensor  # begins with start_id: what the decoder reads
-    predict_BT: Tensor  # ends with end_id: what it is to say
-    tokens: int  # targets to predict, end included, padding not
+    target_BT: Tensor  # begins with start_id: the decoder's input
+    predict_BT: Tensor  # ends with end_id: what the decoder must predict
+    tokens: int  # targets to predict, with the end, without padding
 
     @property
     def padding(self) -> float:
@@ -38,7 +37,7 @@ class Batch:
         return 1 - real / (self.source_BS.numel() + self.predict_BT.numel())
 
     def to(self, device: torch.device) -> Batch:
-        """The batch on that device."""
+        """Return the batch on that device."""
         return Batch(
             self.source_BS.to(device, non_blocking=True),
             self.source_len_B.to(device, non_blocking=True),
@@ -51,12 +50,12 @@ class Batch:
 def plan(
     source_len: Ints, target_len: Ints, *, batch_tokens: int, seed: int, epoch: int, multiple_of: int = 1
 ) -> list[Ints]:
-    """Index groups for one epoch: every pair in exactly one group.
+    """Return groups of indices for one epoch. Every pair is in exactly one group.
 
-    A group's padded source and its padded target each hold at most `batch_tokens` tokens, end
-    included; a single pair over the budget makes a group of its own. The number of groups is a
-    multiple of `multiple_of` (ranks x accumulation), reached by halving the largest groups; only
-    where there are fewer pairs than that do empty groups make up the number.
+    The padded sources of a group have at most `batch_tokens` tokens with their ends, and so have its padded
+    targets. A single pair above this budget is a group by itself. The number of groups is a multiple of
+    `multiple_of` (ranks x accumulation): the largest groups are halved until it is. Groups are empty only if
+    there are too few pairs.
     """
     rng = np.random.default_rng((seed, epoch))
     order = _by_length(source_len, target_len, rng)
@@ -75,12 +74,12 @@ def plan(
 
 
 def _by_length(source_len: Ints, target_len: Ints, rng: np.random.Generator) -> Ints:
-    """The pairs in an order in which neighbours differ little in length on either side.
+    """Return an order of the pairs in which neighbours have similar lengths on both sides.
 
-    The longer side, which the budget bounds, comes first; then the difference of the sides, up and
-    down by turns, as one mows a lawn, so that it makes no jump where the longer side grows. Blurring
-    the difference by up to a token either way lets pairs meet others each epoch than those of exactly
-    their lengths, for 1% more padding.
+    The first key is the length of the longer side, which the budget bounds. The second is the difference of
+    the sides, in alternating direction (boustrophedon), so that lengths never jump. The difference is blurred
+    by up to one token, so that a pair meets others than those of exactly its lengths. That costs 1% more
+    padding.
     """
     longer = np.maximum(source_len, target_len)
     skew = np.subtract(source_len, target_len, dtype=np.float64) + rng.uniform(-1, 1, len(longer))
@@ -96,7 +95,7 @@ def collate(
     start_id: int,
     end_id: int,
 ) -> Batch:
-    """Pairs of token sequences as a batch."""
+    """Return pairs of token sequences as a batch."""
     source_len = [len(source) + 1 for source in sources]
     target_len = [len(target) + 1 for target in targets]
     source = np.full((len(sources), max(source_len, default=1)), pad_id, dtype=np.int64)

@@ -1,10 +1,10 @@
-"""The folder of checkpoints: what lies where, and which step files stay.
+"""The files in the folder of checkpoints.
 
 latest/                     weights, optimizer state and progress: what resuming needs
 step-0000500.safetensors    weights alone, to average
 final.safetensors           the weights that training ended with
 corpus/train, corpus/valid  the tokenised text
-lock, lock.owner            held by the run that writes here, and which one that is
+lock, lock.owner            the lock of the run that writes here, and who holds it
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROGRESS = "progress.json"
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The paths in a folder of checkpoints. Nothing needs to exist."""
+    """The paths in a folder of checkpoints. They need not exist."""
 
     folder: Path
 
@@ -54,7 +54,7 @@ class Checkpoints:
         return self.folder / "corpus" / part
 
     def progress(self) -> Progress:
-        """How far the run has come. Raises ModelError if that cannot be read."""
+        """The progress of the run. Raises ModelError if it cannot be read."""
         return read_progress((whole(self.latest) or self.latest) / PROGRESS)
 
     def prune(self, kept: Collection[int]) -> None:
@@ -66,10 +66,10 @@ class Checkpoints:
 
 
 def previous(folder: Path) -> Path:
-    """Where the checkpoint at `folder` goes while a new one takes its place."""
+    """The path of the old checkpoint while a new one replaces it."""
     return folder.with_name(f"{folder.name}.old")
 
 
 def whole(folder: Path) -> Path | None:
-    """The checkpoint at `folder`, or the previous one if a crash came while it was replaced."""
+    """The checkpoint at `folder`, or the previous one if a crash interrupted its replacement."""
     return next((path for path in (folder, previous(folder)) if path.exists()), None)

@@ -1,7 +1,7 @@
-"""Several processes train one model: each computes gradients on its own batches, and they are summed.
+"""Several processes that train one model: each computes gradients on its batches, and they are summed.
 
 `torchrun` starts them and sets RANK, WORLD_SIZE and LOCAL_RANK. Without it there is one process. Torch is
-imported only when it is needed, so that one process can check a run before it waits for that import.
+imported only when it is needed, so that a single process can check a run before that slow import.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class World:
 
     rank: int
     size: int
-    chosen: torch.device | None = None  # by default a GPU of this process's own, or the CPU
+    chosen: torch.device | None = None  # by default a GPU of its own, or the CPU
 
     @property
     def leads(self) -> bool:

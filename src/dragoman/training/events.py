@@ -1,4 +1,4 @@
-"""What a training run reports as it goes, and the observer that hears it.
+"""The events of a training run, and the observer that receives them.
 
 Figures are plain numbers and strings, so an observer needs no torch.
 """
@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """The first update is about to run. From here on the trainer asks whether to stop."""
+    """The first update is about to run. From here on the trainer checks whether it must stop."""
 
     output: str  # the folder of the run
     parameters: int
@@ -30,7 +30,7 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Means over the updates since the last report, and where the run stands."""
+    """Means over the updates since the last report, and the progress of the run."""
 
     step: int  # updates so far
     epoch: int  # counted from 0
@@ -57,7 +57,7 @@ class SampleTranslation:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """How the model does on the validation text. A figure is None if there is no text to take it on."""
+    """Scores on the validation text. A score without its text is None."""
 
     step: int
     loss: float | None  # nats a token, without label smoothing
@@ -65,9 +65,9 @@ class Validation:
     bleu: float | None  # of greedy translations
     chrf: float | None
     signature: str  # of BLEU; empty without one
-    score: float  # what validations are compared by; higher is better
+    score: float  # the measure that ranks validations; higher is better
     best: bool  # better than all before
-    seconds: float  # that validating took
+    seconds: float  # that this validation took
     elapsed: float  # seconds of the run so far
     samples: tuple[SampleTranslation, ...] = ()
 
@@ -87,7 +87,7 @@ class Finished:
 
 
 class Observer(Protocol):
-    """Anything that wants to know how a run goes. Its errors end the run."""
+    """Receives the events of a run. An error in it ends the run."""
 
     def on_start(self, event: Started) -> None: ...
     def on_report(self, event: Report) -> None: ...
@@ -97,7 +97,7 @@ class Observer(Protocol):
 
 
 class Quiet:
-    """An observer that ignores everything. Override what you want to hear."""
+    """An observer that ignores everything. Override the methods you need."""
 
     def on_start(self, event: Started) -> None: ...
     def on_report(self, event: Report) -> None: ...

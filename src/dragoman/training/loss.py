@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy over the vocabulary (section 5.4), without ever holding all the logits.
+"""Label-smoothed cross-entropy over the vocabulary (section 5.4), without holding all the logits at once.
 
 N target positions, E model width, V vocabulary, C copies of a position (2 for R-Drop), R rows of a block.
 """
@@ -19,7 +19,7 @@ from dragoman.training.batches import Batch
 def divergence(logits_NV: Tensor, other_NV: Tensor) -> Tensor:
     """Summed (KL(p || q) + KL(q || p)) / 2 of the two distributions at each position, in nats.
 
-    The regulariser of R-Drop (Wu et al. 2021, eq. 2), in its readable form.
+    The regulariser of R-Drop (Wu et al. 2021, eq. 2), in the readable form of `softmax_block`.
     """
     p_NV, q_NV = logits_NV.softmax(-1), other_NV.softmax(-1)
     return ((p_NV - q_NV) * (logits_NV.log_softmax(-1) - other_NV.log_softmax(-1))).sum() / 2
@@ -38,7 +38,7 @@ def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float
 
 
 def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tensor]:
-    """Turn logits, in place, into the gradient of the summed cross-entropy without the part of the targets.
+    """Replace logits in place by the gradient of the summed cross-entropy, without the targets' term.
 
     This gradient is the probabilities, plus the gradient of `consistency` times the divergence of two copies.
     Let d be the difference of their logits. The normalisers cancel, so the divergence is
@@ -89,7 +89,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         consistency: float = 0.0,
     ) -> tuple[Tensor, Tensor]:
         dtype = states_NE.dtype
-        sums = torch.promote_types(dtype, torch.float32)  # the dtype of sums
+        sums = torch.promote_types(dtype, torch.float32)  # sums have at least float32
         weight, vocab = weight_VE.to(dtype), len(weight_VE)
         bias = states_NE.new_zeros(vocab) if bias_V is None else bias_V.to(dtype)
         grad_states_NE = torch.empty_like(states_NE, dtype=sums)
@@ -146,7 +146,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         return (*gradients, None, None, None)
 
 
-# The same, with types: `apply` of PyTorch has none.
+# PyTorch's `apply` has no types.
 linear_cross_entropy: Callable[..., tuple[Tensor, Tensor]] = LinearCrossEntropy.apply
 
 

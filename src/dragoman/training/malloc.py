@@ -1,4 +1,4 @@
-"""How the C library keeps freed memory. Programs that train change it; importing this file does not."""
+"""Keep freed memory in the process. Importing this file changes nothing; programs that train call it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def keep_freed_memory() -> bool:
     """Tell glibc to keep freed memory for the whole process. Return whether it does.
 
     By default glibc maps and unmaps every large tensor and gives the top of the heap back. Every update
-    then faults the same pages in again, and the kernel zeroes them: 20 to 40% of the time of a training
-    step on a CPU. Without glibc this does nothing.
+    then faults the same pages in again, and the kernel zeroes them. On a CPU where page faults are slow,
+    that took 20 to 40% of a training step. Without glibc this does nothing.
     """
     try:
         library = ctypes.CDLL(None)
@@ -24,6 +24,6 @@ def keep_freed_memory() -> bool:
     if not hasattr(library, "gnu_get_libc_version"):  # in other libraries mallopt does nothing
         return False
     mallopt.argtypes, mallopt.restype = (ctypes.c_int, ctypes.c_int), ctypes.c_int
-    # glibc before 2.35 refuses a threshold above 32 MB. There, forbid mapping altogether.
+    # glibc before 2.35 refuses a threshold above 32 MB. Then forbid mapping altogether.
     mapped = mallopt(_MMAP_THRESHOLD, _MOST) or mallopt(_MMAP_MAX, 0)
     return bool(mapped and mallopt(_TRIM_THRESHOLD, _MOST) and mallopt(_TOP_PAD, 2**28))

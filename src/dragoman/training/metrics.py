@@ -35,7 +35,7 @@ class Metrics:
             ) from error
 
     def trim(self, step: int) -> None:
-        """Drop the lines after update `step` and that of an average: a resumed run writes them again."""
+        """Drop the lines after update `step` and the final average. A resumed run writes them again."""
         if self.path.exists():
             lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
             kept = [line for line in lines if _step_of(line) <= step]
@@ -43,7 +43,7 @@ class Metrics:
                 write_whole(self.path, "".join(kept))
 
     def validations(self) -> list[Validation]:
-        """The validations of the run in their order, without samples."""
+        """The validations of the run in order, without samples."""
         names = {field.name for field in fields(Validation)}
         rows = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
         return [

@@ -1,7 +1,7 @@
 """Adam as in the paper (section 5.3), or Muon for the matrices inside the layers.
 
 Muon (Jordan et al. 2024) makes the averaged gradient of each matrix orthogonal before adding it, so that
-directions to which gradients rarely point are learned as fast as the others. Its updates are scaled to the
+the model learns rare gradient directions as fast as common ones. Its updates are scaled to the
 size of Adam's (Liu et al. 2025, eq. 4), so that both use the same learning rate.
 """
 
@@ -15,10 +15,10 @@ from dragoman.training.options import TrainingConfig
 
 
 def optimizers(model: AnySeq2Seq, config: TrainingConfig) -> list[torch.optim.Optimizer]:
-    """Return the optimizers of the parameters. Each parameter has one, with a learning rate of 0 for now.
+    """Return the optimizers; each parameter is in exactly one. Updates set the learning rate, 0 until then.
 
     Adam (section 5.3) always updates embeddings, the layer before the softmax, biases and norms. Muon treats
-    matrices that a layer holds as one, such as W^Q, W^K and W^V, as one.
+    matrices that a layer stores as one, such as W^Q, W^K and W^V, as one matrix.
     """
     adams = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
     adams |= {id(p) for name, p in model.named_parameters() if name.startswith("logits.")}

@@ -1,4 +1,4 @@
-"""Training options, and the protocol of those who watch a run."""
+"""Training options."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class TrainingConfig(Options, section="training"):
     accumulate: Annotated[int, Option("Batches whose gradients are added up to one update.", at_least=1)] = 1
     max_updates: Annotated[int, Option("Updates after which training stops.", at_least=1)] = 100_000
     max_epochs: Annotated[
-        int | None, Option("Passes through the training text after which it stops.", at_least=1)
+        int | None, Option("Passes through the training text after which training stops.", at_least=1)
     ] = None
-    max_minutes: Annotated[float | None, Option("Minutes of training after which it stops.", above=0)] = None
+    max_minutes: Annotated[float | None, Option("Minutes after which training stops.", above=0)] = None
     schedule: Annotated[
         Schedule,
         Option(

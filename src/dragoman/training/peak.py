@@ -1,6 +1,6 @@
 """The best rates of this machine: matrix products and copies, measured.
 
-On this floor because it needs torch, and `profile.py` is the lowest file that needs the rates.
+It is in this package because `profile.py` needs the rates, and `bench/` is above it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _COPIED = 2**24  # numbers of 4 bytes: 64 MiB, more than a cache holds
 class Rates:
     """Rates of repeated calls, each a second.
 
-    `best` is what the machine can do: other programs can only slow a call down. `median` is what a call
-    got while this was measured.
+    `best` is the limit of the machine, because other programs can only slow a call down. `median` is the
+    rate of a typical call during the measurement.
     """
 
     best: float
@@ -40,8 +40,8 @@ def product_rates(
 ) -> Rates:
     """Floating-point operations per second of (size x size) products in `dtype`, for about `seconds`.
 
-    `size` is 2,048 on a CPU and 8,192 elsewhere by default: large enough to keep it busy. `threads` are
-    those of this process by default.
+    `size` defaults to 2,048 on a CPU and 8,192 elsewhere, large enough to keep the device busy. `threads`
+    defaults to the number that torch uses in this process.
     """
     device = torch.device(device)
     size = size or (2048 if device.type == "cpu" else 8192)
@@ -73,6 +73,6 @@ def _rates(work: Callable[[], object], amount: float, device: torch.device, seco
 def _timed(work: Callable[[], object], device: torch.device) -> float:
     began = time.perf_counter()
     work()
-    if device.type == "cuda":  # which answers before it has finished
+    if device.type == "cuda":  # calls return before the GPU has finished
         torch.cuda.synchronize(device)
     return time.perf_counter() - began

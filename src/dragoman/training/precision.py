@@ -1,6 +1,6 @@
 """bf16 arithmetic on processors that support it, with copies of float32 weights.
 
-Weights are kept in float32. Each update reads bf16 copies of them, made once, and changes the originals.
+Weights are kept in float32. Each batch reads bf16 copies of them; the update changes the originals.
 Embeddings are looked up in float32, because their gradients add up hundreds of terms.
 """
 
@@ -15,7 +15,7 @@ from dragoman.training.options import Precision
 
 
 def precision_for(precision: Precision, device: torch.device) -> Literal["fp32", "bf16"]:
-    """What "auto" means on this machine: bf16 if the processor multiplies it natively."""
+    """Resolve "auto": bf16 if the device multiplies it natively, otherwise fp32."""
     if precision != "auto":
         return precision
     if device.type == "cuda":

@@ -86,11 +86,11 @@ class Machine:
 
 
 class Profile:
-    """Profiles some updates of a run, once. Wrap every update in `around`."""
+    """The profile of some updates of a run. Wrap every update in `around`."""
 
     def __init__(self, file: Path, precision: str, device: torch.device, say: Callable[[str], None]) -> None:
         self.file, self.device, self.say = file, device, say
-        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or Kineto writes across the display
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise Kineto writes into the display
         self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self.done = 0
         self._profiler: Any = None
@@ -121,7 +121,7 @@ class Profile:
 
 
 def measure(dtype: torch.dtype, device: torch.device) -> Machine:
-    """The best rates of products and copies."""
+    """Measure the best rates of products and copies."""
     return Machine(
         operations_per_second=product_rates(dtype, device).best,
         bytes_per_second=copy_rates(device).best,
@@ -131,7 +131,7 @@ def measure(dtype: torch.dtype, device: torch.device) -> Machine:
 def summarise(
     events: Iterable[Any], updates: int, wall: float, itemsize: int, machine: Machine
 ) -> list[Part]:
-    """The parts of one update, slowest first. "Python and the rest" is the time outside all operations."""
+    """Return the parts of one update, slowest first. "Python and the rest" is time outside operations."""
     parts: dict[str, Part] = {}
     for event in events:
         name = part_of(event.key)
@@ -153,7 +153,7 @@ def summarise(
 
 
 def part_of(operation: str) -> str:
-    """The part of an update that an operation belongs to."""
+    """Return the part of an update that an operation belongs to."""
     name = operation.removeprefix("aten::")
     if name in _PRODUCTS:
         return "products"
@@ -164,7 +164,7 @@ def part_of(operation: str) -> str:
 
 
 def work_of(operation: str, shapes: Sequence[Sequence[int]]) -> tuple[float, float]:
-    """Floating-point operations of a call and the numbers it reads and writes. Zeros if unknown."""
+    """Return the floating-point operations of a call and the numbers it reads and writes; 0 if unknown."""
     sizes = [math.prod(shape) for shape in shapes if shape]
     name = operation.removeprefix("aten::")
     if name in _PRODUCTS and len(shapes) >= 2:
@@ -185,11 +185,11 @@ def _is_view(name: str) -> bool:
 
 
 def to_text(parts: Sequence[Part], wall: float, machine: Machine) -> str:
-    """A table, slowest part first."""
+    """Return a table, slowest part first."""
     head = (
         f"one update: {wall * 1e3:.1f} ms, the mean of {UPDATES};"
-        f" at best {machine.operations_per_second / 1e9:,.0f} GFLOP/s of products,"
-        f" {machine.bytes_per_second / 1e9:,.0f} GB/s"
+        f" limits: {machine.operations_per_second / 1e9:,.0f} GFLOP/s in products,"
+        f" {machine.bytes_per_second / 1e9:,.0f} GB/s in memory"
     )
     rows = [["part", "ms", "share", "calls", "GFLOP", "MB", "floor ms", "bound by"]]
     for part in parts:

@@ -1,4 +1,4 @@
-"""Where a run stands: the counts, sums and validations that resuming needs, as JSON."""
+"""The progress of a run as JSON: the counts, sums and validations that resuming needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Candidate:
     """A checkpoint and how it validated. The final weights are chosen among the candidates."""
 
     step: int
-    score: float  # what candidates are compared by; higher is better
+    score: float  # the measure that ranks candidates; higher is better
     loss: float | None = None  # nats a token
     perplexity: float | None = None
     bleu: float | None = None
@@ -38,7 +38,7 @@ class Totals:
 
 @dataclass
 class Progress:
-    """Where a run stands. With the weights and the optimizer's state it is all that resuming needs:
+    """The progress of a run. Resuming needs only this, the weights and the optimizer's state, because
     every random choice is a function of the seed and these counts."""
 
     step: int = 0  # updates made
@@ -47,7 +47,7 @@ class Progress:
     tokens: int = 0  # target tokens seen
     seconds: float = 0.0  # time spent, validation included
     corpus: str = ""  # fingerprint of the training text
-    processes: int = 1  # that share an update
+    processes: int = 1  # in each update
     finished: bool = False
     history: list[Candidate] = field(default_factory=list)
     skipped: int = 0  # updates skipped in a row because their gradient was not finite

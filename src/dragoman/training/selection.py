@@ -1,4 +1,4 @@
-"""Which checkpoints are kept, which are averaged, and when no better one is to be expected.
+"""Which checkpoints to keep, which to average, and when to stop early.
 
 The candidates of a run come in the order of their updates. Section 6.1 of the paper averages the last 5.
 """
@@ -13,7 +13,7 @@ from dragoman.training.progress import Candidate
 
 
 def validation_score(step: int, loss: float | None, bleu: float | None, config: TrainingConfig) -> float:
-    """What candidates are compared by; higher is better. NaN is the worst, so it is never the best."""
+    """The score that ranks candidates; higher is better. NaN becomes -inf, so it is never the best."""
     if loss is None:
         return float(step)  # without validation text the last is the best
     value = -loss if config.stop_on == "loss" or bleu is None else bleu
@@ -26,7 +26,7 @@ def regular(history: Sequence[Candidate], config: TrainingConfig) -> list[Candid
 
 
 def best_candidate(history: Sequence[Candidate]) -> Candidate:
-    """The candidate with the highest score; of equal ones the first."""
+    """The candidate with the highest score, the first of equal ones."""
     return max(history, key=lambda candidate: candidate.score)
 
 
@@ -38,7 +38,7 @@ def averaged(history: Sequence[Candidate], config: TrainingConfig) -> list[int]:
 
 
 def kept(history: Sequence[Candidate], config: TrainingConfig) -> set[int]:
-    """The updates whose weights may still be needed: by the average of this run, or of a longer one."""
+    """The updates whose weights the average of this run, or of a longer one, may still need."""
     steps: set[int] = set()
     for candidates in (history, regular(history, config)):
         if candidates:

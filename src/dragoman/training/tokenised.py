@@ -63,7 +63,7 @@ def writing(path: Path, dtype: str) -> Iterator[Callable[[Sequence[int] | bytes]
 
 
 class TokenisedCorpus:
-    """Pairs of token sequences in a folder, with a report of the pairs that were set aside.
+    """Pairs of token sequences in a folder, with a report of the pairs set aside.
 
     With subword sampling (Provilkov et al. 2020, Kudo 2018) the folder keeps the text too, and every epoch
     tokenises it anew, as a function of the seed and the epoch.
@@ -82,7 +82,7 @@ class TokenisedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the pairs kept, which depends on their order."""
+        """A digest of the pairs kept and of their order."""
         return str(self.about["fingerprint"])
 
     @property
@@ -112,8 +112,8 @@ class TokenisedCorpus:
 def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder: Path) -> TokenisedCorpus:
     """Tokenise the corpus into `folder`, a chunk at a time, without the pairs that the filter rejects.
 
-    about.json is removed before any other file is replaced, and written last. So where it exists, all
-    files are of one text. Raises DataError if no pair is left.
+    about.json is removed before any other file is replaced, and written last. So if it exists, all files
+    come from the same text. Raises DataError if no pair is left.
     """
     folder.mkdir(parents=True, exist_ok=True)
     chunks = _chunks(corpus, TokenisedCorpus.CHUNK)
@@ -143,7 +143,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
         if not keep.report.kept:
             raise DataError(
                 f"{corpus.name}: no usable pair\n{keep.report}",
-                hint="see which were set aside and why",
+                hint="the lines above say why each pair was set aside",
             )
         (folder / "about.json").unlink(missing_ok=True)
     about = {
@@ -157,7 +157,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
 
 
 def made_from(corpus: Corpus, folder: Path) -> bool | None:
-    """Whether the tokens in `folder` are those of this text; None without tokens, or if they are damaged."""
+    """Whether the tokens in `folder` come from this text. None if there are none or they are damaged."""
     try:
         text = json.loads((folder / "about.json").read_text(encoding="utf-8"))["text"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -169,12 +169,12 @@ def made_from(corpus: Corpus, folder: Path) -> bool | None:
 
 
 def _stripped(line: Line) -> Line:
-    """The line without spaces around it; they do not count in translating either."""
+    """The line without spaces around it. Translating ignores them too."""
     return Line(line.number, line.source.strip(), line.target.strip())
 
 
 def _signed(line: Line) -> bytes:
-    """The bytes of a pair that digests are made from."""
+    """The bytes of a pair for the digests."""
     return f"{line.source}\t{line.target}\n".encode()
 
 

@@ -1,7 +1,6 @@
-"""The training loop: which batches make an update, and what happens between updates.
+"""The training loop: the batches of each update; between updates reports, validation and checkpoints.
 
-That is reports, validation, checkpoints and stopping. `update.py` has the update itself, `selection.py`
-which checkpoints stay.
+`update.py` computes an update, and `selection.py` decides which checkpoints stay.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Stop = Callable[[], int]  # the signal that asks to stop, or 0
 
 @dataclass(kw_only=True)
 class Trainer:
-    """One run. `train` takes it from where it stands to its end."""
+    """One training run. `train` continues it to its end."""
 
     model: AnySeq2Seq
     corpus: TokenisedCorpus
@@ -89,7 +88,7 @@ class Trainer:
         if progress.processes != self.world.size:
             raise ConfigError(
                 f"{folder}: this run began in {progress.processes} processes, not {self.world.size}",
-                hint=f"start as many as before, {_OTHER_FOLDER}",
+                hint=f"start {progress.processes} processes, {_OTHER_FOLDER}",
             )
         self.progress = progress
         return True
@@ -97,12 +96,12 @@ class Trainer:
     def train(self) -> Finished:
         """Train to the end and write the final weights.
 
-        Raises Interrupted, after saving, when asked to stop; TrainingError when updates keep failing.
+        Raises Interrupted, after saving, if asked to stop; TrainingError if updates keep failing.
         """
         clock = time.monotonic()
         if self.world.leads:
             self.metrics.trim(self.progress.step)
-        if not self.done():  # a finished run may have been given longer
+        if not self.done():  # a finished run may have got a higher limit
             self.progress.finished = False
             self.progress.history = selection.regular(self.progress.history, self.config)
         while not self.done():
@@ -124,7 +123,7 @@ class Trainer:
                 self.progress.epoch, self.progress.cursor = self.progress.epoch + 1, 0
         if not self.progress.history or self.progress.history[-1].step != self.progress.step:
             self._validate()
-        # Saved before the weights become the average: a longer run resumes from where training stood.
+        # Save before averaging, so that a longer run resumes from the last update and not from the average.
         self.progress.finished = True
         self._save()
         return self.world.lead(self._finish)
@@ -195,7 +194,7 @@ class Trainer:
             return True
         minutes_up = config.max_minutes is not None and progress.seconds >= 60 * config.max_minutes
         if self.world.size > 1 and config.max_minutes is not None:
-            minutes_up = bool(self.world.share(minutes_up))  # clocks differ, but all must decide alike
+            minutes_up = bool(self.world.share(minutes_up))  # clocks differ, but all processes must agree
         return minutes_up or selection.out_of_patience(progress.history, config)
 
     def _stop_if_asked(self) -> None:
@@ -248,7 +247,7 @@ class Trainer:
         if with_step:
             write_weights(self.checkpoints.step(self.progress.step), weights_of(self.model))
         checkpoint.save(self.checkpoints.latest, self.model, self.learner.optimizers, self.progress)
-        if with_step:  # only now, since the previous checkpoint may need more of them
+        if with_step:  # not earlier: the previous checkpoint may need more of them
             self.checkpoints.prune(selection.kept(self.progress.history, self.config))
 
     # ---- validation, on the leader ---------------------------------------------------------------
@@ -274,7 +273,7 @@ class Trainer:
         return candidate
 
     def _examine(self) -> tuple[Candidate, Scored | None]:
-        """Validate the model as it is. Without text to translate there is no Scored."""
+        """Validate the current weights. Without text to translate the Scored is None."""
         self.model.eval()
         with torch.inference_mode():
             loss = self._validation_loss()

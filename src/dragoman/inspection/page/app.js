@@ -1,5 +1,4 @@
-// The page: its head, its views behind tabs, and what happens at once when it is opened. A view is made when
-// it is first shown, and all of them when the page is printed.
+// The page: its header and its views behind tabs. A view is built when it is first shown. Printing builds all.
 
 const VIEWS = [
     { name: "translation", title: "Translation", build: translationView, needsTrace: true },
@@ -47,7 +46,7 @@ function lay(app, report) {
     watchPrinting(() => views.forEach(build));
 }
 
-/** While the page is printed, all views are there, on white. */
+/** Show all views, on white, while the page is printed. */
 function watchPrinting(buildAll) {
     const turn = (on) => {
         if (document.documentElement.classList.contains("printing") === on) return;

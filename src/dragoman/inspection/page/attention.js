@@ -2,9 +2,9 @@
 // two sentences. "Joint" lays encoder, cross and decoder attention out as one matrix over both sentences.
 
 const KINDS = {
-    encoder: "Encoder: the source reads itself",
-    decoder: "Decoder: the target reads what is before it",
-    cross: "Cross: the target reads the source, to say the token of the row",
+    encoder: "Encoder: source tokens attend to source tokens",
+    decoder: "Decoder: target tokens attend to themselves and to earlier ones",
+    cross: "Cross: the decoder attends to the source, to predict the token of the row",
     joint: "All three as one matrix, over both sentences",
 };
 
@@ -13,13 +13,13 @@ function attentionView({ traces }) {
     if (!kinds.length) return [paragraph("This model has no attention: its decoder gets the source as one vector.")];
     const kind = kinds.includes("cross") ? "cross" : kinds[0];
     const { layers } = headsOf(traces.find((trace) => hasAttention(trace, kind)), kind);
-    const layer = Math.max(0, layers - 2); // the one before the last tends to follow the words best
+    const layer = Math.max(0, layers - 2); // the last but one aligns words best
     const state = { kind, layer, head: "mean", unit: "subwords", form: "matrix", least: 0.05 };
     const choose = (change) => {
         Object.assign(state, change);
         panels.forEach((panel) => panel.update());
         threshold.element.hidden = state.form !== "edges";
-        about.textContent = `${KINDS[state.kind]}. ${state.form === "matrix" ? "Rows read, columns are read." : ""}`;
+        about.textContent = `${KINDS[state.kind]}. ${state.form === "matrix" ? "Rows are queries, columns are keys." : ""}`;
     };
     const panels = traces.map((trace) => attentionPanel(trace, state, choose));
     const about = hint();
@@ -45,14 +45,14 @@ const attentionOf = (trace, kind) => trace.attention.find((one) => one.kind === 
 const partsOf = (kind) => (kind === "joint" ? ["encoder", "decoder", "cross"] : [kind]);
 const hasAttention = (trace, kind) => partsOf(kind).every((part) => attentionOf(trace, part));
 
-/** How many layers and heads a kind has; a joint matrix has those of its largest part. */
+/** The numbers of layers and heads of a kind; for a joint matrix the largest of its parts. */
 function headsOf(trace, kind) {
     const shapes = partsOf(kind).map((part) => attentionOf(trace, part).weights.shape);
     const most = (axis) => Math.max(...shapes.map((shape) => shape[axis]));
     return { layers: most(0), heads: most(1) };
 }
 
-/** The choice as far as this trace can follow it: its last layer or head where it has fewer. */
+/** The chosen layer and head, or the last ones if this trace has fewer. */
 function within(trace, state) {
     const { layers, heads } = headsOf(trace, state.kind);
     const head = state.head === "mean" && heads > 1 ? "mean" : Math.min(Number(state.head) || 0, heads - 1);
@@ -63,18 +63,18 @@ function within(trace, state) {
 function attentionMatrix(trace, { kind, layer, head, unit, joint = false }) {
     if (kind === "joint") return jointMatrix(trace, { layer, head, unit });
     const { weights, queries, keys, causal } = attentionOf(trace, kind);
-    // What the decoder looks at in the source belongs to the token that it says next.
+    // A row of cross-attention belongs to the token that the decoder predicts next.
     const rows = trace.axes[kind === "cross" && !joint ? "outputs" : queries][unit];
     const columns = trace.axes[keys][unit];
     const [layers, heads] = weights.shape;
-    const own = head === "mean" ? head : Math.min(head, heads - 1); // a joint matrix may have parts with fewer
+    const own = head === "mean" ? head : Math.min(head, heads - 1); // parts of a joint matrix may have fewer
     const one = headWeights(weights, Math.min(layer, layers - 1), own);
     const state = causal ? (r, c) => (columns[c].first > rows[r].last ? MASKED : SHOWN) : allShown;
     return { rows, columns, values: gather(one, rows, columns), state, scale: WEIGHTS };
 }
 
-/** Source and target in one: encoder top left, cross bottom left, decoder bottom right. The source never
- *  reads the target, so there is nothing at the top right. */
+/** Source and target in one: encoder top left, cross bottom left, decoder bottom right. The top right is empty,
+ *  because the source does not attend to the target. */
 function jointMatrix(trace, which) {
     const part = (kind) => attentionMatrix(trace, { ...which, kind, joint: true });
     const [encoder, decoder, cross] = partsOf("joint").map(part);
@@ -157,13 +157,13 @@ function headGrid(trace, state, choose) {
 
 function readWeight({ rows, columns, values, state }, r, c) {
     const between = [isolated(rows[r].label), " → ", isolated(columns[c].label), ": "];
-    if (state(r, c) === ABSENT) return [...between, "the source does not read the target"];
-    if (state(r, c) === MASKED) return [...between, "masked, 0.0000: it comes later"];
+    if (state(r, c) === ABSENT) return [...between, "the source does not attend to the target"];
+    if (state(r, c) === MASKED) return [...between, "masked, 0.0000: a later token"];
     const then = rows[r].predicts ? [", to predict ", isolated(rows[r].predicts)] : [];
     return [...between, make("b", {}, asWeight(values[r * columns.length + c])), ...then];
 }
 
-/** Queries on the left, keys on the right, and a curve for each weight. A chosen token shows only its own. */
+/** Queries on the left, keys on the right, a curve for each weight. A chosen token shows only its own curves. */
 function edgesOf({ rows, columns, values, state }, label, least) {
     const [width, line, room] = [600, 24, 170];
     const high = (n) => 40 + n * line;
@@ -183,7 +183,7 @@ function edgesOf({ rows, columns, values, state }, label, least) {
             show(([r, c]) => (left ? r : c) === i && weight(r, c) >= 5e-4);
             const others = left ? columns : rows;
             const weights = others.map((_, j) => (left ? weight(i, j) : weight(j, i)));
-            readout.replaceChildren(isolated(name), left ? " reads " : " is read by ",
+            readout.replaceChildren(isolated(name), left ? " attends to " : " is attended to by ",
                 ...ranked(weights, others.map((other) => ({ text: other.label }))));
         };
         const [edge, start, anchor] = left ? [0, room - 10, "end"] : [width - room, width - room + 10, "start"];
@@ -203,6 +203,6 @@ function edgesOf({ rows, columns, values, state }, label, least) {
     const height = high(Math.max(rows.length, columns.length));
     return [readout, make("div", { class: "scroll" }, draw("svg", {
         class: "edges", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label,
-    }, draw("text", { class: "side", x: room - 10, y: 14, "text-anchor": "end" }, "reads"),
-    draw("text", { class: "side", x: width - room + 10, y: 14 }, "is read"), curves, queries, keys))];
+    }, draw("text", { class: "side", x: room - 10, y: 14, "text-anchor": "end" }, "queries"),
+    draw("text", { class: "side", x: width - room + 10, y: 14 }, "keys"), curves, queries, keys))];
 }

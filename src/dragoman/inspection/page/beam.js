@@ -1,5 +1,5 @@
 // The beam as a tree: a column for each step, a node for each candidate. Candidates that were kept are
-// extended in the next column; the path to the translation is drawn heaviest and stays nearly straight.
+// extended in the next column. The path to the translation is bold and nearly straight.
 
 const FATES = {
     kept: "kept: extended at the next step",
@@ -8,7 +8,7 @@ const FATES = {
     banned: "banned: a rule forbids it",
 };
 const ROW = 22;
-const MANY = 200; // candidates, of which those pruned are hidden at first
+const MANY = 200; // above this number of candidates, pruned ones are hidden at first
 
 function beamView({ traces }) {
     const known = traces.filter(({ beam }) => beam?.nodes.length);
@@ -43,7 +43,7 @@ function beamPanel(trace, state) {
     return { element: [readout, box, numbers(() => beamTable(beam)).element], update };
 }
 
-/** A node, the nodes before it first. */
+/** The path from the root to a node. */
 function lineage(nodes, index) {
     const path = [];
     for (let at = index; at !== null && at !== undefined; at = nodes[at].parent) path.unshift(at);
@@ -80,8 +80,8 @@ function fateLegend() {
     return make("ul", { class: "keys" }, Object.entries(FATES).map(entry));
 }
 
-/** The tree as SVG. `told(node)` is called for the node that is pointed at. */
-function beamTree(nodes, size, told) {
+/** The tree as SVG. `onPoint(node)` is called for the node under the pointer or with the focus. */
+function beamTree(nodes, size, onPoint) {
     const { places, width, height } = placeTree(nodes);
     const elements = new Map();
     const edges = new Map();
@@ -91,7 +91,7 @@ function beamTree(nodes, size, told) {
         for (let one = node; one; one = byIndex.get(one.parent)) path.add(one.index);
         edges.forEach((edge, index) => edge.classList.toggle("chosen", path.has(index)));
         elements.forEach((element, index) => element.classList.toggle("chosen", index === node.index));
-        told(node);
+        onPoint(node);
     };
     for (const node of nodes) {
         const { x, y, from, turn } = places.get(node.index);
@@ -117,17 +117,17 @@ function beamTree(nodes, size, told) {
     return draw("svg", { class: "beam", width, height, viewBox: `0 0 ${width} ${height}`, role: "group",
         "aria-label": `Beam of ${size}: ${nodes.length} candidates` },
     draw("circle", { class: "root", cx: 10, cy: places.get("root").y, r: 4 }),
-    nodes.filter(({ best }) => !best).map(({ index }) => edges.get(index)), // the best ones lie above
+    nodes.filter(({ best }) => !best).map(({ index }) => edges.get(index)), // the best ones are drawn on top
     nodes.filter(({ best }) => best).map(({ index }) => edges.get(index)), ordered);
 }
 
-/** Where each node stands, and from where its edge comes: no two edges cross. */
+/** The place of each node and the start of its edge. No two edges cross. */
 function placeTree(nodes) {
     const context = document.createElement("canvas").getContext("2d");
     const places = new Map([["root", { x: 10, y: 0, label: 0, rank: 0 }]]);
     const home = ({ parent }) => places.get(parent) ?? places.get("root");
     let left = 44;
-    let turn = 14; // where edges leave their row: no label reaches so far
+    let turn = 14; // where edges leave their row, beyond all labels
     for (const step of [...new Set(nodes.map((node) => node.step))].sort((a, b) => a - b)) {
         const column = nodes.filter((node) => node.step === step);
         column.sort((a, b) => home(a).rank - home(b).rank || b.total - a.total);
@@ -156,7 +156,7 @@ function placeTree(nodes) {
     return { places, width: left, height: Math.max(...[...places.values()].map(({ y }) => y)) + ROW };
 }
 
-/** Where an arrow key leads in the tree; answers the place in `nodes`. */
+/** The index in `nodes` that an arrow key leads to. */
 function neighbour(nodes, places, at, key) {
     const node = nodes[at];
     const placeOf = (wanted) => nodes.findIndex(({ index }) => index === wanted.index);
@@ -177,8 +177,8 @@ function neighbour(nodes, places, at, key) {
 }
 
 /**
- * Places as near as can be to those wished for, in the order of the wishes' list, and at least `gap` apart:
- * least squares under an order, by pooling neighbours that are too close. A heavy one stays where it wishes.
+ * Places as close as possible to `wishes`, in the same order and at least `gap` apart: isotonic least squares,
+ * which pools neighbours that are too close. A large weight keeps a place near its wish.
  */
 function stack(wishes, gap, weights = wishes.map(() => 1)) {
     const pools = [];

@@ -1,6 +1,6 @@
-// Colours of numbers. Weights have one hue, from the paper to blue; signed numbers go from orange over the
-// paper to blue. The rest of the palette (Okabe and Ito 2008, which the colour-blind can tell apart) is in
-// style.css; canvases cannot read it there, so their two scales live here, each for light and dark.
+// Colours of numbers. Weights go from the background to blue, signed numbers from orange over the background to
+// blue. These two scales are here because canvases cannot read style.css. That file has the rest of the palette
+// (Okabe and Ito 2008, safe for the colour-blind).
 
 const LADDERS = {
     light: {
@@ -17,7 +17,7 @@ const LADDERS = {
     },
 };
 
-/** Light or dark as the reader chose with the button, or else as the system says; paper is always white. */
+/** Light or dark: as chosen with the button, otherwise as the system is set. Printing is always light. */
 function scheme() {
     const root = document.documentElement;
     if (root.classList.contains("printing")) return "light";
@@ -41,8 +41,8 @@ function shades(ladder) {
 }
 
 /**
- * The scale {signed, limit} as two things: where in its 256 shades a number stands, and those shades.
- * Weights go by their square root: among twenty tokens most are small, and their differences matter.
+ * The 256 shades of the scale {signed, limit}, and a function from a number to its shade. Weights are shown by
+ * their square root, because most are small and their differences matter.
  */
 function scaleOf({ signed, limit }) {
     const ladder = LADDERS[scheme()][signed ? "signed" : "weight"];
@@ -80,10 +80,10 @@ function legend(scale) {
     };
 }
 
-/** A number as short as three digits allow. */
+/** A number with three significant digits. */
 const asShort = (value) => String(Number(value.toPrecision(3)));
 
-/** Asks every canvas to draw itself again, after the scheme or the width changed. */
+/** Redraw every canvas, after the colour scheme changed or for printing. */
 function repaintAll() {
     for (const canvas of document.querySelectorAll("canvas")) canvas.dispatchEvent(new Event("repaint"));
 }

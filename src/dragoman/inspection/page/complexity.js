@@ -1,5 +1,5 @@
-// Table 1 of "Attention Is All You Need", with its letters as sliders: what a layer costs, how much of it must
-// be done one after the other, and how far apart two places are.
+// Table 1 of "Attention Is All You Need", with its letters as sliders: operations of a layer, sequential
+// operations and maximum path length.
 
 const LAYERS = [
     {
@@ -22,7 +22,7 @@ const LAYERS = [
     },
     {
         name: "self-attention, restricted",
-        cost: ["r · n · d", ({ n, d, r }) => Math.min(r, n) * n * d], // no more neighbours than there are
+        cost: ["r · n · d", ({ n, d, r }) => Math.min(r, n) * n * d], // at most n neighbours
         steps: ["1", () => 1],
         path: ["n / r", ({ n, r }) => Math.max(1, n / r)],
     },
@@ -75,15 +75,15 @@ function complexityBars(state) {
     const cheapest = Math.min(...costs);
     const high = Math.log10(Math.max(...costs));
     const low = Math.min(Math.floor(Math.log10(cheapest)), high - 2);
-    const reckoned = ([formula, value]) => (formula === "1" ? "1" : `${formula} = ${asCount(value(state))}`);
+    const evaluated = ([formula, value]) => (formula === "1" ? "1" : `${formula} = ${asCount(value(state))}`);
     const row = ({ name, cost, steps, path }, i) => make("tr", {},
         make("th", { scope: "row" }, name, costs[i] === cheapest && make("small", {}, " cheapest")),
         make("td", {}, cost[0]),
         make("td", {}, asCount(costs[i])),
         barCell((Math.log10(costs[i]) - low) / (high - low)),
-        make("td", {}, reckoned(steps)),
-        make("td", {}, reckoned(path)));
-    const head = ["layer", "operations", "", "on a log scale", "one after another", "longest path"];
+        make("td", {}, evaluated(steps)),
+        make("td", {}, evaluated(path)));
+    const head = ["layer", "operations", "", "on a log scale", "sequential operations", "maximum path length"];
     return scrolling("Complexity of layers", figureTable({
         kind: "complexity", caption: "Complexity of each kind of layer", head, rows: LAYERS.map(row),
     }));
@@ -101,11 +101,11 @@ function complexityChart(state) {
     return lineChart({ label, x: "length n", y: "operations", lines, log: true, marks });
 }
 
-/** Where self-attention and recurrence cost the same, and on which side of that this sentence is. */
+/** The length at which self-attention and recurrence cost the same, and which is cheaper for this sentence. */
 function verdict({ n, d }) {
     const [less, more] = n < d ? ["self-attention", "recurrence"] : ["recurrence", "self-attention"];
     const times = asShort(Math.max(n / d, d / n));
-    const side = n === d ? "." : `, and ${less} costs ${times} times less than ${more}.`;
+    const side = n === d ? "." : `, and ${more} costs ${times} times as much as ${less}.`;
     return ["Self-attention and recurrence cost the same at ", make("b", {}, `n = d = ${asCount(d)}`),
         `. Here n = ${asCount(n)}${side}`];
 }

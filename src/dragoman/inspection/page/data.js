@@ -1,9 +1,9 @@
-// What the page was given, made ready to show: arrays unpacked, tokens named, subwords gathered into words.
+// The data of the page: unpack arrays, name tokens, group subwords into words.
 //
-// An array arrives as base64 of zlib-deflated little-endian numbers. It stays as small as it came: a whole
-// trace may hold millions of numbers, and `block` multiplies out only the matrix that is looked at.
+// An array arrives as base64 of zlib-deflated little-endian numbers. A trace may have millions of numbers, so they
+// keep their type, and `block` converts only the matrix that is shown.
 
-/** {shape, raw, scale} of an array as it stands in the file. The value of a number is raw * scale. */
+/** {shape, raw, scale} of an array in the file. The value of a number is raw * scale. */
 async function unpack({ shape, type, scale, data }) {
     const letters = atob(data);
     const bytes = new Uint8Array(letters.length);
@@ -23,7 +23,7 @@ function block({ shape, raw, scale }, ...indices) {
     return values;
 }
 
-/** The report, with every array unpacked and the axes of each trace worked out. */
+/** The report, with every array unpacked and the axes of each trace computed. */
 async function readReport(text) {
     const report = JSON.parse(text);
     await Promise.all(report.traces.map(unpackTrace));
@@ -53,12 +53,12 @@ async function unpackTables(tables) {
     for (const table of tables) table.values = await unpack(table.values);
 }
 
-/** What a token is called: its text, or its piece where it has none, as a special token or a byte. */
+/** The name of a token: its text, or its piece if it has no text, such as a special token or a byte. */
 function nameOf({ text, piece }) {
     return text.replace(/\s+/gu, " ").trim() || piece;
 }
 
-/** A name cut to so many letters. */
+/** A name of at most `most` letters. */
 function shortName(name, most) {
     const letters = [...name];
     return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
@@ -104,7 +104,7 @@ function headWeights(weights, layer, head) {
     return sum.map((value) => value / heads);
 }
 
-/** A number with so many decimals, and no minus before a zero. */
+/** A number with the given decimals, without a minus sign before zero. */
 function fixed(value, decimals) {
     const text = value.toFixed(decimals);
     return Number(text) === 0 ? text.replace("-", "") : text;
@@ -121,14 +121,14 @@ function asCount(value) {
     return value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
 }
 
-/** The greatest absolute value, and 1 where there is nothing but zeros, so that it can divide. */
+/** The greatest absolute value, or 1 if all are zero, so that it can be a divisor. */
 function greatest(...arrays) {
     let most = 0;
     for (const values of arrays) for (const value of values) most = Math.max(most, Math.abs(value));
     return most || 1;
 }
 
-/** "rtl" where the first letter that has a direction is Hebrew, Arabic or their kin. */
+/** "rtl" if the first letter is Hebrew, Arabic or of a related script, otherwise "ltr". */
 function directionOf(text) {
     const letter = text.match(/\p{L}/u)?.[0] ?? "";
     return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/u.test(letter) ? "rtl" : "ltr";

@@ -1,5 +1,5 @@
-// Elements, and the few controls that the views share. Text from a trace is hostile until it is a text node:
-// nothing here or elsewhere on the page parses markup.
+// Elements, and the controls that the views share. Text from a trace is untrusted: it becomes text nodes only, and
+// nothing on the page parses markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -24,10 +24,10 @@ function furnish(element, attributes, children) {
     return element;
 }
 
-/** Text of a token amid other text: its direction is its own and does not leak. */
+/** The text of a token inside other text, isolated so that its direction does not affect the rest. */
 const isolated = (text) => make("bdi", { class: "name", dir: "auto" }, text);
 
-/** The attributes that say what language a text is in, where the name is one that a browser knows. */
+/** The attributes for language and direction of a text. `lang` is set only for a valid language code. */
 function inLanguage(language, text) {
     return { lang: /^[a-z]{2,3}(-[a-z0-9]+)*$/i.test(language ?? "") ? language : null, dir: directionOf(text) };
 }
@@ -37,7 +37,7 @@ const hint = (...children) => make("p", { class: "hint" }, ...children);
 const heading = (text) => make("h3", {}, text);
 const live = () => make("div", { class: "readout", "aria-live": "polite" });
 
-/** A box that scrolls by itself, so that the page need not. */
+/** A box that scrolls, so that the page does not. */
 function scrolling(label, ...children) {
     return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, ...children);
 }
@@ -62,7 +62,7 @@ function table(kind, caption, head, rows) {
         make("tbody", {}, rows.map((row) => make("tr", {}, row.map(cell)))));
 }
 
-/** A table to look at rather than to read out: its caption and, with `quiet`, its head are heard only. */
+/** A table whose caption, and with `quiet` also its head, is for screen readers only. */
 function figureTable({ caption, head, rows, kind = null, quiet = false }) {
     return make("table", { class: kind },
         make("caption", { class: "unseen" }, caption),
@@ -74,7 +74,7 @@ function figureTable({ caption, head, rows, kind = null, quiet = false }) {
 const barCell = (part) =>
     make("td", { class: "bar", "aria-hidden": "true" }, make("span", { style: { "--part": part } }));
 
-/** Names and what they stand for. */
+/** Names and their values. */
 const factList = (facts) =>
     make("dl", {}, facts.map(([name, text]) => [make("dt", {}, name), make("dd", { dir: "auto" }, text)]));
 
@@ -90,7 +90,7 @@ function numbers(build) {
 /** A row of controls, left out of print. */
 const controls = (...children) => make("div", { class: "controls" }, ...children);
 
-/** A slider over `values`, which may be spaced as they like. `change` is given the chosen value. */
+/** A slider over ascending `values` with any spacing. `change` gets the chosen value. */
 function slider({ label, values, value, show = String, change }) {
     const output = make("output", {});
     const input = make("input", { type: "range", "aria-label": label, min: 0, max: values.length - 1, step: 1 });
@@ -99,7 +99,7 @@ function slider({ label, values, value, show = String, change }) {
         input.setAttribute("aria-valuetext", output.textContent);
     };
     const set = (to) => {
-        input.value = Math.max(0, values.filter((candidate) => candidate <= to).length - 1); // they rise
+        input.value = Math.max(0, values.filter((candidate) => candidate <= to).length - 1); // they ascend
         tell();
     };
     input.addEventListener("input", () => {
@@ -137,7 +137,7 @@ function tick({ label, value, change }) {
 
 /**
  * One stop of the Tab key for many elements: arrows, Home and End move among them.
- * `next(index, key)` may answer where a key leads; without an answer the order of the list counts.
+ * `next(index, key)` may return the index that a key leads to. If it returns undefined, the list's order decides.
  */
 function roving(elements, { next = () => undefined, backwards = false, start = 0 } = {}) {
     const step = backwards ? -1 : 1;
@@ -158,7 +158,7 @@ function roving(elements, { next = () => undefined, backwards = false, start = 0
     enter(Math.min(start, elements.length - 1));
 }
 
-/** Makes something that is not a button press like one. */
+/** Attributes that make an element act as a button. */
 function pressable(action) {
     return {
         role: "button",
@@ -171,7 +171,7 @@ function pressable(action) {
     };
 }
 
-/** A list of tabs over panels {name, title, panel}. The answer shows the panel of a name. */
+/** A list of tabs over panels {name, title, panel}. `show(name)` selects one. */
 function tabs(panels, shown) {
     const buttons = panels.map(({ name, title }) => make("button", {
         type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => show(name),

@@ -1,11 +1,11 @@
 // A matrix as a heat map on a canvas, with a cursor that mouse and keyboard move.
 //
 // A matrix is {rows, columns, values, state, scale}: rows and columns are lists of {label}, values is flat,
-// state(r, c) tells cells that hold a number from those that cannot, and scale says how to colour.
+// state(r, c) is SHOWN, MASKED or ABSENT, and scale determines the colours.
 
 const SHOWN = 0;
-const MASKED = 1; // the model must not look there: hatched
-const ABSENT = 2; // there is no such place: left empty
+const MASKED = 1; // the model must not see it: hatched
+const ABSENT = 2; // there is no such cell: left empty
 
 const allShown = () => SHOWN;
 const FONT = "system-ui, sans-serif";
@@ -29,14 +29,14 @@ function pixels({ rows, columns, values, state, scale }) {
     return image;
 }
 
-/** A matrix so small that only its pattern is seen. `matrix` is asked again at each repaint. */
+/** A matrix so small that only its pattern is visible. Each repaint calls `matrix` again. */
 function thumbnail(label, matrix) {
     const canvas = make("canvas", { class: "thumbnail", role: "img", "aria-label": label });
     const paint = () => {
         const image = pixels(matrix());
         [canvas.width, canvas.height] = [image.width, image.height];
         canvas.getContext("2d").putImageData(image, 0, 0);
-        canvas.style.imageRendering = image.width > 40 ? "auto" : "pixelated"; // fine lines must not fall out
+        canvas.style.imageRendering = image.width > 40 ? "auto" : "pixelated"; // smooth, so that fine lines stay visible
     };
     canvas.addEventListener("repaint", paint);
     paint();
@@ -44,8 +44,8 @@ function thumbnail(label, matrix) {
 }
 
 /**
- * The heat map. `style` is "tokens": labelled rows and columns and square cells; "numbers": as wide as there
- * is room, with some labels; "square": the same with square cells; "bare": no labels and no keyboard.
+ * The heat map. `style` is "tokens": labelled rows and columns and square cells; "numbers": as wide as the
+ * room allows, with some labels; "square": the same with square cells; "bare": no labels and no keyboard.
  * `moved(r, c)` is called when the reader moves the cursor; `read(matrix, r, c)` fills the readout.
  */
 function heatMap({ label, style = "tokens", read, moved = () => undefined }) {
@@ -57,7 +57,7 @@ function heatMap({ label, style = "tokens", read, moved = () => undefined }) {
     const readout = read && live();
     let matrix;
     let place; // where things are on the canvas
-    let ground; // the picture without labels and cursor, which alone change as the cursor moves
+    let ground; // the picture without labels and cursor; moving the cursor does not change it
     let cursor = [0, 0];
 
     const repaint = () => {
@@ -120,7 +120,7 @@ function heatMap({ label, style = "tokens", read, moved = () => undefined }) {
     };
 }
 
-/** Where an arrow key leads from a cell; at the edge, nowhere else. */
+/** The cell that a key leads to. At the edge an arrow key stays there. */
 function step({ key, ctrlKey, altKey, metaKey }, [r, c], { rows, columns }) {
     if (ctrlKey || altKey || metaKey) return undefined;
     return {
@@ -160,7 +160,7 @@ function layOut({ rows, columns }, style, room, context) {
     return { style, left, top: Math.ceil(reach * Math.sin(tilt)) + 14, right, across: cell, down: cell, tilt, most };
 }
 
-/** Gives a canvas its size, sharp on a fine screen, and no larger than the least browser can hold. */
+/** Set the size of a canvas: sharp on dense screens, and within the limits of all browsers. */
 function fit(canvas, place, { rows, columns }) {
     const width = Math.ceil(place.left + columns.length * place.across + place.right);
     const height = Math.ceil(place.top + rows.length * place.down + 4);
@@ -170,7 +170,7 @@ function fit(canvas, place, { rows, columns }) {
     canvas.style.width = `${width}px`;
 }
 
-/** The cells, on a canvas of their own. */
+/** Paint the cells on a separate canvas. */
 function paintCells({ width, height }, matrix, place) {
     const [ground, bitmap] = [document.createElement("canvas"), document.createElement("canvas")];
     [ground.width, ground.height] = [width, height];
@@ -202,7 +202,7 @@ function paint(canvas, matrix, place, ground, cursor) {
     context.strokeRect(left + c * across - 1, top + r * down - 1, Math.max(across, 3) + 2, Math.max(down, 3) + 2);
 }
 
-/** Thin lines over what is masked, so that it looks closed rather than small. */
+/** Hatch masked cells, so that they do not look like small weights. */
 function hatch(context, { rows, columns, state }, { left, top, across, down }) {
     context.save();
     context.beginPath();
@@ -224,14 +224,14 @@ function hatch(context, { rows, columns, state }, { left, top, across, down }) {
     context.restore();
 }
 
-/** More paper where one sentence ends and the next begins. */
+/** Draw a gap between the two sentences. */
 function divide(context, { rows, columns, cut }, { left, top, across, down }) {
     context.fillStyle = LADDERS[scheme()].masked;
     context.fillRect(left, top + cut * down - 1.5, columns.length * across, 3);
     context.fillRect(left + cut * across - 1.5, top, 3, rows.length * down);
 }
 
-/** Paper between the cells; a dash where a signed number is negative, since colour alone must not say so. */
+/** Draw lines between the cells, and a dash in negative ones, so that colour is not the only sign. */
 function rule(context, { rows, columns, values, scale, state }, { left, top, across, down }) {
     context.fillStyle = LADDERS[scheme()].masked;
     const [width, height] = [columns.length * across, rows.length * down];
@@ -249,7 +249,7 @@ function rule(context, { rows, columns, values, scale, state }, { left, top, acr
     });
 }
 
-/** Labels, thinned out where they would touch. Those of the cursor are bold. */
+/** Draw the labels, fewer where they would touch. Those of the cursor are bold. */
 function labels(context, { rows, columns }, place, [r, c], ink) {
     const { left, top, across, down, tilt, style } = place;
     const size = Math.min(13, Math.max(9, (style === "tokens" ? down : 13) - 1));
@@ -283,7 +283,7 @@ function labels(context, { rows, columns }, place, [r, c], ink) {
     }
 }
 
-/** Every so many labels, and in any case the one under the cursor, from which its neighbours keep away. */
+/** Write labels at regular steps and the one under the cursor, without others that would touch it. */
 function thinned(axis, cursor, apart, write) {
     const every = niceStep(apart);
     axis.forEach(({ label }, i) => {
@@ -292,13 +292,13 @@ function thinned(axis, cursor, apart, write) {
     });
 }
 
-/** The least of 1, 2, 5, 10, 20, 50, ... that is not below. */
+/** The smallest of 1, 2, 5, 10, 20, 50, ... that is at least `least`. */
 function niceStep(least) {
     const ten = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
     return [1, 2, 5, 10].find((n) => n * ten >= least) * ten;
 }
 
-/** Text cut to a width, by whole letters. */
+/** Text shortened to a width, with an ellipsis. */
 function shortened(context, text, most) {
     if (context.measureText(text).width <= most) return text;
     const letters = [...text];
@@ -306,10 +306,10 @@ function shortened(context, text, most) {
     return `${letters.join("")}…`;
 }
 
-/** Whether a matrix leaves room for something beside it. */
+/** Whether there is room for something beside a matrix. */
 const fitsBeside = ({ columns }) => columns.length <= 32;
 
-/** The numbers of a matrix; a cell that cannot hold one holds a dash. */
+/** The numbers of a matrix, with dashes in masked and absent cells. */
 function matrixTable(kind, caption, { rows, columns, values, state }, show) {
     const head = ["", ...columns.map(({ label }) => label)];
     return table(kind, caption, head, rows.map(({ label }, r) =>

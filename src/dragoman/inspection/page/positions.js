@@ -1,12 +1,12 @@
 // Positions: the tables that the model has, and a laboratory for the paper's formula (section 3.5):
 // PE(pos, 2i) = sin(pos / base^(2i/E)), PE(pos, 2i+1) = cos of the same. Each pair of dimensions is a point
-// that turns on a ring, and going k positions on is a rotation of each ring by k times its rate.
+// that turns on a ring. Moving by k positions rotates each ring by k times its rate.
 
 const BASES = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
 const WIDTHS = [4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 const LENGTHS = Array.from({ length: 64 }, (_, i) => 4 * i + 4);
 const SHIFTS = Array.from({ length: 65 }, (_, i) => i - 32);
-const RINGS = 32; // at most so many are drawn
+const RINGS = 32; // the most that are drawn
 
 function positionsView({ traces, positions }) {
     const panels = traces.map((trace) => tablesOf(trace.positions));
@@ -14,7 +14,7 @@ function positionsView({ traces, positions }) {
     return [...own, ...laboratory(startOf(traces, positions))];
 }
 
-/** What the laboratory shows first: what was asked for, or the shape of the first trace. */
+/** What the laboratory shows first: the requested shape, or that of the first trace. */
 function startOf([trace], positions) {
     return {
         width: positions?.width ?? Math.min(trace?.model.config.d_model ?? 64, 128),
@@ -27,13 +27,13 @@ function tablesOf(positions) {
     if (!positions) return [];
     const { kind, note, tables, base } = positions;
     const none = tables.length ? [] : [paragraph("There is no table of positions to show.")];
-    const drawnBelow = ({ layout }) => base && layout === "interleaved"; // the laboratory shows just that
+    const drawnBelow = ({ layout }) => base && layout === "interleaved"; // the laboratory shows the same table
     return [paragraph(note), none, tables.map((one) => [
         !drawnBelow(one) && tablePart(one), kind.startsWith("sinusoidal") && againstFormula(one, base ?? 10000),
     ])];
 }
 
-/** How near the model's own sines and cosines are to the formula that the laboratory draws. */
+/** The greatest difference between the model's own sines and cosines and the formula of the laboratory. */
 function againstFormula({ layout, first, values }, base) {
     const [length, width] = values.shape;
     const formula = sinusoids({ width, length: first + length, base });
@@ -45,8 +45,8 @@ function againstFormula({ layout, first, values }, base) {
         return Math.max(most, Math.abs(value - wanted));
     }, 0);
     const rounding = values.raw instanceof Int16Array && worst <= values.scale;
-    return paragraph("The formula gives the same numbers as the table: the greatest difference is ",
-        `${worst.toExponential(1)}${rounding ? ", less than this file's rounding" : ""}.`);
+    return paragraph("The greatest difference between this table and the formula is ",
+        `${worst.toExponential(1)}${rounding ? ", within the rounding of this file" : ""}.`);
 }
 
 /** A matrix of an array whose rows are positions or distances. */
@@ -79,7 +79,7 @@ function numbered(label, row, column, style = "numbers") {
     return heatMap({ label, style, read });
 }
 
-/** Cosines between rows as a square. `update` works them out again. */
+/** Cosines between rows as a square. `update` computes them again. */
 function similarityPart(name, what, rows, work) {
     const map = numbered(`${name}: cosine similarity between rows`, what, what, "square");
     let matrix;
@@ -119,7 +119,7 @@ function biasChart({ name, first }, { rows, columns, values }) {
     return lineChart({ label, x: "key position − query position", y: "added to the logit", lines });
 }
 
-/** How far a ring turns from one position to the next, for each pair of dimensions. */
+/** The angle by which a ring turns from one position to the next, for each pair of dimensions. */
 function ratesOf({ width, base }) {
     return Array.from({ length: Math.ceil(width / 2) }, (_, i) => base ** ((-2 * i) / width));
 }
@@ -169,13 +169,13 @@ function laboratory(start) {
         ...[map, figures, similar, rings].map(({ element }) => element)];
 }
 
-/** What the base does: how many positions it takes the slowest ring to come round. */
+/** The effect of the base: the number of positions in a full turn of the slowest ring. */
 function slowest({ width, base, length }) {
     const rates = ratesOf({ width, base });
     const turn = (2 * Math.PI) / rates.at(-1);
-    const round = `With base ${base} the slowest of ${rates.length} rings comes round after ${asCount(turn)} positions`;
-    return turn > length ? `${round}: its angle alone tells all ${length} positions apart.`
-        : `${round}, fewer than the ${length} shown: its angle comes back, and far positions look alike.`;
+    const round = `With base ${base} a full turn of the slowest of ${rates.length} rings takes ${asCount(turn)} positions`;
+    return turn > length ? `${round}. Its angle differs at all ${length} positions.`
+        : `${round}, fewer than the ${length} shown, so its angle repeats.`;
 }
 
 /** Rings, position and shift, and the rotation of the chosen ring. */
@@ -184,7 +184,7 @@ function ringsPart(state) {
     const about = hint();
     const shifted = make("div", { class: "shift" });
     const figures = numbers(() => ringsTable(state));
-    let turn = []; // moves what is drawn
+    let turn = []; // functions that turn the rings drawn
 
     const update = () => {
         state.position = Math.min(state.position, state.length - 1);
@@ -198,12 +198,12 @@ function ringsPart(state) {
         const shown = rates.map((_, i) => i).filter((i) => i % every === 0);
         state.ring = shown.filter((i) => i <= state.ring).at(-1);
         about.textContent = (every === 1 ? "One ring for each frequency" : `One ring in ${every} of ${rates.length}`)
-            + ": the full point is (cos, sin) at the position, the hollow one where the shift takes it. "
+            + ": the solid point is (cos, sin) at the position, the hollow one at the shifted position. "
             + "Choose a ring to see its numbers.";
-        const made = shown.map((i) => ringOf(state, i, update));
-        rows.replaceChildren(...made.map(({ element }) => element));
-        turn = made.map((one) => one.turn);
-        roving(made.map(({ element }) => element));
+        const drawn = shown.map((i) => ringOf(state, i, update));
+        rows.replaceChildren(...drawn.map(({ element }) => element));
+        turn = drawn.map((one) => one.turn);
+        roving(drawn.map(({ element }) => element));
         where.change(state.length);
         update();
     };
@@ -217,7 +217,7 @@ function ringsPart(state) {
     return { element, rebuild };
 }
 
-/** The position's slider, and a button that moves it on by itself until it is pressed again. */
+/** A slider for the position, and a button that plays through the positions. */
 function positionControls(state, update) {
     const box = make("div", { class: "together" });
     let position;
@@ -277,14 +277,14 @@ function ringOf(state, i, update) {
     }
 }
 
-/** (cos, sin) of an angle, and what a rotation makes of such a pair. */
+/** (cos, sin) of an angle, and the rotation of such a pair. */
 const pointAt = (angle) => [Math.cos(angle), Math.sin(angle)];
 const rotate = ([x, y], angle) => {
     const [cos, sin] = pointAt(angle);
     return [cos * x - sin * y, sin * x + cos * y];
 };
 
-/** That a shift by k is a rotation, in numbers: for the chosen ring, and how far off any ring is. */
+/** The numbers that show a shift by k as a rotation: for the chosen ring, and the greatest error of all rings. */
 function shiftOf(state) {
     const { position, shift, ring } = state;
     const rates = ratesOf(state);
@@ -312,7 +312,7 @@ function shiftOf(state) {
     ];
 }
 
-/** The greatest difference, over all rings, between a position rotated and the position that far on. */
+/** The greatest difference, over all rings, between a rotated position and the shifted one. */
 function greatestDifference(state) {
     return Math.max(...ratesOf(state).flatMap((rate) => {
         const rotated = rotate(pointAt(state.position * rate), state.shift * rate);
@@ -322,8 +322,8 @@ function greatestDifference(state) {
 
 function ringsTable(state) {
     const { position, shift } = state;
-    const head = ["i", "rate", "positions to a turn", "cos", "sin", "angle of the shift", "cos then", "sin then"];
-    const caption = `Each ring at position ${position} and, then, at ${position + shift}`;
+    const head = ["i", "rate", "positions per turn", "cos", "sin", "angle of the shift", "cos shifted", "sin shifted"];
+    const caption = `Each ring at position ${position}, and shifted to ${position + shift}`;
     return table("rings", caption, head, ratesOf(state).map((rate, i) => [
         String(i), rate.toPrecision(6), ((2 * Math.PI) / rate).toPrecision(6),
         ...pointAt(position * rate).map(asWeight), asWeight(shift * rate),
@@ -332,8 +332,8 @@ function ringsTable(state) {
 }
 
 /**
- * A figure of curves. Lines {name, points} differ in colour and in dashes, and are named where they end;
- * `marks` {at, name} stand upright; both axes are logarithmic with `log`.
+ * A line chart. Lines {name, points} differ in colour and dashes, with their names at the end. `marks` {at, name}
+ * are vertical lines. With `log` both axes are logarithmic.
  */
 function lineChart({ label, x, y, lines, log = false, marks = [] }) {
     const [width, height, left, top, right, bottom] = [640, 320, 74, 22, 130, 42];
@@ -363,7 +363,7 @@ function lineChart({ label, x, y, lines, log = false, marks = [] }) {
         ])));
 }
 
-/** Where a value stands between two places, and some values to write there. */
+/** The scale of an axis: `at(value)` is its place between `from` and `to`, `ticks` are the values to label. */
 function chartAxis(values, from, to, log) {
     const unit = log ? Math.log10 : Number;
     const [low, high] = [Math.min(...values), Math.max(...values)].map(unit);
@@ -374,7 +374,7 @@ function chartAxis(values, from, to, log) {
     return { at: (value) => from + ((unit(value) - low) / (high - low || 1)) * (to - from), ticks };
 }
 
-/** The same for wishes that are in no order. */
+/** `stack` for wishes in any order. */
 function spread(wishes, gap) {
     const order = wishes.map((_, i) => i).sort((a, b) => wishes[a] - wishes[b]);
     const places = stack(order.map((i) => wishes[i]), gap);

@@ -1,6 +1,6 @@
 // The terms of a self-attention logit. With x = content + position, the product of query and key falls into
-// content·content, content·position, position·content and position·position; there may be a bias as well,
-// and a remainder where the split is only near. The terms add up to the logit.
+// content·content, content·position, position·content and position·position. There may also be a bias, and a
+// remainder if the split is approximate. The terms add up to the logit.
 
 function termsView({ traces }) {
     const known = traces.filter(({ terms }) => terms?.stacks.length);
@@ -45,13 +45,13 @@ function termsPanel(trace, state) {
         make("div", {}, heading("Logit: the sum of the terms"), logitMap.element, scale.element),
         make("div", {}, sum, make("div", { class: "terms" },
             names.map((name, i) => make("div", {}, make("h4", {}, name), termMaps[i].element)))));
-    const found = make("div", {}, note, layout, figures.element);
+    const content = make("div", {}, note, layout, figures.element);
 
     function update() {
         const stack = stackOf(trace, state.stack);
         const problem = whyNoTerms(stack, state);
         missing.hidden = !problem;
-        found.hidden = Boolean(problem);
+        content.hidden = Boolean(problem);
         missing.textContent = problem;
         if (problem) return;
         shown = termMatrices(trace, stack, state);
@@ -65,14 +65,14 @@ function termsPanel(trace, state) {
         figures.refresh();
     }
 
-    return { element: [missing, found], update };
+    return { element: [missing, content], update };
 }
 
-/** Why the chosen stack, layer and head have no terms; empty where they do. */
+/** Why the chosen stack, layer and head have no terms; empty if they have. */
 function whyNoTerms(stack, state) {
     if (!stack) return `No terms were recorded for the ${state.stack} of this model.`;
     const [layers, heads] = stack.logits.shape;
-    if (state.layer >= layers) return `Terms were recorded for ${layers} of this model's layers.`;
+    if (state.layer >= layers) return `Terms were recorded only for the first ${layers} layers of this model.`;
     return state.head >= heads ? `This model has ${heads} heads.` : "";
 }
 
@@ -87,11 +87,11 @@ function termMatrices(trace, stack, { layer, head }) {
     return { logits: matrix(logits), terms: terms.map(matrix) };
 }
 
-/** The six numbers of a cell and what they add up to, each with a bar to its side of zero. */
+/** The terms of a cell and their sum, each with a bar to the left or right of zero. */
 function sumOf(names, { logits, terms }, r, c) {
     const { rows, columns, state, scale } = logits;
     const where = make("p", {}, "query ", isolated(rows[r].label), " → key ", isolated(columns[c].label));
-    if (state(r, c) === MASKED) return [where, paragraph("Masked: it comes later, so its logit does not count.")];
+    if (state(r, c) === MASKED) return [where, paragraph("Masked: a later token, so this logit does not count.")];
     const at = r * columns.length + c;
     const parts = terms.map(({ values }) => values[at]);
     const bar = (value) => make("span", {

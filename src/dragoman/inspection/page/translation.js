@@ -1,10 +1,10 @@
-// The translation: how sure the model was of each token, what it would have said instead, and which source
-// words it looked at. Also the other translations that the search found.
+// The translation: the probability of each token, its alternatives, and the source words that it aligns with. Also
+// the other translations of the search.
 
 function translationView({ traces }) {
     return [
-        hint("The bar under each token is its probability. Choose a token to see what else could stand there; ",
-            "point at a word to see which words of the other sentence belong to it."),
+        hint("The bar under each token is its probability. Choose a token to see its alternatives. ",
+            "Point at a word to see which words of the other sentence it aligns with."),
         beside(traces, traces.map(translationPanel)),
     ];
 }
@@ -55,7 +55,7 @@ function translationPanel(trace) {
         tell(state.step);
     }
 
-    /** Colours the words of the other sentence by how much they belong to this one. */
+    /** Highlight a word, and colour the words of the other sentence by their alignment with it. */
     function lightUp(side, word) {
         const weights = alignedTo(trace, side, word);
         const [own, other] = side === "source" ? [sources.map(({ element }) => element), targets]
@@ -72,7 +72,7 @@ function translationPanel(trace) {
         });
         if (side === "source") {
             readout.replaceChildren(isolated(trace.source.words[word].text),
-                ...(weights ? [" belongs to ", ...ranked(weights, trace.target.words)] : [" has no alignment"]));
+                ...(weights ? [" aligns with ", ...ranked(weights, trace.target.words)] : [" has no alignment"]));
         }
     }
 
@@ -94,7 +94,7 @@ function leastSure(steps) {
     return steps.reduce((least, { probability }, i) => (probability < steps[least].probability ? i : least), 0);
 }
 
-/** Words amid the text between them. Offsets count code points. */
+/** The elements of words with the text between them. Offsets count code points. */
 function runningText(text, words) {
     const letters = [...text];
     let at = 0;
@@ -108,8 +108,8 @@ function runningText(text, words) {
 }
 
 /**
- * Tokens in the same way, within their words. Letters of one word stay in one run, or Arabic ones would not
- * join. A token without text of its own, such as the end or one byte of a letter, shows its name.
+ * The same for tokens, inside their words. The letters of a word stay in one run, so that Arabic letters join. A
+ * token without text, such as the end or one byte of a letter, shows its name.
  */
 function runningTokens({ target }, tokens, words) {
     const letters = [...target.text];
@@ -142,7 +142,7 @@ function alignedTo({ alignment }, side, word) {
         : [...all].filter((_, i) => i % columns === word);
 }
 
-/** The words with most weight: "man 0.62, A 0.20". */
+/** The words with the largest weights: "man 0.62, A 0.20". */
 function ranked(weights, words) {
     const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 3);
     const worth = order.filter((i, n) => n === 0 || weights[i] >= 0.05);
@@ -151,7 +151,7 @@ function ranked(weights, words) {
 
 function alignedWith(trace, word) {
     const weights = alignedTo(trace, "target", word);
-    return weights && weights.length ? ["; belongs to ", ...ranked(weights, trace.source.words)] : [];
+    return weights && weights.length ? ["; its word aligns with ", ...ranked(weights, trace.source.words)] : [];
 }
 
 /** The probability of a word of several tokens is the product of theirs. */
@@ -160,7 +160,7 @@ function wordSure({ target, steps }, step) {
     const parts = steps.filter((_, i) => target.tokens[i].word === word);
     if (word === null || parts.length < 2) return [];
     const product = parts.reduce((all, { probability }) => all * probability, 1);
-    return ["; ", isolated(target.words[word].text), ` as a whole ${asWeight(product)}`];
+    return ["; ", isolated(target.words[word].text), ` as a whole has ${asWeight(product)}`];
 }
 
 function alternativesOf({ steps }, step) {
@@ -173,9 +173,9 @@ function alternativesOf({ steps }, step) {
         make("td", {}, asWeight(one.probability)));
     const taken = alternatives.some(({ token }) => token === steps[step].token);
     return [
-        make("h3", {}, `Step ${step + 1}: in place of `, isolated(nameOf(steps[step]))),
-        hint(`Log-probability ${asWeight(logp)}. Entropy ${asWeight(entropy)} nats: as unsure as an even choice `,
-            `among ${Math.exp(entropy).toFixed(1)}.`, !taken && " The token taken is not among the most probable."),
+        make("h3", {}, `Step ${step + 1}: alternatives to `, isolated(nameOf(steps[step]))),
+        hint(`Log-probability ${asWeight(logp)}. Entropy ${asWeight(entropy)} nats, as in a uniform choice `,
+            `among ${Math.exp(entropy).toFixed(1)} tokens.`, !taken && " The chosen token is not listed."),
         figureTable({ caption: "The most probable tokens at this step", quiet: true,
             head: ["rank", "token", "bar", "probability"], rows: alternatives.map(row) }),
     ];
@@ -197,8 +197,8 @@ function alignmentPart(trace) {
         values: block(trace.alignment), state: allShown, scale: WEIGHTS };
     const map = heatMap({
         label: "Alignment of target words with source words",
-        read: ({ rows, columns, values }, r, c) => [isolated(rows[r].label), " belongs to ",
-            isolated(columns[c].label), ` by ${asWeight(values[r * columns.length + c])}`],
+        read: ({ rows, columns, values }, r, c) => [isolated(rows[r].label), " aligns with ",
+            isolated(columns[c].label), `: ${asWeight(values[r * columns.length + c])}`],
     });
     map.show(matrix);
     return [
@@ -215,9 +215,9 @@ function translationsPart({ translations, target, search }) {
         make("td", {}, asWeight(score)),
         make("td", {}, asWeight(logp)),
         make("th", { scope: "row", class: "text", ...inLanguage(target.language, text) }, isolated(text),
-            truncated && make("small", {}, " cut off at the greatest length"))));
+            truncated && make("small", {}, " cut off at the length limit"))));
     return [
-        heading(search.size ? "What the search found" : "The translation that was given"),
+        heading(search.size ? "Translations of the search" : "The given translation"),
         scrolling("Translations", figureTable({ kind: "found", caption: "Translations, best first",
             head: ["", "score", "log-probability", "translation"], rows })),
     ];

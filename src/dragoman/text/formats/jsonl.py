@@ -22,7 +22,7 @@ _HINT = 'write {"source": "...", "target": "..."} or {"translation": {"en": "...
 
 
 def languages(file: TextFile) -> Languages:
-    """Return the languages that are keys of the first object, in their order.
+    """Return the languages that are keys of the first object, in order.
 
     Return (None, None) if its keys are "source" and "target". Raise DataError if it has neither these nor
     exactly two languages.
