@@ -27,9 +27,11 @@ from dragoman.cli.options import (
 from dragoman.cli.outcome import waiting, warn
 
 if TYPE_CHECKING:
+    from dragoman.decoding.options import Sample
     from dragoman.translator import Translation
 
 STDIN = "-"
+Show = Callable[[int, "Translation", str], str]  # line number, translation, line end -> text
 
 
 def translate(
@@ -120,20 +122,15 @@ def translate(
     if output is not None:
         _keep_apart(output, names)
     typed = names == [STDIN] and sys.stdin.isatty()
-    from dragoman.decoding.options import Decoding, Sample
+    from dragoman.decoding.options import Decoding
     from dragoman.text.lines import read_lines
     from dragoman.translator import Translator
 
-    choices = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    sampling: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
-    if sampling and not sample:
-        option = next(iter(sampling)).replace("_", "-")
-        raise ConfigError(f"--{option} without --sample", hint="add --sample")
     decoding = Decoding(
         beam=beam,
         n_best=n_best,
         length_penalty=length_penalty,
-        sample=Sample(**sampling) if sample else None,
+        sample=_sample(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed),
         minimum_length=min_length,
         no_repeat_ngram=no_repeat_ngram,
         max_extra_tokens=max_extra,
@@ -157,22 +154,45 @@ def translate(
         window=1 if typed else 4096,
     )
     show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
+    shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
+    truncated = _write(translations, lines.ends, show, output, flush=typed, progress=shown)
+    if truncated and not quiet:
+        _warn_of_truncated(truncated, max_extra)
+
+
+def _sample(sample: bool, **choices: float | None) -> Sample | None:
+    """The sampling asked for. Raises ConfigError for its options without --sample."""
+    from dragoman.decoding.options import Sample
+
+    options: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
+    if options and not sample:
+        raise ConfigError(f"--{next(iter(options)).replace('_', '-')} without --sample", hint="add --sample")
+    return Sample(**options) if sample else None
+
+
+def _write(
+    translations: Iterable[Translation],
+    ends: deque[str],
+    show: Show,
+    output: Path | None,
+    *,
+    flush: bool,
+    progress: bool,
+) -> list[int]:
+    """Write each translation as it comes. Return the numbers of those that were cut short."""
     truncated: list[int] = []
     with ExitStack() as stack:
         out = stack.enter_context(_opened(output)) if output is not None else sys.stdout
-        watched = output is not None or not sys.stdout.isatty()
-        progress = stack.enter_context(waiting("translating", shown=watched and not typed and not quiet))
+        say = stack.enter_context(waiting("translating", shown=progress))
         for number, translation in enumerate(translations, 1):
-            end = lines.ends.popleft()
-            out.write(show(number, translation, "\n" if jsonl or n_best > 1 else end))
-            if typed:
+            out.write(show(number, translation, ends.popleft()))
+            if flush:
                 out.flush()
             if translation.truncated:
                 truncated.append(number)
             if number % 100 == 0:
-                progress(f"translating: {number:,} lines done")
-    if truncated and not quiet:
-        _warn_of_truncated(truncated, max_extra)
+                say(f"translating: {number:,} lines done")
+    return truncated
 
 
 @dataclass
@@ -217,11 +237,11 @@ def _scored(number: int, translation: Translation, end: str) -> str:
     return f"{translation.score:.4f}\t{_cell(translation.text)}{end}"
 
 
-def _table(n_best: int) -> Callable[[int, Translation, str], str]:
+def _table(n_best: int) -> Show:
     def rows(number: int, translation: Translation, end: str) -> str:
         best = [translation, *translation.alternatives]
         best += [translation] * (n_best - len(best)) if not translation.tokens else []
-        return "".join(f"{number}\t{one.score:.4f}\t{_cell(one.text)}{end}" for one in best)
+        return "".join(f"{number}\t{one.score:.4f}\t{_cell(one.text)}\n" for one in best)
 
     return rows
 
@@ -230,7 +250,7 @@ def _json(number: int, translation: Translation, end: str) -> str:
     table = {"line": number, "source": translation.source, **_figures(translation)}
     if translation.alternatives:
         table["alternatives"] = [_figures(other) for other in translation.alternatives]
-    return json.dumps(table, ensure_ascii=False) + end
+    return json.dumps(table, ensure_ascii=False) + "\n"
 
 
 def _figures(translation: Translation) -> dict[str, Any]:
