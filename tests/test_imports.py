@@ -16,6 +16,7 @@ import pytest
 
 SRC = Path(__file__).parents[1] / "src"
 PACKAGE = SRC / "dragoman"
+MODEL = str(Path(__file__).parent / "saved" / "0.1" / "transformer")
 
 # A file or folder of the package -> its floor. It may import what stands on a lower floor, and itself.
 FLOORS = {
@@ -227,8 +228,11 @@ for words in [[], *([command] for command in {COMMANDS})]:
         ["evaluate", "nowhere", "a.en", "a.de", "--beam", "0"],
         ["inspect", "nowhere", "A dog."],
         ["score", "nowhere", "nowhere"],
+        ["ladder", "nowhere.toml", "-o", "out"],
+        ["translate", MODEL, "nowhere.txt"],
+        ["evaluate", MODEL, "nowhere.en", "nowhere.de"],
     ],
-    ids=" ".join,
+    ids=lambda words: " ".join(Path(word).name for word in words),
 )
 def test_a_wrong_command_line_is_refused_without_torch(words: list[str]) -> None:
     code = f"""

@@ -105,6 +105,10 @@ def test_a_translation_says_what_it_is_made_of(translator: Translator) -> None:
 def test_a_string_is_not_taken_for_a_list_of_lines(translator: Translator) -> None:
     with pytest.raises(TypeError, match="list of lines"):
         translator.translate("abc")
+    with pytest.raises(TypeError, match="list of lines"):
+        translator.stream("abc")
+    with pytest.raises(ConfigError, match="window = 2.5"):
+        translator.stream(LINES, window=cast(Any, 2.5))
 
 
 def test_a_stream_is_lazy_and_the_same(translator: Translator) -> None:

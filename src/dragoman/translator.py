@@ -147,8 +147,7 @@ class Translator:
 
         Raises ConfigError for invalid options, DataError for a prefix that the tokenizer cannot spell.
         """
-        if isinstance(lines, str):
-            raise TypeError("translate() takes a list of lines; translator(text) translates one")
+        _check_lines(lines)
         lines = list(lines)
         window = max(len(lines), 1)
         return list(self.stream(lines, decoding, prefix=prefix, window=window, **options))
@@ -165,7 +164,8 @@ class Translator:
         """Translate more lines than memory holds. At most `window` lines are read ahead."""
         decoding = Decoding.of(decoding, options)
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
-        if window < 1:
+        _check_lines(lines)
+        if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window}", hint="use at least 1")
         return self._stream(_with_prefixes(lines, prefix), decoding, window)
 
@@ -229,7 +229,10 @@ class Translator:
             raise ConfigError(
                 f"inspection does not use {', '.join(unused)}", hint=f"it uses {', '.join(_INSPECTED)}"
             )
-        if target is not None and (decoding.beam or prefix.strip() or decoding.rules):
+        searched = decoding != Decoding(
+            length_penalty=decoding.length_penalty, normalization=decoding.normalization
+        )
+        if target is not None and (searched or prefix.strip()):
             raise ConfigError(
                 "a given translation and options of a search", hint="leave out one or the other"
             )
@@ -300,6 +303,11 @@ class Translator:
                 hint="use words and characters that the training text has",
             )
         return tuple(tokens)
+
+
+def _check_lines(lines: Iterable[str]) -> None:
+    if isinstance(lines, str):
+        raise TypeError("a list of lines is needed; translator(text) translates one text")
 
 
 def _in_order(answers: Iterable[tuple[int, T]]) -> Iterator[T]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from dragoman.decoding.engine import NOTHING, Engine, Hypothesis, Request
 from dragoman.decoding.masks import mask_of
 from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.pytorch import PyTorchEngine, groups, pad
-from dragoman.decoding.rules import NoRepeatedNgram, Prefix
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix
 from dragoman.decoding.search import search
 
 GREEDY = Beam(size=1)
@@ -115,10 +116,32 @@ def test_limits_leave_room_for_the_prefix() -> None:
     assert len(short.tokens) == 3
 
 
-def test_a_prefix_outside_the_vocabulary_is_refused() -> None:
-    request = replace(requests_for([[3, 4]])[0], rules=(Prefix((9,)),))
-    with pytest.raises(ConfigError, match="vocabulary of 9"):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rules": (Prefix((9,)),)}, "vocabulary of 9"),
+        ({"rules": (Banned((9,)),)}, "vocabulary of 9"),
+        ({"rules": (Banned((-1,)),)}, "vocabulary of 9"),
+        ({"rules": (Prefix((3,)), Prefix((4,)))}, "two prefixes"),
+        ({"source": [3, 9]}, "source token 9"),
+        ({"source": [-1]}, "source token -1"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_the_vocabulary_is_refused(changes: dict[str, Any], message: str) -> None:
+    request = replace(requests_for([[3, 4]])[0], **changes)
+    with pytest.raises(ConfigError, match=message):
         answers_of(PyTorchEngine(History(vocab=9)), [request])
+
+
+def test_wrong_limits_are_refused() -> None:
+    engine = PyTorchEngine(History(vocab=9))
+    with pytest.raises(ConfigError, match="lookahead = 0"):
+        list(engine.search(requests_for([[3]]), lookahead=0))
+    with pytest.raises(ConfigError, match="target token 9"):
+        list(engine.score([([3], [9])], GREEDY))
+    with pytest.raises(ConfigError, match="minimum length of -1"):
+        MinimumLength(-1)
 
 
 def test_samples_depend_on_the_line_not_on_the_others() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 from tests.decoding.reference import History
 from tests.test_translator import LINES, translator_of
@@ -49,9 +51,21 @@ def test_truncated_translations_are_counted() -> None:
     assert dragoman.evaluate(endless, [("abc", "abc"), ("", "x")], max_extra_tokens=2).truncated == 1
 
 
-def test_what_cannot_be_evaluated_is_refused() -> None:
-    translator = translator_of(History(vocab=14, seed=2))
+def test_what_cannot_be_evaluated_is_refused_before_translating() -> None:
+    model = History(vocab=14, seed=2)
+    translator = translator_of(model)
     with pytest.raises(ConfigError, match="beam = 0"):
         dragoman.evaluate(translator, PAIRS, beam=0)
-    with pytest.raises(DataError):
-        _ = dragoman.evaluate(translator, []).scores
+    wrong: list[dict[str, Any]] = [
+        {"metrics": ("blue",)},
+        {"metrics": ()},
+        {"bootstrap": -3},
+        {"bootstrap": True},
+    ]
+    for options in wrong:
+        with pytest.raises(ConfigError):
+            dragoman.evaluate(translator, PAIRS, **options)
+    for pairs in ([], [("a", None)], [("a", "b", "c")]):
+        with pytest.raises(DataError):
+            dragoman.evaluate(translator, cast(Any, pairs))
+    assert model.encoded == []  # refused before the model is asked

@@ -69,7 +69,7 @@ def test_a_second_run_is_refused_and_the_first_goes_on(text: list[str], tmp_path
     folder = tmp_path / "x"
     command = [*text, "-o", str(folder), "training.max_updates=100000"]
     with started(*command) as first:
-        wait_for(folder / "checkpoints/step-0000020.safetensors", first)
+        wait_for(folder / "checkpoints/latest/progress.json", first)
 
         second = run(*command)
 
@@ -94,7 +94,7 @@ def test_a_killed_run_leaves_no_lock(text: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "x"
     checkpoints = Checkpoints(folder / "checkpoints")
     with started(*text, "-o", str(folder), "training.max_updates=100000") as first:
-        wait_for(checkpoints.step(40), first)
+        wait_for(checkpoints.latest, first)
         first.send_signal(signal.SIGKILL)
         first.wait(timeout=60)
     assert (folder / "checkpoints/lock.owner").exists()

@@ -84,7 +84,7 @@ class Entry:
         except _Unfit:
             if variants(self.kind):
                 raise ConfigError(f"{name} is a section, not the value {show(value)}") from None
-            infinite = isinstance(value, float) and math.isinf(value)
+            infinite = isinstance(value, float) and not math.isfinite(value)
             hint = f"it must be {self.needed}" + ", and finite" * infinite
             raise ConfigError(f"{name} = {show(value)}", hint=hint) from None
 

@@ -78,22 +78,22 @@ def evaluate(
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
     from dragoman.decoding.options import Decoding
+    from dragoman.folder.config import read_config
     from dragoman.text.corpus import open_corpus
     from dragoman.text.lines import read_lines
+    from dragoman.training.malloc import keep_freed_memory
+    from dragoman.translator import Translator
 
     decoding = Decoding(beam=beam, length_penalty=length_penalty, batch_tokens=batch_tokens)
-
     names = _names(text or [], recipe, data)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
     if against is not None and against.resolve() == model.resolve():
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
-    from dragoman.training.malloc import keep_freed_memory
-    from dragoman.translator import Translator
-
+    about = read_config(model)
+    # The model's languages say which key of a JSONL file is the source.
+    corpus = open_corpus(names, languages=(about.source_language, about.target_language))
     keep_freed_memory()
     translator = Translator.load(model)
-    # The model's languages say which key of a JSONL file is the source.
-    corpus = open_corpus(names, languages=(translator.source_language, translator.target_language))
     pairs = [(line.source, line.target) for line in corpus]
     rival = Translator.load(against) if against is not None and other is None else None
     evaluation = _evaluate(translator, pairs, decoding, "translating", quiet)

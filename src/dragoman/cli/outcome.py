@@ -106,6 +106,8 @@ def _usage(error: Any) -> tuple[str, str]:
     what, _, other = what.partition(" Did you mean ")  # click's suggestion of a command is in the message
     likely = near[0] if near else other.strip(" '?").split("'")[0]
     hint = f"did you mean {likely}? See {path} --help" if likely else f"see {path} --help"
+    if "." in what and "=" not in what and path.endswith(("train", "ladder")):
+        hint = f"an option of the recipe has no dashes, as in model.heads=8. See {path} --help"
     return what[:1].lower() + what[1:].rstrip("."), hint
 
 

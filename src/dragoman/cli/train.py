@@ -126,7 +126,7 @@ def train(
     if len(files) > 2:
         raise ConfigError(
             f"{len(files)} files to train on: {' '.join(files)}",
-            hint="name a source and a target; text for validation goes after --valid",
+            hint="name a source and a target; validation text goes after --valid, options are key=value",
         )
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
         from dragoman.runs import run

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.options import (
     BatchTokens,
     BeamSize,
@@ -142,6 +142,7 @@ def translate(
         raise ConfigError(
             "standard input is named twice", hint="it can be read only once; use a file for one of them"
         )
+    _check_exist(names)
     translator = Translator.load(model)
     if typed and not quiet and sys.stderr.isatty():
         languages = f"{translator.source_language} to {translator.target_language}"
@@ -210,6 +211,13 @@ class _Lines:
                 # A last line without an end must not run into the next file's first line.
                 self.ends.append(end or ("" if place == len(self.names) else "\n"))
                 yield text
+
+
+def _check_exist(names: Iterable[str]) -> None:
+    """Raise DataError for a missing file before the model is loaded, which takes seconds."""
+    for name in names:
+        if name != STDIN and not Path(name).exists():
+            raise DataError(f"{name}: no such file", hint="check the path")
 
 
 def _keep_apart(output: Path, names: Iterable[str]) -> None:

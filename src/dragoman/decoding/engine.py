@@ -40,7 +40,11 @@ NOTHING = Hypothesis((), 0.0, 0.0, (), False)  # the answer to an empty source
 
 
 class Engine(Protocol):
-    """Translates requests. An answer never depends on the other sentences of a batch."""
+    """Translates requests.
+
+    The tokens of an answer do not depend on the other sentences of a batch. Its scores differ at most by
+    rounding.
+    """
 
     def search(
         self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
@@ -50,8 +54,8 @@ class Engine(Protocol):
         A request gets `how.n_best` hypotheses, or as many as exist. An empty source gets `NOTHING`
         without asking the model. At most `lookahead` requests are read before their answers are given;
         a batch holds at most `batch_tokens` source tokens, padding and rows counted, but at least one
-        sentence. Raises ConfigError for a rule that does not fit the vocabulary, ModelError if the
-        model gives no probabilities.
+        sentence. Raises ConfigError for a token or a rule that does not fit the vocabulary, ModelError
+        if the model gives no probabilities.
         """
         ...
 

@@ -38,6 +38,8 @@ def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int) -> Mask | None:
     tokens_B: list[tuple[int, ...]] = [()] * len(rules_B)
     for prefix in prefixes:
         for sentence in members[prefix]:
+            if tokens_B[sentence]:
+                raise ConfigError("two prefixes for one sentence", hint="give each sentence at most one")
             tokens_B[sentence] = prefix.tokens
     return forced(tokens_B, then=_all(masks) if masks else None)
 
@@ -67,11 +69,7 @@ def forced(prefixes: Sequence[Sequence[int]], then: Mask | None = None) -> Mask:
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
         position, vocab = prefix_NT.shape[1], logp_NV.shape[1]
-        if not 0 <= least <= greatest < vocab:
-            raise ConfigError(
-                f"forced prefix: tokens from {least} to {greatest}, of a vocabulary of {vocab}",
-                hint="encode the prefix with the tokenizer of this model",
-            )
+        _check_tokens("forced prefix", (least, greatest), vocab)
         if position >= longest:
             return logp_NV if then is None else then(prefix_NT, logp_NV, sentence_N)
         forced_N = (length_B[sentence_N.to(length_B.device)] > position).to(logp_NV.device)
@@ -118,10 +116,20 @@ def banned(tokens: Sequence[int]) -> Mask:
     token_M = torch.tensor(list(tokens), dtype=torch.int64)
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        _check_tokens("banned tokens", tokens, logp_NV.shape[1])
         logp_NV[:, token_M.to(logp_NV.device)] = -math.inf
         return logp_NV
 
     return mask
+
+
+def _check_tokens(what: str, tokens: Sequence[int], vocab: int) -> None:
+    """Raise ConfigError for a token outside the vocabulary."""
+    if tokens and not 0 <= min(tokens) <= max(tokens) < vocab:
+        raise ConfigError(
+            f"{what}: tokens from {min(tokens)} to {max(tokens)}, of a vocabulary of {vocab}",
+            hint="encode the text with the tokenizer of this model",
+        )
 
 
 def _only(mask: Mask, sentences: Sequence[int], count: int) -> Mask:

@@ -50,7 +50,7 @@ class Beam(Options, section="generation"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample(Options, section="sample"):
+class Sample(Options):
     """Ancestral sampling: `n_best` independent draws. The score of a draw is its log-probability."""
 
     temperature: Annotated[float, Option("Below 1 favours likely tokens.", above=0)] = 1.0

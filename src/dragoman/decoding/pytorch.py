@@ -12,6 +12,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
+from dragoman.base.errors import ConfigError
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request, Tokens
 from dragoman.decoding.masks import mask_of
 from dragoman.decoding.options import Beam, Sample
@@ -35,6 +36,8 @@ class PyTorchEngine:
         self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """See `Engine.search`. Draws of `Sample` depend only on the seed and the source."""
+        if lookahead < 1:
+            raise ConfigError(f"lookahead = {lookahead}", hint="it must be at least 1")
         numbered = enumerate(requests)
         while ahead := list(islice(numbered, lookahead)):
             work: dict[Beam | Sample, list[tuple[int, Request]]] = {}
@@ -59,8 +62,10 @@ class PyTorchEngine:
         for group in groups([max(map(len, pairs[number])) + 1 for number in scorable], batch_tokens):
             numbers = [scorable[i] for i in group]
             with evaluating(self.model):
+                targets = [pairs[number][1] for number in numbers]
+                _check_ids("target", targets, self.model.config.target_vocab)
                 source = self._pad([pairs[number][0] for number in numbers])
-                scored = score(self.model, *source, [pairs[number][1] for number in numbers], how)
+                scored = score(self.model, *source, targets, how)
             yield from zip(numbers, scored, strict=True)
 
     def _search(self, how: Beam | Sample, batch: Sequence[Request]) -> list[list[Hypothesis]]:
@@ -76,7 +81,17 @@ class PyTorchEngine:
 
     def _pad(self, sources: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
         config = self.model.config
+        _check_ids("source", sources, config.source_vocab)
         return pad(sources, config.pad_id, config.end_id, self.model.device)
+
+
+def _check_ids(side: str, lines: Sequence[Tokens], vocab: int) -> None:
+    """Raise ConfigError for an id outside the vocabulary."""
+    if bad := [token for line in lines for token in line if not 0 <= token < vocab]:
+        raise ConfigError(
+            f"{side} token {bad[0]}, of a vocabulary of {vocab}",
+            hint="encode the text with the tokenizer of this model",
+        )
 
 
 def groups(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

@@ -14,7 +14,7 @@ from dragoman.base.errors import ConfigError
 
 @dataclass(frozen=True)
 class Prefix:
-    """The translation begins with these tokens. A sentence has at most one."""
+    """The translation begins with these tokens. A sentence has at most one prefix."""
 
     tokens: tuple[int, ...]
 
@@ -24,6 +24,10 @@ class MinimumLength:
     """No end before this many tokens. The end itself does not count."""
 
     tokens: int
+
+    def __post_init__(self) -> None:
+        if self.tokens < 0:
+            raise ConfigError(f"a minimum length of {self.tokens} tokens", hint="use at least 0")
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Unpack
 
 from dragoman.decoding.options import Decoding, DecodingOptions
-from dragoman.evaluation.measures import METRICS, score_corpus
+from dragoman.evaluation.measures import METRICS, check_options, score_corpus
 from dragoman.evaluation.scores import MetricName, Scores
+from dragoman.text.corpus import open_pairs
 from dragoman.translator import Translation, Translator
 
 
@@ -74,7 +75,8 @@ def evaluate(
     `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Raises ConfigError
     for invalid options, DataError for text that cannot be translated or scored.
     """
-    pairs = list(pairs)
+    check_options(metrics, bootstrap)
+    pairs = [(line.source, line.target) for line in open_pairs(list(pairs))]
     began = time.perf_counter()
     translations = translator.translate([source for source, _ in pairs], decoding, **options)
     return Evaluation(

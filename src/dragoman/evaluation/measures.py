@@ -61,8 +61,7 @@ def score_corpus(
     """
     columns = _checked({name: hypotheses}, references, reference_names)
     scorers, notes = _scorers(metrics, lowercase, target_language)
-    if bootstrap < 0:
-        raise ConfigError(f"bootstrap = {bootstrap}", hint="use 0 for no interval; 1000 is usual")
+    check_options(metrics, bootstrap)
     resamples = _affordable(bootstrap, len(hypotheses))
     if resamples < bootstrap:
         notes.append(_fewer(bootstrap, resamples, len(hypotheses)))
@@ -153,6 +152,14 @@ def compare(
         },
         differences=tuple(differences),
     )
+
+
+def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
+    """Raise ConfigError for an unknown metric or a wrong number of resamples."""
+    if not metrics or any(metric not in METRICS for metric in metrics):
+        raise ConfigError(f"metrics = {list(metrics)!r}", hint="choose from: " + ", ".join(METRICS))
+    if type(bootstrap) is not int or bootstrap < 0:
+        raise ConfigError(f"bootstrap = {bootstrap}", hint="use 0 for no interval; 1000 is usual")
 
 
 def _checked_baseline(
@@ -269,9 +276,7 @@ def _scorers(
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
-    unknown = [metric for metric in metrics if metric not in METRICS]
-    if unknown or not metrics:
-        raise ConfigError(f"metrics = {list(metrics)!r}", hint="choose from: " + ", ".join(METRICS))
+    check_options(metrics)
     code = (language or "").replace("_", "-").split("-")[0].lower()
     code = _CODES.get(code, code)
     scorers: dict[MetricName, Metric] = {}

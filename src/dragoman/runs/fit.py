@@ -16,10 +16,10 @@ from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared
 from dragoman.runs.validation import translate_and_score
 from dragoman.training.distributed import World
-from dragoman.training.events import Observer, Started
+from dragoman.training.events import Observer, Started, Stop
 from dragoman.training.precision import precision_for, send_to_onednn
 from dragoman.training.profile import Profile
-from dragoman.training.trainer import Stop, Trainer
+from dragoman.training.trainer import Trainer
 
 
 def fit(

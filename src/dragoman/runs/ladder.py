@@ -23,9 +23,8 @@ from dragoman.runs.folder import RunFolder
 from dragoman.runs.recipe import find_data, resolve
 from dragoman.runs.run import train
 from dragoman.text.corpus import open_corpus
-from dragoman.training.events import Observer
+from dragoman.training.events import Observer, Stop
 from dragoman.training.tokenised import TokenisedCorpus
-from dragoman.training.trainer import Stop
 from dragoman.translator import Translator
 
 

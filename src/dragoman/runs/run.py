@@ -13,7 +13,7 @@ from dragoman.training.distributed import joined
 from dragoman.training.events import Observer, Quiet
 
 if TYPE_CHECKING:
-    from dragoman.training.trainer import Stop
+    from dragoman.training.events import Stop
     from dragoman.translator import Translator
 
 

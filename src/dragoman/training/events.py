@@ -5,8 +5,11 @@ Figures are plain numbers and strings, so an observer needs no torch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+
+Stop = Callable[[], int]  # the signal that asks to stop, or 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from dragoman.training import checkpoint, selection
 from dragoman.training.batches import Batch, Ints, collate, plan
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
-from dragoman.training.events import Finished, Observer, Report, SampleTranslation, Validation
+from dragoman.training.events import Finished, Observer, Report, SampleTranslation, Stop, Validation
 from dragoman.training.metrics import Metrics
 from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
@@ -42,7 +42,6 @@ class Scored:
 
 
 Translate = Callable[[AnySeq2Seq], Scored]
-Stop = Callable[[], int]  # the signal that asks to stop, or 0
 
 
 @dataclass(kw_only=True)
