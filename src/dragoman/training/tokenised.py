@@ -157,7 +157,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
 
 
 def made_from(corpus: Corpus, folder: Path) -> bool | None:
-    """Whether the tokens in `folder` come from this text. None if there are none or they are damaged."""
+    """Whether the tokens in `folder` come from this text, or None if the folder holds no usable tokens."""
     try:
         text = json.loads((folder / "about.json").read_text(encoding="utf-8"))["text"]
     except (OSError, ValueError, KeyError, TypeError):

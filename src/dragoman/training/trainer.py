@@ -70,7 +70,7 @@ class Trainer:
         self.learner = Learner(self.model, self.config, self.world)
 
     def resume(self) -> bool:
-        """Restore the latest checkpoint. Return False if there is none.
+        """Restore the latest checkpoint. Return whether the folder has one.
 
         Raises DataError for other training text, ConfigError for another number of processes.
         """
