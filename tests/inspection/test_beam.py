@@ -75,6 +75,7 @@ def test_ties_in_a_large_vocabulary() -> None:
         torch.nn.init.zeros_(weight)
     spelt = SimpleNamespace(
         config=pair.tokenizer.config,
+        normalise=lambda lines, side: lines,
         encode_source=lambda lines: [[5, 6] for _ in lines],
         source_pieces=lambda ids: ["a"] * len(ids),
         target_pieces=lambda ids: [str(i) for i in ids],

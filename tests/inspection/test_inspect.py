@@ -40,15 +40,19 @@ def test_every_architecture_shows_what_it_has(kind: str) -> None:
     match trace.model.architecture:
         case "transformer":
             assert kinds == ["encoder", "decoder", "cross"]
+        case "ssru":
+            assert kinds == ["encoder", "cross"]
         case "convolutional":
             assert kinds == ["cross"]
         case _:
             assert kinds == ([] if trace.model.config["attention"] == "none" else ["cross"])
     assert (trace.alignment is None) == ("cross" not in kinds)
-    assert (trace.terms is None) == (trace.model.architecture != "transformer")
+    stacks = () if trace.terms is None else tuple(stack.kind for stack in trace.terms.stacks)
+    assert stacks == tuple(kind for kind in kinds if kind != "cross")
+    assert (trace.terms is None) == (trace.model.architecture not in ("transformer", "ssru"))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("transformer")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith(("transformer", "ssru"))])
 def test_weights_are_those_that_summed_the_values(kind: str) -> None:
     """What the heads' concatenation was given is weights times values, taken from another hook."""
     pair = bundle(KINDS[kind])
@@ -75,16 +79,28 @@ def test_weights_are_those_that_summed_the_values(kind: str) -> None:
             torch.testing.assert_close(heads.transpose(1, 2).flatten(2), merged[module], atol=1e-5, rtol=1e-4)
 
 
-def test_first_layer_equals_the_paper_in_float64() -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"embedding_scale": False, "positions": "sinusoidal-t2t"},
+        {"norm": "pre", "norm_epsilon": 0.7, "final_norm": False, "positions": "sinusoidal-halves"},
+    ],
+    ids=str,
+)
+def test_first_layer_equals_the_paper_in_float64(changes: dict[str, Any]) -> None:
     """Eq. 1 of embeddings * sqrt(d) + sinusoids, written out with numpy."""
-    pair = bundle(transformer())
+    pair = bundle(transformer(**changes))
     model: Any = pair.model
     trace = inspect(pair, SENTENCE, max_extra_tokens=3)
 
     ids = [token.id for token in trace.source.tokens]
     width, heads = 16, 2
-    x = model.source_embedding.weight.detach().double().numpy()[ids] * math.sqrt(width)
-    x = x + sinusoidal(len(ids), width).double().numpy()
+    x = model.source_embedding.weight.detach().double().numpy()[ids]
+    x = x * (math.sqrt(width) if changes.get("embedding_scale", True) else 1)
+    x = x + sinusoidal(len(ids), width, changes.get("positions", "sinusoidal")).double().numpy()
+    if "norm" in changes:  # its gain is 1 and its bias 0 in a new model
+        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.7)
     w_q, w_k, _ = model.encoder[0].attention.project.weight.detach().double().numpy().reshape(3, width, width)
     for head in range(heads):
         rows = slice(head * width // heads, (head + 1) * width // heads)

@@ -11,7 +11,7 @@ from dragoman.inspection import Trace, inspect
 from dragoman.models.positions import sinusoidal
 
 SENTENCE = "The old woman sees 12 dogs."
-TRANSFORMERS = [kind for kind in KINDS if kind.startswith("transformer")]
+TRANSFORMERS = [kind for kind in KINDS if kind.startswith(("transformer", "ssru"))]
 
 
 def softmax(logits: np.ndarray, hidden: np.ndarray) -> np.ndarray:

@@ -16,7 +16,13 @@ from dragoman.decoding.options import Beam
 from dragoman.decoding.search import search
 from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import build_model
-from dragoman.models.shapes import Architecture, ConvolutionalConfig, RecurrentConfig, TransformerConfig
+from dragoman.models.shapes import (
+    Architecture,
+    ConvolutionalConfig,
+    RecurrentConfig,
+    SSRUConfig,
+    TransformerConfig,
+)
 from dragoman.training.batches import Batch, collate
 from dragoman.training.loss import Objective
 
@@ -24,6 +30,11 @@ from dragoman.training.loss import Objective
 def transformer(**changes: Any) -> TransformerConfig:
     shape: dict[str, Any] = {"d_model": 12, "d_ff": 20, "heads": 3, "encoder_layers": 2, "decoder_layers": 2}
     return TransformerConfig(**({"source_vocab": 19, "target_vocab": 19, "dropout": 0.1} | shape | changes))
+
+
+def ssru(**changes: Any) -> SSRUConfig:
+    shape: dict[str, Any] = {"d_model": 12, "d_ff": 20, "heads": 3, "encoder_layers": 2, "decoder_layers": 2}
+    return SSRUConfig(**({"source_vocab": 19, "target_vocab": 19, "dropout": 0.1} | shape | changes))
 
 
 def recurrent(**changes: Any) -> RecurrentConfig:
@@ -45,6 +56,17 @@ CONFIGS = {
     "transformer-marian": transformer(
         attention_bias=True, output_bias=True, positions="sinusoidal-halves", pad_id=18, start_id=18, end_id=0
     ),
+    # As Marian trains them.
+    "transformer-marian-pre": transformer(
+        attention_bias=True,
+        output_bias=True,
+        positions="sinusoidal-t2t",
+        norm="pre",
+        final_norm=False,
+        norm_epsilon=1e-6,
+        activation="swish",
+    ),
+    "transformer-unscaled": transformer(embedding_scale=False, activation="quick-gelu", norm_epsilon=0.1),
     "transformer-uneven": transformer(encoder_layers=1, decoder_layers=3, norm="pre", attention_dropout=0.2),
     "transformer-window": transformer(window=4),
     **{
@@ -65,6 +87,21 @@ CONFIGS = {
             ("rotary", 4),
         )
     },
+    "ssru": ssru(),
+    # As Marian's are: decoding starts with the padding token.
+    "ssru-marian": ssru(
+        attention_bias=True,
+        output_bias=True,
+        positions="sinusoidal-t2t",
+        norm_epsilon=1e-6,
+        decoder_layers=1,
+        pad_id=18,
+        start_id=18,
+        end_id=0,
+    ),
+    "ssru-pre": ssru(norm="pre", activation="swiglu", tie="none", source_vocab=13),
+    "ssru-rotary-window": ssru(positions="rotary", window=4, d_model=24, norm="pre", final_norm=False),
+    "ssru-t5": ssru(positions="t5", decoder_layers=3),
     "lstm": recurrent(),
     "gru": recurrent(cell="gru", bidirectional=False, tie="none", layers=1),
     "lstm-reversed": recurrent(reverse_source=True, bidirectional=False, layers=3),
@@ -457,6 +494,7 @@ LEARNERS: dict[str, Architecture] = {
     "transformer": transformer(
         **VOCABULARY, d_model=64, d_ff=128, heads=4, encoder_layers=1, decoder_layers=1, norm="pre"
     ),
+    "ssru": ssru(**VOCABULARY, d_model=64, d_ff=128, heads=4, encoder_layers=1, decoder_layers=1, norm="pre"),
     "gru-attention": recurrent(**VOCABULARY, d_model=128, layers=1, cell="gru", attention="additive"),
     "convolutional": convolutional(**VOCABULARY, d_model=64),
     "lstm": recurrent(**VOCABULARY, d_model=128, layers=1),

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman import native
 from dragoman.models.operations import forward, training_step
-from dragoman.models.shapes import TransformerConfig
+from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.training.batches import Batch, collate
 from dragoman.training.loss import Objective
@@ -25,6 +25,8 @@ OPTIONS = [
     {},
     {"activation": "swiglu"},
     {"activation": "gelu", "norm": "pre"},
+    {"activation": "swish", "norm": "pre", "final_norm": False, "embedding_scale": False},
+    {"activation": "quick-gelu", "positions": "sinusoidal-t2t"},
     {"encoder_layers": 1, "decoder_layers": 4},
     {"tie": "none", "source_vocab": 30, "output_bias": True, "attention_bias": True},
     {"window": 4},
@@ -52,7 +54,7 @@ def batch(source_len_B: Sequence[int], target_len_B: Sequence[int]) -> Batch:
     )  # fmt: skip
 
 
-def counted(shape: TransformerConfig, one: Batch) -> tuple[int, int]:
+def counted(shape: TransformerConfig | SSRUConfig, one: Batch) -> tuple[int, int]:
     """PyTorch's count of the forward pass, and of both passes."""
     objective = Objective(Transformer(shape), 0.1)
     with FlopCounterMode(display=False) as counter:
@@ -81,6 +83,20 @@ def test_it_is_what_pytorch_counts(options: dict[str, object]) -> None:
         extra = shape.decoder_layers * 3 * 4 * hidden * (shape.window + block - 1) * shape.d_model  # type: ignore[operator]
         assert forward(shape, source_len_B, target_len_B) + extra == in_forward
         assert training_step(shape, source_len_B, target_len_B) + 3 * extra == in_both
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"positions": "relative"}, {"window": 4}, {"tie": "none", "attention_bias": True}],
+    ids=str,
+)
+def test_it_is_what_pytorch_counts_of_an_ssru(options: dict[str, object]) -> None:
+    shape = SSRUConfig(**(SMALL | options))
+
+    in_forward, in_both = counted(shape, batch([80, 80, 80], [40, 40, 40]))
+
+    assert forward(shape, [80, 80, 80], [40, 40, 40]) == in_forward
+    assert training_step(shape, [80, 80, 80], [40, 40, 40]) == in_both
 
 
 def test_padding_is_counted_by_giving_padded_lengths() -> None:

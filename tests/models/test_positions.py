@@ -26,7 +26,7 @@ from dragoman.models.shapes import AnyPositions, SinusoidLayout, TransformerConf
 from dragoman.models.transformer import SelfAttention
 from dragoman.models.window import FullView
 
-LAYOUTS: list[SinusoidLayout] = ["sinusoidal", "sinusoidal-halves"]
+LAYOUTS: list[SinusoidLayout] = ["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t"]
 
 
 def paper(position: int, column: int, width: int) -> float:
@@ -49,6 +49,27 @@ def test_the_halves_are_the_paper_s_columns_in_another_order(width: int) -> None
     order = [*range(0, width, 2), *range(1, width, 2)]  # all sines, then all cosines
 
     assert torch.equal(sinusoidal(300, width, "sinusoidal-halves"), sinusoidal(300, width)[:, order])
+
+
+def tensor2tensor(position: int, column: int, width: int) -> float:
+    """All sines, then all cosines; the wavelengths are a geometric sequence from 2 pi to 10000 * 2 pi."""
+    pairs = width // 2
+    if column == 2 * pairs:
+        return 0.0
+    growth = math.log(10000) / max(pairs - 1, 1)
+    angle = position * math.exp(-growth * (column % pairs))
+    return math.sin(angle) if column < pairs else math.cos(angle)
+
+
+@pytest.mark.parametrize("width", [2, 3, 6, 7, 16, 512])
+def test_the_table_is_tensor2tensor_s(width: int) -> None:
+    table = sinusoidal(300, width, "sinusoidal-t2t")
+
+    assert table.shape == (300, width)
+    for position in (0, 1, 2, 17, 255, 256, 299):
+        for column in range(width):
+            wanted = tensor2tensor(position, column, width)
+            assert float(table[position, column]) == pytest.approx(wanted, abs=1e-7)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -20,7 +20,13 @@ from dragoman.models.transformer import FeedForward, Transformer
 
 F64 = torch.float64
 Norm = Literal["post", "pre"]
-Activation = Literal["relu", "gelu"]
+Activation = Literal["relu", "gelu", "quick-gelu", "swish"]
+ACTIVATIONS: dict[str, Any] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "quick-gelu": lambda x: x / (1 + (-1.702 * x).exp()),
+    "swish": lambda x: x / (1 + (-x).exp()),
+}
 
 
 def config(**changes: Any) -> TransformerConfig:
@@ -81,21 +87,25 @@ def copy_layer(own: Any, reference: Any) -> None:
 
 
 def reference_of(model: Transformer) -> nn.Transformer:
-    """torch.nn.Transformer with the model's weights. Its post-norm stacks get no further norm at the
-    end, which nn.Transformer would add by itself and the paper has not."""
+    """torch.nn.Transformer with the model's weights. A stack gets a norm at its end only if the model has
+    it: nn.Transformer would add one by itself."""
     c = model.config
     options: dict[str, Any] = {
         "d_model": c.d_model,
         "nhead": c.heads,
         "dim_feedforward": c.d_ff,
         "dropout": 0.0,
-        "activation": c.activation,
+        "activation": ACTIVATIONS[c.activation],
+        "layer_norm_eps": c.norm_epsilon,
         "batch_first": True,
         "norm_first": c.norm == "pre",
         "dtype": next(model.parameters()).dtype,
     }
     encoder_norm, decoder_norm = (
-        nn.LayerNorm(c.d_model, dtype=options["dtype"]) if c.norm == "pre" else None for _ in range(2)
+        nn.LayerNorm(c.d_model, c.norm_epsilon, dtype=options["dtype"])
+        if c.norm == "pre" and c.final_norm
+        else None
+        for _ in range(2)
     )
     encoder = nn.TransformerEncoder(
         nn.TransformerEncoderLayer(**options), c.encoder_layers, encoder_norm, enable_nested_tensor=False
@@ -117,8 +127,9 @@ def reference_of(model: Transformer) -> nn.Transformer:
 
 def reference_logits(model: Transformer, reference: nn.Transformer, embedding_factor: float = 1) -> Tensor:
     def embed(token_BT: Tensor, embedding: nn.Embedding) -> Tensor:
-        x_BTE = embedding.weight[token_BT] * math.sqrt(model.config.d_model)
-        return (x_BTE + sinusoidal(token_BT.shape[1], model.config.d_model)) * embedding_factor
+        width = model.config.d_model
+        x_BTE = embedding.weight[token_BT] * (math.sqrt(width) if model.config.embedding_scale else 1)
+        return (x_BTE + sinusoidal(token_BT.shape[1], width)) * embedding_factor
 
     hidden_BS = torch.arange(SOURCE_BS.shape[1]) >= SOURCE_LEN_B[:, None]
     look_ahead_TT = torch.ones(TARGET_BT.shape[1], TARGET_BT.shape[1]).tril() == 0
@@ -133,7 +144,7 @@ def reference_logits(model: Transformer, reference: nn.Transformer, embedding_fa
 
 
 @pytest.mark.parametrize("tie", ["all", "none"])
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_logits_equal_those_of_torch_nn_transformer(norm: Norm, activation: Activation, tie: str) -> None:
     model = scrambled(config(norm=norm, activation=activation, tie=tie, attention_bias=True))
@@ -142,6 +153,29 @@ def test_logits_equal_those_of_torch_nn_transformer(norm: Norm, activation: Acti
 
     assert float(wanted.detach().std()) > 0.1
     torch.testing.assert_close(model(SOURCE_BS, SOURCE_LEN_B, TARGET_BT), wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"norm_epsilon": 0.3},
+        {"norm": "pre", "norm_epsilon": 0.3},
+        {"norm": "pre", "final_norm": False},
+        {"embedding_scale": False},
+        {"norm": "pre", "final_norm": False, "embedding_scale": False, "norm_epsilon": 1e-6},
+    ],
+    ids=str,
+)
+def test_so_they_do_with_each_of_these_options(changes: dict[str, Any]) -> None:
+    default = scrambled(config(attention_bias=True, norm=changes.get("norm", "post")))
+    model = scrambled(config(attention_bias=True, **changes))
+
+    wanted = reference_logits(model, reference_of(model))
+
+    logits_BTV = model(SOURCE_BS, SOURCE_LEN_B, TARGET_BT)
+    torch.testing.assert_close(logits_BTV, wanted, rtol=1e-10, atol=1e-10)
+    if len(changes) > 1 or "norm" not in changes:
+        assert not torch.allclose(logits_BTV, default(SOURCE_BS, SOURCE_LEN_B, TARGET_BT), atol=1e-3)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -220,10 +254,22 @@ def test_gelu_is_x_times_the_normal_distribution() -> None:
     torch.testing.assert_close(ffn(x_E), ffn.outer(torch.tensor(hidden, dtype=F64)))
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "sinusoidal-halves"])
-def test_embeddings_are_scaled_by_the_root_of_their_width(positions: Any) -> None:
+@pytest.mark.parametrize(("activation", "rate"), [("swish", 1.0), ("quick-gelu", 1.702)])
+def test_swish_and_its_steeper_sister_are_x_times_a_sigmoid(activation: Activation, rate: float) -> None:
+    torch.manual_seed(1)
+    ffn = FeedForward(config(activation=activation)).double()
+    x_E = torch.randn(12, dtype=F64)
+
+    hidden = [x / (1 + math.exp(-rate * x)) for x in ffn.inner(x_E).tolist()]
+
+    torch.testing.assert_close(ffn(x_E), ffn.outer(torch.tensor(hidden, dtype=F64)))
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("positions", ["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t"])
+def test_embeddings_are_scaled_by_the_root_of_their_width(positions: Any, scale: bool) -> None:
     """Section 3.4, and positions are added to them unscaled, section 3.5."""
-    model = scrambled(config(positions=positions, tie="none")).eval()
+    model = scrambled(config(positions=positions, tie="none", embedding_scale=scale)).eval()
     read: list[Tensor] = []
     model.encoder[0].register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
     model.decoder[0].register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
@@ -234,7 +280,7 @@ def test_embeddings_are_scaled_by_the_root_of_their_width(positions: Any) -> Non
         (read[0], SOURCE_BS, model.source_embedding.weight),
         (read[1], TARGET_BT, model.target_embedding.weight),
     ):
-        wanted = weight[token_BT] * 12**0.5 + sinusoidal(token_BT.shape[1], 12, positions)
+        wanted = weight[token_BT] * (12**0.5 if scale else 1) + sinusoidal(token_BT.shape[1], 12, positions)
         torch.testing.assert_close(x_BTE, wanted, rtol=1e-13, atol=1e-13)
 
 
@@ -366,7 +412,12 @@ def test_tiny_has_under_3_million() -> None:
         ({"activation": "gelu"}, 0),
         ({"activation": "swiglu"}, 4 * (12 * 20 + 20)),
         ({"heads": 1}, 0),
+        ({"activation": "swish"}, 0),
+        ({"activation": "quick-gelu"}, 0),
         ({"positions": "sinusoidal-halves"}, 0),
+        ({"positions": "sinusoidal-t2t"}, 0),
+        ({"norm": "pre", "final_norm": False}, 0),
+        ({"norm_epsilon": 1e-6, "embedding_scale": False}, 0),
     ],
 )
 def test_options_add_what_they_should(changes: dict[str, Any], more: int) -> None:
@@ -403,6 +454,10 @@ def test_the_defaults_are_the_paper_s_base_model() -> None:
         ({"source_vocab": -3, "target_vocab": -3}, "source_vocab"),
         ({"norm": "middle"}, "middle"),
         ({"activation": "silu"}, "silu"),
+        ({"final_norm": False}, "final_norm"),
+        ({"norm_epsilon": 0.0}, "norm_epsilon"),
+        ({"norm_epsilon": math.inf}, "norm_epsilon"),
+        ({"embedding_scale": 2}, "embedding_scale"),
         ({"positions": "spiral"}, "spiral"),
         ({"positions": "rotary", "heads": 4}, "rotary"),
         ({"window": 0}, "window"),

@@ -81,7 +81,7 @@ def inspect(
             f"a beam of {how.size} to inspect",
             hint=f"use at most {_WIDEST}, because every candidate is shown",
         )
-    text = text.strip().lower() if tokenizer.config.lowercase else text.strip()
+    text = tokenizer.normalise([text.strip()], "source")[0]
     source = _encoded(tokenizer.encode_source([text])[0], "the text")
     model = bundle.model
     device = model.device

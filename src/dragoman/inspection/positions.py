@@ -25,11 +25,15 @@ from dragoman.models.positions import (
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.shapes import SinusoidLayout
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer import SelfAttention, Transformer
 
 _NOTES = {
     "sinusoidal": "Added to the embeddings: a sine and a cosine for each frequency (section 3.5).",
     "sinusoidal-halves": "Added to the embeddings: all sines, then all cosines (section 3.5).",
+    "sinusoidal-t2t": (
+        "Added to the embeddings: all sines, then all cosines. The frequencies differ a little from section "
+        "3.5. They are 10000^(-i / (d_model/2 - 1)), as in Tensor2Tensor and Marian."
+    ),
     "learned": "Added to the embeddings: a vector learned for each position.",
     "index": "The number of the position replaces the last dimension of the embedding.",
     "fraction": "Position / source length replaces the last dimension of the embedding.",
@@ -58,7 +62,8 @@ def positions_of(model: AnySeq2Seq, length: int) -> Positions:
         kind = model.config.positions
         tables += _on_input(model.positions, length, "")
         for stack, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
-            tables += _in_attention(layers[0].attention.positions, length, f", first layer of the {stack}")
+            if isinstance(attention := layers[0].attention, SelfAttention):
+                tables += _in_attention(attention.positions, length, f", first layer of the {stack}")
     return Positions(kind=kind, note=_NOTES[kind], tables=tuple(tables))
 
 

@@ -65,6 +65,8 @@ class _Parts:
 def logit_terms(model: AnySeq2Seq, calls: Calls) -> Terms | None:
     """Return the terms of encoder and decoder, or None if the model is not a Transformer.
 
+    A decoder without self-attention has none.
+
     `calls` is what `watching` recorded while the model read one sentence and its translation.
     """
     if not isinstance(model, Transformer):
@@ -73,7 +75,7 @@ def logit_terms(model: AnySeq2Seq, calls: Calls) -> Terms | None:
         _stack("encoder", model.encoder, _embedded(model, calls, 0), calls, model.config.positions),
         _stack("decoder", model.decoder, _embedded(model, calls, -1), calls, model.config.positions),
     )
-    return Terms(names=NAMES, stacks=stacks)
+    return Terms(names=NAMES, stacks=tuple(stack for stack in stacks if stack is not None))
 
 
 def _embedded(model: Transformer, calls: Calls, number: int) -> _Parts:
@@ -91,14 +93,17 @@ def _stack(
     parts: _Parts,
     calls: Calls,
     positions: str,
-) -> Stack:
+) -> Stack | None:
     values, logits, exact, notes = [], [], [], []
     stored = 0
     for number, layer in enumerate(layers):
+        attention = layer.attention
+        if not isinstance(attention, SelfAttention):
+            return None
         pre, norm = layer.attention_residual.pre, layer.attention_residual.norm
-        x_BTE, view = calls[layer.attention][-1].arguments
+        x_BTE, view = calls[attention][-1].arguments
         entered = parts.through(norm, _last(calls, norm)) if pre else parts
-        terms_6HTS, logits_HTS = _terms(layer.attention, entered, x_BTE, view)
+        terms_6HTS, logits_HTS = _terms(attention, entered, x_BTE, view)
         if number and stored + terms_6HTS.numel() > _LARGEST:
             break
         stored += terms_6HTS.numel()

@@ -1,10 +1,12 @@
 """The state of a Transformer's decoder between two steps, so that a step computes one token only.
 
-B batch, S source length, N decoding rows, H heads, T tokens that the buffers have room for, D head width.
+B batch, S source length, N decoding rows, H heads, T tokens that the buffers have room for, D head width,
+E model width.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor, nn
@@ -48,6 +50,17 @@ class KeyValueCache:
         )
 
 
+@dataclass
+class RecurrentCache:
+    """The cache of one recurrent layer for N rows: its state after the tokens so far, at first zeros."""
+
+    state_NE: Tensor | None = None
+
+    def select(self, rows_N: Tensor) -> RecurrentCache:
+        """Return the cache of these rows, in this order."""
+        return RecurrentCache(None if self.state_NE is None else self.state_NE.index_select(0, rows_N))
+
+
 @dataclass(frozen=True)
 class SourceKeys(PerSentence):
     """What decoding reads of a source at every step."""
@@ -62,7 +75,7 @@ class SourceKeys(PerSentence):
 class TransformerState:
     """A decoder between two steps: N rows, equally many for each of B sentences."""
 
-    caches: list[KeyValueCache]  # one for each layer
+    caches: Sequence[KeyValueCache | RecurrentCache]  # one for each layer
     shared: Shared[SourceKeys]
     length: int = 0
 

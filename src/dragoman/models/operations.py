@@ -2,9 +2,9 @@
 
 Counted: matrix products, with a multiplication and an addition for each pair of numbers. These are the
 weights of every layer for every token, the two products of attention, and the output layer.
-Not counted: embeddings (they are looked up), softmax, layer normalisation, activations, dropout, the
-optimizer. All pairs of a query and a key are counted, also those that the causal mask hides, because the
-products compute them.
+Not counted: embeddings (they are looked up), softmax, layer normalisation, activations, the recurrence of
+an SSRU, dropout, the optimizer. All pairs of a query and a key are counted, also those that the causal mask
+hides, because the products compute them.
 
 Lengths are those of the sentences, without padding. To count padding too, pass the padded length for every
 sentence. Tied embeddings make no difference.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.models.positions import RelativePositions
-from dragoman.models.shapes import TransformerConfig
+from dragoman.models.shapes import SSRUConfig, TransformerOptions
 from dragoman.models.window import WindowView
 
 
@@ -44,7 +44,7 @@ def window_keys(r: int) -> int:
     return r - 1 + max(r, WindowView.BLOCK)
 
 
-def forward(shape: TransformerConfig, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
+def forward(shape: TransformerOptions, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
     """Return the operations of a forward pass over a batch of sentences of these lengths."""
     encoder = sum(_encoder_layer(shape, s) for s in source_len_B)
     decoder = sum(_decoder_layer(shape, s, t) for s, t in zip(source_len_B, target_len_B, strict=True))
@@ -53,7 +53,7 @@ def forward(shape: TransformerConfig, source_len_B: Sequence[int], target_len_B:
 
 
 def training_step(
-    shape: TransformerConfig, source_len_B: Sequence[int], target_len_B: Sequence[int]
+    shape: TransformerOptions, source_len_B: Sequence[int], target_len_B: Sequence[int]
 ) -> float:
     """Return the operations of a forward and a backward pass: three times the forward pass.
 
@@ -62,18 +62,19 @@ def training_step(
     return 3 * forward(shape, source_len_B, target_len_B)
 
 
-def _encoder_layer(shape: TransformerConfig, s: int) -> float:
+def _encoder_layer(shape: TransformerOptions, s: int) -> float:
     return _positioned_attention(shape, s) + _feed_forward(shape, s)
 
 
-def _decoder_layer(shape: TransformerConfig, s: int, t: int) -> float:
+def _decoder_layer(shape: TransformerOptions, s: int, t: int) -> float:
     e = shape.d_model
     # Cross-attention projects the target to queries and outputs, and the source to keys and values.
     cross = product(t, e, 2 * e) + product(s, e, 2 * e) + attention_products(t, s, e)
-    return _positioned_attention(shape, t) + cross + _feed_forward(shape, t)
+    past = product(t, e, 2 * e) if isinstance(shape, SSRUConfig) else _positioned_attention(shape, t)
+    return past + cross + _feed_forward(shape, t)
 
 
-def _positioned_attention(shape: TransformerConfig, n: int) -> float:
+def _positioned_attention(shape: TransformerOptions, n: int) -> float:
     keys = n if shape.window is None else window_keys(shape.window)
     total = self_attention(n, keys, shape.d_model)
     if shape.positions == "relative":  # two more products, with a vector for each distance
@@ -81,6 +82,6 @@ def _positioned_attention(shape: TransformerConfig, n: int) -> float:
     return total
 
 
-def _feed_forward(shape: TransformerConfig, n: int) -> float:
+def _feed_forward(shape: TransformerOptions, n: int) -> float:
     matrices = 3 if shape.activation == "swiglu" else 2
     return matrices * product(n, shape.d_model, shape.d_ff)

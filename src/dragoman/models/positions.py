@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.shapes import AnyPositions, SinusoidLayout, TransformerConfig
+from dragoman.models.shapes import AnyPositions, SinusoidLayout, TransformerOptions
 
 
 def sinusoidal(
@@ -24,16 +24,20 @@ def sinusoidal(
 
     PE(pos, 2i) = sin(pos / base^(2i/E)) and PE(pos, 2i+1) = cos of the same, section 3.5.
     "sinusoidal" alternates sines and cosines, as in the paper. "sinusoidal-halves" puts all sines before
-    all cosines, as in tensor2tensor and Marian. The two differ by a permutation of the columns.
+    all cosines, as Hugging Face does for Marian's models: the same columns in another order.
+    "sinusoidal-t2t" has that order too, but its rates are base^(-i / (E/2 - 1)), as in Tensor2Tensor
+    (get_timing_signal_1d) and Marian (src/graph/node_initializers.cpp, sinusoidalPositionEmbeddings).
     """
     position_T1 = torch.arange(start, start + length, dtype=torch.float64).unsqueeze(1)
-    pairs = (width + 1) // 2
-    rate = base ** (-2 * torch.arange(pairs, dtype=torch.float64) / width)
+    t2t = layout == "sinusoidal-t2t"
+    pairs, slowest = (width // 2, max(width // 2 - 1, 1)) if t2t else ((width + 1) // 2, width / 2)
+    rate = base ** (-torch.arange(pairs, dtype=torch.float64) / slowest)
     angle = position_T1 * rate
     if layout == "sinusoidal":
         table_TE = torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1)[:, :width]
     else:
         table_TE = torch.cat((angle.sin(), angle.cos()[:, : width - pairs]), dim=1)
+        table_TE = nn.functional.pad(table_TE, (0, width - table_TE.shape[1]))  # t2t: 0 in a column left over
     return table_TE.float()
 
 
@@ -47,7 +51,7 @@ def on_input(kind: AnyPositions, width: int) -> nn.Module:
     positions act inside attention.
     """
     match kind:
-        case "sinusoidal" | "sinusoidal-halves":
+        case "sinusoidal" | "sinusoidal-halves" | "sinusoidal-t2t":
             return SinusoidalPositions(width, kind)
         case "learned":
             return LearnedPositions(width)
@@ -138,7 +142,7 @@ class IndexPositions(nn.Module):
 # ---- in self-attention -----------------------------------------------------------------------------
 
 
-def in_layers(config: TransformerConfig, *, causal: bool) -> list[AttentionPositions]:
+def in_layers(config: TransformerOptions, *, causal: bool) -> list[AttentionPositions]:
     """Return the module that acts inside each layer of the encoder, or of the decoder if `causal`.
 
     The layers of a stack share T5's biases.

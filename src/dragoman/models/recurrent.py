@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.dropout import Dropout
+from dragoman.models.embeddings import embeddings
 from dragoman.models.layers import Layers
 from dragoman.models.masks import padding_bias, visible
 from dragoman.models.memory import Memory, PerSentence, Shared
 from dragoman.models.shapes import AttentionScore, RecurrentConfig
-from dragoman.models.transformer import embeddings
 
 
 class LSTM(nn.Module):

@@ -21,6 +21,7 @@ from dragoman.models.shapes import (
     Architecture,
     ConvolutionalConfig,
     RecurrentConfig,
+    SSRUConfig,
     TransformerConfig,
 )
 from dragoman.models.transformer import Transformer
@@ -99,7 +100,7 @@ AnySeq2Seq = Seq2Seq[Any, Any]
 
 
 @overload
-def build_model(config: TransformerConfig) -> Transformer: ...
+def build_model(config: TransformerConfig | SSRUConfig) -> Transformer: ...
 @overload
 def build_model(config: RecurrentConfig) -> Recurrent: ...
 @overload
@@ -107,7 +108,7 @@ def build_model(config: ConvolutionalConfig) -> Convolutional: ...
 def build_model(config: Architecture) -> Transformer | Recurrent | Convolutional:
     """Return a model with new weights. The same `torch.manual_seed` gives the same weights."""
     match config:
-        case TransformerConfig():
+        case TransformerConfig() | SSRUConfig():
             return Transformer(config)
         case RecurrentConfig():
             return Recurrent(config)

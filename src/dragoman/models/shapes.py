@@ -14,9 +14,9 @@ from dragoman.base.options import Option, Options
 
 Tie = Literal["all", "decoder", "none"]
 Norm = Literal["post", "pre"]
-Activation = Literal["relu", "gelu", "swiglu"]
-SinusoidLayout = Literal["sinusoidal", "sinusoidal-halves"]
-InputPositions = Literal["sinusoidal", "sinusoidal-halves", "learned", "index", "fraction", "none"]
+Activation = Literal["relu", "gelu", "quick-gelu", "swish", "swiglu"]
+SinusoidLayout = Literal["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t"]
+InputPositions = Literal[SinusoidLayout, "learned", "index", "fraction", "none"]
 AnyPositions = Literal[InputPositions, "relative", "t5", "alibi", "rotary"]
 Cell = Literal["lstm", "gru"]
 AttentionScore = Literal["none", "dot", "general", "additive"]
@@ -69,10 +69,9 @@ class ModelConfig(Options, section="model"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(ModelConfig):
-    """The Transformer. The defaults are the paper's base model (table 3)."""
+class TransformerOptions(ModelConfig):
+    """The options of a Transformer with either kind of decoder."""
 
-    architecture: Annotated[Literal["transformer"], _ARCHITECTURE] = "transformer"
     d_ff: Annotated[
         int, Option("Width of the hidden layer of the feed-forward networks (table 3, d_ff).", at_least=1)
     ] = 2048
@@ -95,16 +94,28 @@ class TransformerConfig(ModelConfig):
             "(pre), which trains better at high learning rates."
         ),
     ] = "post"
+    norm_epsilon: Annotated[
+        float, Option("Layer normalisation adds this to the variance; 1e-6 in Marian.", above=0)
+    ] = 1e-5
+    final_norm: Annotated[
+        bool, Option('With norm = "pre", normalise the output of the encoder and of the decoder.')
+    ] = True
     activation: Annotated[
-        Activation, Option("Non-linearity of the feed-forward networks; ReLU in the paper (section 3.3).")
+        Activation,
+        Option(
+            "Non-linearity of the feed-forward networks. relu: the paper's (section 3.3); swish: "
+            "x sigmoid(x); quick-gelu: x sigmoid(1.702 x), the gelu of Marian up to 1.12.0."
+        ),
     ] = "relu"
     positions: Annotated[
         AnyPositions,
         Option(
-            "Positional encoding. sinusoidal (section 3.5), sinusoidal-halves, learned, index and fraction "
-            "change the embeddings; relative, t5, alibi and rotary act inside self-attention."
+            "Positional encoding. sinusoidal (section 3.5), sinusoidal-halves, sinusoidal-t2t (as in "
+            "Tensor2Tensor and Marian), learned, index and fraction change the embeddings; relative, t5, "
+            "alibi and rotary act inside self-attention."
         ),
     ] = "sinusoidal"
+    embedding_scale: Annotated[bool, Option("Multiply the embeddings by sqrt(d_model) (section 3.4).")] = True
     window: Annotated[
         int | None,
         Option(
@@ -122,11 +133,45 @@ class TransformerConfig(ModelConfig):
                 f"model.d_model = {self.d_model} is not a multiple of model.heads = {self.heads}",
                 hint="each head gets d_model / heads dimensions",
             )
+        if self.norm == "post" and not self.final_norm:
+            raise ConfigError(
+                'model.final_norm = false with model.norm = "post"',
+                hint="a post-norm model has no final norm to leave out: set model.final_norm=true",
+            )
         if self.positions == "rotary" and self.d_model // self.heads % 2:
             raise ConfigError(
                 f'model.positions = "rotary" with heads of {self.d_model // self.heads} dimensions',
                 hint="it rotates pairs of dimensions: choose model.heads so that d_model / heads is even",
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(TransformerOptions):
+    """The Transformer. The defaults are the paper's base model (table 3)."""
+
+    architecture: Annotated[Literal["transformer"], _ARCHITECTURE] = "transformer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SSRUConfig(TransformerOptions):
+    """A Transformer whose decoder has an SSRU in place of self-attention (Kim et al. 2019, section 3.1)."""
+
+    architecture: Annotated[Literal["ssru"], _ARCHITECTURE] = "ssru"
+    positions: Annotated[
+        AnyPositions,
+        Option(
+            "Positional encoding. Those that change the embeddings do so in encoder and decoder. relative, "
+            "t5, alibi and rotary act inside self-attention, so in the encoder only."
+        ),
+    ] = "sinusoidal"
+    window: Annotated[
+        int | None,
+        Option(
+            "Positions that each position of the encoder sees in self-attention (section 4, restricted "
+            "self-attention). Left out, it sees all.",
+            at_least=1,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,4 +248,4 @@ class ConvolutionalConfig(ModelConfig):
             )
 
 
-Architecture = TransformerConfig | RecurrentConfig | ConvolutionalConfig
+Architecture = TransformerConfig | SSRUConfig | RecurrentConfig | ConvolutionalConfig

@@ -12,19 +12,22 @@ E model width, F feed-forward width, V vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from dragoman.models.cache import KeyValueCache, SourceKeys, TransformerState
 from dragoman.models.dropout import Dropout, dropout
+from dragoman.models.embeddings import embeddings
 from dragoman.models.kernels import fast_attention
 from dragoman.models.layers import Layers
 from dragoman.models.masks import padding_bias, visible
 from dragoman.models.memory import Memory, Shared
 from dragoman.models.positions import AttentionPositions, in_layers, on_input
-from dragoman.models.shapes import ModelConfig, TransformerConfig
+from dragoman.models.shapes import SSRUConfig, TransformerConfig, TransformerOptions
+from dragoman.models.ssru import SSRU
 from dragoman.models.window import AttentionView, span_of
 
 
@@ -56,7 +59,7 @@ class MultiHead(nn.Module):
     product. The paper has no biases; PyTorch, Marian and fairseq do, so `bias` adds them.
     """
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerOptions) -> None:
         super().__init__()
         self.width, self.heads, self.drop = config.d_model, config.heads, config.attention_dropout
         self.biased = config.attention_bias
@@ -106,7 +109,7 @@ class CrossAttention(MultiHead):
 class SelfAttention(MultiHead):
     """Attention of a sequence to itself, section 3.2.3. `span` says which keys a query sees."""
 
-    def __init__(self, config: TransformerConfig, positions: AttentionPositions | None = None) -> None:
+    def __init__(self, config: TransformerOptions, positions: AttentionPositions | None = None) -> None:
         super().__init__(config)
         self.positions, self.span = positions or AttentionPositions(), span_of(config.window)
 
@@ -123,6 +126,10 @@ class SelfAttention(MultiHead):
         return self.merge(
             self._attend(q, k, v, None, lambda: torch.arange(1 - k.shape[2], 1, device=k.device)[None])
         )
+
+    def new_cache(self) -> KeyValueCache:
+        """The cache before the first token."""
+        return KeyValueCache()
 
     def laid_out(self, x_BTE: Tensor, view: AttentionView) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values with their positions, in the layout of `view`."""
@@ -142,11 +149,12 @@ class SelfAttention(MultiHead):
 class FeedForward(nn.Module):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2: eq. 2, section 3.3.
 
-    Also GELU (Hendrycks and Gimpel 2016) and SwiGLU (Shazeer 2020): (silu(x W) * x U) W_2, where W and U
-    are the halves of `inner`.
+    Also GELU and its approximation x sigmoid(1.702 x) (Hendrycks and Gimpel 2016, section 2), swish
+    x sigmoid(x) (Ramachandran et al. 2017), and SwiGLU (Shazeer 2020): (swish(x W) * x U) W_2, where W and
+    U are the halves of `inner`.
     """
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerOptions) -> None:
         super().__init__()
         self.activation = config.activation
         gates = 2 if config.activation == "swiglu" else 1
@@ -166,6 +174,10 @@ class FeedForward(nn.Module):
                 hidden_BTF = hidden_BTF.relu()
             case "gelu":
                 hidden_BTF = nn.functional.gelu(hidden_BTF)
+            case "quick-gelu":
+                hidden_BTF = hidden_BTF * (1.702 * hidden_BTF).sigmoid()
+            case "swish":
+                hidden_BTF = nn.functional.silu(hidden_BTF)
             case "swiglu":
                 gate_BTF, value_BTF = hidden_BTF.chunk(2, -1)
                 hidden_BTF = nn.functional.silu(gate_BTF) * value_BTF
@@ -179,10 +191,10 @@ class Residual(nn.Module):
     Pre-norm, x + Sublayer(LayerNorm(x)), makes deep models easier to train (Xiong et al. 2020).
     """
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerOptions) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
-        self.norm = nn.LayerNorm(config.d_model)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -194,7 +206,7 @@ class Residual(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention and a feed-forward network, section 3.1."""
 
-    def __init__(self, config: TransformerConfig, positions: AttentionPositions) -> None:
+    def __init__(self, config: TransformerOptions, positions: AttentionPositions) -> None:
         super().__init__()
         self.attention = SelfAttention(config, positions)
         self.attention_residual = Residual(config)
@@ -209,11 +221,14 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, attention to the encoder's output, and a feed-forward network, section 3.1."""
+    """Masked self-attention, attention to the encoder's output, and a feed-forward network, section 3.1.
 
-    def __init__(self, config: TransformerConfig, positions: AttentionPositions) -> None:
+    An `SSRU` may take the place of self-attention.
+    """
+
+    def __init__(self, config: TransformerOptions, reader: SelfAttention | SSRU) -> None:
         super().__init__()
-        self.attention = SelfAttention(config, positions)
+        self.attention = reader
         self.attention_residual = Residual(config)
         self.cross_attention = CrossAttention(config)
         self.cross_attention_residual = Residual(config)
@@ -231,9 +246,9 @@ class DecoderLayer(nn.Module):
         return out_BTE
 
     def step(
-        self, x_N1E: Tensor, cache: KeyValueCache, k_BHSD: Tensor, v_BHSD: Tensor, shared: Shared[SourceKeys]
+        self, x_N1E: Tensor, cache: Any, k_BHSD: Tensor, v_BHSD: Tensor, shared: Shared[SourceKeys]
     ) -> Tensor:
-        """out_N1E of one more token in each row: `forward` with past keys and values from the cache."""
+        """out_N1E of one more token in each row: `forward` with the past from the cache."""
         cross, bias_B11S = self.cross_attention, shared.source.bias_B11S
         x_N1E = self.attention_residual(x_N1E, lambda x: self.attention.step(x, cache))
         x_N1E = self.cross_attention_residual(  # the rows of a sentence share its keys and values
@@ -243,42 +258,29 @@ class DecoderLayer(nn.Module):
         return out_N1E
 
 
-def embeddings(config: ModelConfig) -> tuple[nn.Embedding, nn.Embedding, nn.Linear]:
-    """Target embedding, source embedding and the layer before the softmax, section 3.4.
-
-    `config.tie` says which of them are one matrix. Entries have variance 1 / E, so that embeddings scaled
-    by sqrt(E) have unit variance.
-    """
-    width = config.d_model
-    target = nn.Embedding(config.target_vocab, width)
-    nn.init.normal_(target.weight, std=width**-0.5)
-    source = target
-    if config.tie != "all":
-        source = nn.Embedding(config.source_vocab, width)
-        nn.init.normal_(source.weight, std=width**-0.5)
-    logits = nn.Linear(width, config.target_vocab, bias=config.output_bias)
-    if config.tie == "none":
-        nn.init.normal_(logits.weight, std=width**-0.5)
-    else:
-        logits.weight = target.weight
-    if config.output_bias:
-        nn.init.zeros_(logits.bias)
-    return target, source, logits
+def readers(config: TransformerConfig | SSRUConfig) -> Iterator[SelfAttention | SSRU]:
+    """For each layer of the decoder, what reads the tokens so far."""
+    match config:
+        case TransformerConfig():
+            return (SelfAttention(config, positions) for positions in in_layers(config, causal=True))
+        case SSRUConfig():
+            return (SSRU(config.d_model) for _ in range(config.decoder_layers))
 
 
 class Transformer(nn.Module):
     """An encoder and a decoder, section 3.1. Implements `Seq2Seq`."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig | SSRUConfig) -> None:
         super().__init__()
         self.config, self.span = config, span_of(config.window)
         self.target_embedding, self.source_embedding, self.logits = embeddings(config)
         self.positions = on_input(config.positions, config.d_model)
         self.dropout = Dropout(config.dropout)
         self.encoder = Layers(EncoderLayer(config, p) for p in in_layers(config, causal=False))
-        self.decoder = Layers(DecoderLayer(config, p) for p in in_layers(config, causal=True))
-        norm = nn.LayerNorm if config.norm == "pre" else nn.Identity
-        self.encoder_norm, self.decoder_norm = norm(config.d_model), norm(config.d_model)
+        self.decoder = Layers(DecoderLayer(config, reader) for reader in readers(config))
+        norm = nn.LayerNorm if config.norm == "pre" and config.final_norm else nn.Identity
+        self.encoder_norm = norm(config.d_model, config.norm_epsilon)
+        self.decoder_norm = norm(config.d_model, config.norm_epsilon)
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
         """Read the sources. Positions from `source_len_B` on are padding, which is never seen."""
@@ -316,7 +318,8 @@ class Transformer(nn.Module):
             keys_BHSD=tuple(k.contiguous() for k, _ in pairs),
             values_BHSD=tuple(v.contiguous() for _, v in pairs),
         )
-        return TransformerState([KeyValueCache() for _ in pairs], Shared.one_row_each(source, memory))
+        caches = [layer.attention.new_cache() for layer in self.decoder]
+        return TransformerState(caches, Shared.one_row_each(source, memory))
 
     def step(self, token_N: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """logits_NV, at least float32, after one more token in each row. Uses up `state`."""
@@ -340,6 +343,7 @@ class Transformer(nn.Module):
         return self.decoder[0].feed_forward.inner.weight.dtype
 
     def _embed(self, token_BT: Tensor, embedding: nn.Embedding, length_B: Tensor, start: int = 0) -> Tensor:
-        scaled_BTE = embedding(token_BT) * math.sqrt(self.config.d_model)  # section 3.4
+        scale = math.sqrt(self.config.d_model) if self.config.embedding_scale else 1.0
+        scaled_BTE = embedding(token_BT) * scale  # section 3.4
         x_BTE: Tensor = self.dropout(self.positions(scaled_BTE, start, length_B))  # sections 3.5, 5.4
         return x_BTE.to(self.dtype)

@@ -28,8 +28,9 @@ function tablesOf(positions) {
     const { kind, note, tables, base } = positions;
     const none = tables.length ? [] : [paragraph("There is no table of positions to show.")];
     const drawnBelow = ({ layout }) => base && layout === "interleaved"; // the laboratory shows the same table
+    const ofThePaper = ["sinusoidal", "sinusoidal-halves"].includes(kind);
     return [paragraph(note), none, tables.map((one) => [
-        !drawnBelow(one) && tablePart(one), kind.startsWith("sinusoidal") && againstFormula(one, base ?? 10000),
+        !drawnBelow(one) && tablePart(one), ofThePaper && againstFormula(one, base ?? 10000),
     ])];
 }
 
