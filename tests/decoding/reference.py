@@ -147,6 +147,7 @@ def plain_beam(
     alpha: float,
     normalization: str,
     allow: Callable[[Tokens, np.ndarray], np.ndarray] = lambda prefix, logp: logp,
+    stop: str = "full",
 ) -> list[Found]:
     """Beam search over Python lists."""
     live: list[tuple[Tokens, tuple[float, ...]]] = [((), ())]
@@ -169,7 +170,8 @@ def plain_beam(
                 if logp[token] > -math.inf
             ]
         options.sort(key=lambda option: -sum(option[1]))
-        ending = [(tokens, logps) for tokens, logps, token in options[:size] if token == end]
+        places = size - len(done) if stop == "shrinking" else size
+        ending = [(tokens, logps) for tokens, logps, token in options[:places] if token == end]
         for tokens, logps in ending:
             finish(tokens, logps, truncated=False)
         if length == limit:
@@ -177,9 +179,13 @@ def plain_beam(
                 if tokens not in [other for other, _ in ending]:
                     finish(tokens, (*logps, float(following(tokens)[end])), truncated=True)
             break
+        going = options[:places] if stop == "shrinking" else options
+        live = [((*tokens, token), logps) for tokens, logps, token in going if token != end][:size]
         if len(done) >= size:
-            break
-        live = [((*tokens, token), logps) for tokens, logps, token in options if token != end][:size]
+            worst = sorted(one.score for one in done)[-size]
+            hopes = [sum(logps) / penalty(len(logps), alpha, normalization) for _, logps in live]
+            if stop != "patient" or max(hopes, default=worst) <= worst:
+                break
         if not live:
             break
     return sorted(done, key=lambda one: -one.score)

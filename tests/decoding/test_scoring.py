@@ -36,7 +36,13 @@ def test_scores_are_the_products_of_the_probabilities() -> None:
 
 @pytest.mark.parametrize(
     "how",
-    [Beam(size=1), Beam(size=4, n_best=4), Beam(size=3, normalization="power"), Sample(n_best=3)],
+    [
+        Beam(size=1),
+        Beam(size=4, n_best=4),
+        Beam(size=3, normalization="power"),
+        Beam(size=3, banned=(5, 6, 7), renormalize=True),
+        Sample(n_best=3),
+    ],
     ids=str,
 )
 def test_a_search_and_the_scoring_of_what_it_found_agree(how: Beam | Sample) -> None:

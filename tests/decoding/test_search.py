@@ -23,7 +23,7 @@ from torch import Tensor
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
 from dragoman.decoding.engine import Hypothesis
 from dragoman.decoding.masks import mask_of
-from dragoman.decoding.options import Beam, Sample
+from dragoman.decoding.options import Beam, Sample, Stop
 from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix, Rule
 from dragoman.decoding.search import search
 from dragoman.models.memory import Memory
@@ -74,17 +74,21 @@ def test_a_wide_enough_beam_is_exhaustive_search(alpha: float, normalization: No
 @pytest.mark.parametrize("normalization", ["gnmt", "power"])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.2])
 @pytest.mark.parametrize("size", [1, 2, 4, 9])
-def test_beam_search_is_the_plain_one(size: int, alpha: float, normalization: Normalization) -> None:
+@pytest.mark.parametrize("stop", ["full", "patient", "shrinking"])
+def test_beam_search_is_the_plain_one(
+    stop: Stop, size: int, alpha: float, normalization: Normalization
+) -> None:
     truncated = 0
     for seed in range(6):
         model = History(vocab=8, seed=seed, end=0.5 * seed - 1)
         lines = sources(LENGTHS, 8, seed)
         limits = [length + 3 for length in LENGTHS]
-        how = Beam(size=size, n_best=size, length_penalty=alpha, normalization=normalization)
+        how = Beam(size=size, n_best=size, length_penalty=alpha, normalization=normalization, stop=stop)
         found = search(model, memory_of(model, lines), how, limit_B=torch.tensor(limits))
 
         for line, limit, hypotheses in zip(lines, limits, found, strict=True):
-            plain = plain_beam(next_of(model, line), words_of(model), 2, limit, size, alpha, normalization)[
+            following = next_of(model, line)
+            plain = plain_beam(following, words_of(model), 2, limit, size, alpha, normalization, stop=stop)[
                 :size
             ]
             assert [one.tokens for one in hypotheses] == [one.tokens for one in plain]
@@ -95,6 +99,47 @@ def test_beam_search_is_the_plain_one(size: int, alpha: float, normalization: No
                 assert math.isclose(mine.logp, sum(its.token_logp), rel_tol=1e-12)
             truncated += sum(one.truncated for one in hypotheses)
     assert truncated > 0  # the comparison has seen both ways to finish
+
+
+def test_the_ways_to_stop_differ() -> None:
+    lines = sources(LENGTHS, 8)
+    translations = {
+        stop: [
+            found_by(History(vocab=8, seed=seed), lines, Beam(size=4, n_best=4, stop=stop), limit=12)
+            for seed in range(6)
+        ]
+        for stop in ("full", "patient", "shrinking")
+    }
+    assert translations["full"] != translations["patient"]
+    assert translations["full"] != translations["shrinking"]
+
+
+@pytest.mark.parametrize("how", [Beam(size=3, n_best=3), Sample(n_best=3)], ids=str)
+def test_banned_tokens_are_never_generated(how: Beam | Sample) -> None:
+    model = History(vocab=8, seed=2)
+    how = replace(how, banned=(4, 6))
+    for hypotheses in found_by(model, sources(LENGTHS, 8), how, limit=9):
+        assert not {4, 6} & {token for one in hypotheses for token in one.tokens}
+
+
+def test_a_banned_token_outside_the_vocabulary_is_refused() -> None:
+    with pytest.raises(ConfigError, match="banned tokens"):
+        found_by(History(vocab=8), sources((2,), 8), Beam(banned=(8,)), limit=3)
+
+
+@pytest.mark.parametrize("renormalize", [False, True])
+def test_what_is_banned_keeps_or_gives_away_its_probability(renormalize: bool) -> None:
+    model = History(vocab=8, seed=2)
+    lines = sources(LENGTHS, 8)
+    how = Beam(size=3, banned=(4, 6), renormalize=renormalize)
+    never = [0, 1, 4, 6]
+    for line, (best,) in zip(lines, found_by(model, lines, how, limit=9), strict=True):
+        following = next_of(model, line)
+        for place, logp in enumerate(best.token_logp):
+            every = following(best.tokens[:place])
+            own = every[(*best.tokens, 2)[place]]
+            shared = math.log(1 - np.exp(every[never]).sum()) if renormalize else 0.0
+            assert math.isclose(logp, own - shared, rel_tol=1e-9)
 
 
 def test_greedy_search_is_an_argmax_loop() -> None:

@@ -11,14 +11,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 from dragoman.base.errors import ConfigError
+from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix, Rule
+from dragoman.models.shapes import ModelConfig
 
 Mask = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+@lru_cache(maxsize=16)  # a search asks at every step
+def never_generated(
+    config: ModelConfig, how: Beam | Sample, device: torch.device | str | None = None
+) -> Tensor:
+    """The ids that no search generates: padding, start and `how.banned`, but never the end.
+
+    Raises ConfigError for a banned token outside the vocabulary.
+    """
+    _check_tokens("banned tokens", how.banned, config.target_vocab)
+    never = {config.pad_id, config.start_id, *how.banned} - {config.end_id}
+    return torch.tensor(sorted(never), dtype=torch.int64, device=device)
 
 
 def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int) -> Mask | None:

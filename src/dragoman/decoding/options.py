@@ -10,6 +10,12 @@ from dragoman.base.options import Option, Options
 from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Rule
 
 Normalization = Literal["gnmt", "power"]
+Stop = Literal["full", "patient", "shrinking"]
+
+_BANNED = Option("Ids that are never generated, beside padding and start.", at_least=0)
+_RENORMALIZE = Option(
+    "Share the probability of padding, start and banned ids among the others. Otherwise it is lost."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +33,16 @@ class Beam(Options, section="generation"):
         ),
     ] = "gnmt"
     n_best: Annotated[int, Option("Translations of each sentence, best first.", at_least=1)] = 1
+    stop: Annotated[
+        Stop,
+        Option(
+            "When a search ends. full: as many translations have finished as the beam is wide. patient: and "
+            "no unfinished one scores better so far (Hugging Face's early_stopping=False). shrinking: each "
+            "finished translation takes a place of the beam, and the search ends when all are taken (Marian)."
+        ),
+    ] = "full"
+    banned: Annotated[tuple[int, ...], _BANNED] = ()
+    renormalize: Annotated[bool, _RENORMALIZE] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,8 +61,12 @@ class Beam(Options, section="generation"):
 
         "gnmt" divides by ((5 + length) / 6)^alpha (Wu et al. 2016, eq. 14), "power" by length^alpha.
         """
+        return logp / self.penalty(length)
+
+    def penalty(self, length: int) -> float:
+        """What `normalise` divides by."""
         base = (5 + length) / 6 if self.normalization == "gnmt" else length
-        return float(logp / base**self.length_penalty)
+        return float(base**self.length_penalty)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +78,8 @@ class Sample(Options):
     top_p: Annotated[float, Option("Draw from the likeliest tokens that sum to p.", above=0, at_most=1)] = 1.0
     seed: Annotated[int, Option("Seed of the draws.", at_least=0)] = 1
     n_best: Annotated[int, Option("Draws for each sentence.", at_least=1)] = 1
+    banned: Annotated[tuple[int, ...], _BANNED] = ()
+    renormalize: Annotated[bool, _RENORMALIZE] = False
 
     @property
     def rows(self) -> int:
@@ -84,6 +106,7 @@ class Decoding(Options):
     length_penalty: Annotated[float | None, Option("Above 0 favours longer translations.")] = None
     normalization: Annotated[Normalization | None, Option("Formula of the length penalty.")] = None
     sample: Annotated[Sample | None, Option("Draw instead of searching for the best.")] = None
+    to: Annotated[str | None, Option("Target language, for a model that has several.")] = None
     minimum_length: Annotated[int, Option("Shortest translation allowed, in tokens.", at_least=0)] = 0
     no_repeat_ngram: Annotated[
         int, Option("Forbid n-grams that the translation already has; 0 allows all.", at_least=0)
@@ -119,11 +142,13 @@ class Decoding(Options):
                 "sampling together with options of a beam search",
                 hint="leave out beam, length_penalty and normalization, or sample",
             )
-        return replace(self.sample, n_best=self.n_best) if self.n_best != 1 else self.sample
+        of_model = replace(self.sample, banned=default.banned, renormalize=default.renormalize)
+        return replace(of_model, n_best=self.n_best) if self.n_best != 1 else of_model
 
     def beam_search(self, default: Beam) -> Beam:
         """Return the beam search to run without sampling. `default` is the model folder's."""
-        return Beam(
+        return replace(
+            default,
             size=max(default.size, self.n_best) if self.beam is None else self.beam,
             length_penalty=default.length_penalty if self.length_penalty is None else self.length_penalty,
             normalization=default.normalization if self.normalization is None else self.normalization,
@@ -149,6 +174,7 @@ class DecodingOptions(TypedDict, total=False):
     length_penalty: float | None
     normalization: Normalization | None
     sample: Sample | None
+    to: str | None
     minimum_length: int
     no_repeat_ngram: int
     max_extra_tokens: int

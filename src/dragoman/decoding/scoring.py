@@ -13,6 +13,7 @@ from torch import Tensor
 
 from dragoman.base.errors import ModelError
 from dragoman.decoding.engine import Hypothesis
+from dragoman.decoding.masks import never_generated
 from dragoman.decoding.options import Beam
 from dragoman.models.seq2seq import AnySeq2Seq
 
@@ -48,6 +49,9 @@ def score(
         logps = []
         for first in range(0, longest, _POSITIONS):
             logits_BtV = logits_BTV[:, first : first + _POSITIONS]
+            if how.renormalize:
+                never = never_generated(config, how, logits_BtV.device)
+                logits_BtV = logits_BtV.index_fill(2, never, -math.inf)
             logp_BtV = logits_BtV.to(torch.promote_types(logits_BtV.dtype, torch.float32)).log_softmax(-1)
             logps.append(logp_BtV.gather(2, predict_BT[:, first : first + _POSITIONS, None])[:, :, 0])
     hypotheses = []

@@ -22,7 +22,7 @@ from torch import Tensor
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.best import best
 from dragoman.decoding.engine import Hypothesis
-from dragoman.decoding.masks import Mask
+from dragoman.decoding.masks import Mask, never_generated
 from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.sampling import draw, uniforms
 from dragoman.models.memory import Memory
@@ -94,8 +94,8 @@ def search(
     """Return the best translations of each sentence in `memory`: `how.n_best`, or as many as exist.
 
     Sentence b gets at most `limit_B[b]` tokens. At the limit the end token is forced, at its own
-    log-probability. Padding and start are never generated. Beam search stops for a sentence when
-    the number of finished translations reaches the width of the beam. `mask` forbids tokens (see `masks.py`).
+    log-probability. Padding, start and `how.banned` are never generated. `how.stop` says when a beam search
+    ends for a sentence. `mask` forbids tokens (see `masks.py`).
     `keys` identify the sentences for `Sample`, by default by number: draws are a function of the seed,
     the key and the model. `watch` is called with every step of a beam search.
 
@@ -134,8 +134,9 @@ def _beam(
     end = model.config.end_id
     live, logits_NV = _start(model, memory, limit_B)
     count_B = torch.zeros_like(limit_B)  # finished translations of each live sentence
+    best_BR = live.total_N.new_full((len(limit_B), how.size), -math.inf)  # the scores of the best of them
     while True:
-        logp_NV, own_end_N = _choices(logits_NV, live, mask, model.config)
+        logp_NV, own_end_N = _choices(logits_NV, live, mask, model.config, how)
 
         # Treat the end separately: a sentence continues with `size` rows, however many others end.
         end_N = logp_NV[:, end].clone()
@@ -147,9 +148,12 @@ def _beam(
         total_BC = (live.total_N[:, None] + logp_NK).view(b, rows * k)
         next_BQ, candidate_BQ = total_BC.topk(min(how.size, rows * k))
 
-        # An end among the best `size` candidates finishes. At the limit every row finishes.
+        # An end among the best candidates finishes. At the limit every row finishes.
         end_BR = end_N.view(b, rows)
-        chosen_BR = _among_first(how.size, total_BR + end_BR, next_BQ)
+        places_B = how.size - count_B if how.stop == "shrinking" else torch.full_like(count_B, how.size)
+        chosen_BR = _among_first(places_B, total_BR + end_BR, next_BQ)
+        if how.stop == "shrinking":
+            next_BQ = _within(places_B, total_BR + end_BR, next_BQ)
         at_limit_B = limit_B == live.token_NT.shape[1]
         end_BR = torch.where(at_limit_B[:, None] & (end_BR == -math.inf), own_end_N.view(b, rows), end_BR)
         cut_BR = at_limit_B[:, None] & ~chosen_BR & (total_BR + end_BR > -math.inf)
@@ -157,7 +161,13 @@ def _beam(
         yield from _finished(live, end_BR.flatten(), finish_BR.flatten(), cut_BR.flatten(), how)
 
         count_B = count_B + finish_BR.sum(1)
-        going_B = ~at_limit_B & (count_B < how.size) & (next_BQ[:, 0] > -math.inf)
+        open_B = count_B < how.size
+        if how.stop == "patient":
+            penalty = how.penalty(live.token_NT.shape[1] + 1)
+            score_BR = (total_BR + end_BR).masked_fill(~finish_BR, -math.inf) / penalty
+            best_BR = torch.cat((best_BR, score_BR), 1).topk(how.size).values
+            open_B |= next_BQ[:, 0] / penalty > best_BR[:, -1]
+        going_B = ~at_limit_B & open_B & (next_BQ[:, 0] > -math.inf)
         going_B = going_B.nonzero()[:, 0]  # as indices; the other sentences leave the batch
         token_BQ = token_NK.view(b, rows * k).gather(1, candidate_BQ)
         logp_BQ = logp_NK.view(b, rows * k).gather(1, candidate_BQ)
@@ -181,18 +191,25 @@ def _beam(
             )
         if not len(going_B):
             return
-        limit_B, count_B = limit_B[going_B], count_B[going_B]
+        limit_B, count_B, best_BR = limit_B[going_B], count_B[going_B], best_BR[going_B]
         if how.size > 1 or len(going_B) < b:  # otherwise every row continues in its place
             live = live.select((going_B[:, None] * rows + row_BQ[going_B]).flatten())
         token_N, logp_N, total_N = (x_BQ[going_B].flatten() for x_BQ in (token_BQ, logp_BQ, next_BQ))
         live, logits_NV = _step(model, live.extend(token_N, logp_N, total_N))
 
 
-def _among_first(size: int, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
-    """Return chosen_BR: whether the end of each row is among the `size` best of all candidates."""
+def _among_first(places_B: Tensor, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
+    """Return chosen_BR: whether the end of each row is among the `places_B` best of all candidates."""
     better_BR = (next_BQ[:, None] > ended_BR[:, :, None]).sum(-1)
     better_BR += (ended_BR[:, None] > ended_BR[:, :, None]).sum(-1)
-    return (better_BR < size) & (ended_BR > -math.inf)
+    return (better_BR < places_B[:, None]) & (ended_BR > -math.inf)
+
+
+def _within(places_B: Tensor, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
+    """Return next_BQ with -inf for what is not among the `places_B` best of all candidates."""
+    better_BQ = torch.arange(next_BQ.shape[1], device=next_BQ.device)  # because next_BQ is sorted
+    better_BQ = better_BQ + (ended_BR[:, None] >= next_BQ[:, :, None]).sum(-1)
+    return next_BQ.masked_fill(better_BQ >= places_B[:, None], -math.inf)
 
 
 def _sample(
@@ -212,7 +229,7 @@ def _sample(
     draws = [(key, sample) for key in keys for sample in range(how.n_best)]
     uniform_NT = uniforms(how.seed, draws, int(limit_B.max()) + 1).to(logits_NV.device)
     while True:
-        logp_NV, own_end_N = _choices(logits_NV, live, mask, model.config)
+        logp_NV, own_end_N = _choices(logits_NV, live, mask, model.config, how)
         uniform_N = uniform_NT[:, live.token_NT.shape[1]]
         token_N = draw(logp_NV, uniform_N, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
         at_limit_N = limit_N == live.token_NT.shape[1]
@@ -255,10 +272,13 @@ def _step(model: AnySeq2Seq, live: LiveRows) -> tuple[LiveRows, Tensor]:
 
 
 def _choices(
-    logits_NV: Tensor, live: LiveRows, mask: Mask | None, config: ModelConfig
+    logits_NV: Tensor, live: LiveRows, mask: Mask | None, config: ModelConfig, how: Beam | Sample
 ) -> tuple[Tensor, Tensor]:
     """Return logp_NV of the next token, -inf where forbidden, and own_end_N of the end before the mask."""
     end = config.end_id
+    never = never_generated(config, how, logits_NV.device)
+    if how.renormalize:
+        logits_NV = logits_NV.index_fill(1, never, -math.inf)
     logp_NV = logits_NV.log_softmax(-1)  # a new tensor, because the following code changes it
     own_end_N = logp_NV[:, end].clone()
     if bool(own_end_N.isnan().any()):  # one bad logit makes its whole row NaN
@@ -269,8 +289,7 @@ def _choices(
         )
     if mask is not None:
         logp_NV = mask(live.token_NT, logp_NV, live.sentence_N)
-    for never in {config.pad_id, config.start_id} - {end}:
-        logp_NV[:, never] = -math.inf
+    logp_NV.index_fill_(1, never, -math.inf)
     if mask is not None:
         stuck_N = logp_NV.amax(-1) == -math.inf
         logp_NV[:, end] = torch.where(stuck_N, own_end_N, logp_NV[:, end])
