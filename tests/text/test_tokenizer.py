@@ -282,7 +282,7 @@ def test_a_damaged_vocabulary(folder: Path, damage: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format_version": 3}, "format_version 3"),
+        ({"format_version": 4}, "format_version 4"),
         ({"format_version": None}, "format_version None"),
         ({"format_version": True}, "format_version True"),
         ({"config": {"kind": "syllables"}}, "syllables"),

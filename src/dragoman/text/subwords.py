@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import pairwise
 from random import Random
 from typing import Literal
 
@@ -84,7 +85,7 @@ def train(
 class Subwords:
     """A SentencePiece model."""
 
-    suffix = ".spm"
+    languages = ()
 
     def __init__(self, model: bytes) -> None:
         """Raise ValueError if `model` is not what SentencePiece writes."""
@@ -140,9 +141,33 @@ class Subwords:
         """Return the text of each token of the line; joined they are the line, with a space before it."""
         return [piece.replace("▁", " ") for piece in self._processor.encode(line, out_type=str)]
 
+    def cut(self, lines: Sequence[str]) -> list[list[str]]:
+        """Return the pieces of each line, as SentencePiece spells them."""
+        with _text_alone(lines):
+            pieces: list[list[str]] = self._processor.encode(list(lines), out_type=str)
+            return pieces
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Return the text of pieces, which need not be in the model."""
+        return str(self._processor.decode_pieces(list(pieces)))
+
+    def parts(self, line: str) -> list[str]:
+        """Return the part of the line that each piece was made from; joined they are the line.
+
+        They differ from the pieces where the model normalises text.
+        """
+        ends = [end for _, end in self._processor.encode(line, out_type="offset_mapping")["offsets"]]
+        if ends:
+            ends[-1] = len(line)
+        return [line[start:end] for start, end in pairwise([0, *ends])]
+
     def to_bytes(self) -> bytes:
         """Return the model, as SentencePiece writes it."""
         return self._model
+
+    def to_files(self) -> dict[str, bytes]:
+        """Return the model by the suffix of its file."""
+        return {".spm": self._model}
 
     def _sampler(self, amount: float) -> MergeSampler | LatticeSampler:
         # Kept, because a sampler has a cache.

@@ -4,6 +4,7 @@
     tokenizer.spm                     the subwords or characters of both sides, as SentencePiece writes them;
                                       tokenizer.source.spm and tokenizer.target.spm if each side has its own
     tokenizer.words.json ...          the same for words
+    tokenizer.source.vocab.json ...   imported models: the pieces of tokenizer.source.spm by id
 
 Nothing is pickled. Loading refuses a file that differs from the one that was saved.
 """
@@ -25,9 +26,10 @@ from dragoman.base.files import write_whole
 from dragoman.base.options import Option, Options
 from dragoman.text import words
 from dragoman.text.ids import OURS, SPECIALS, Specials
+from dragoman.text.punctuation import normalise_punctuation
 from dragoman.text.spans import spans_of_prefixes, spans_of_surfaces
 
-FORMAT_VERSION = 2  # 1 has no special ids: they are the default ones
+FORMAT_VERSION = 3  # 1 has only the default special ids, 2 no mapped vocabularies
 
 _NAME = "tokenizer.json"
 _ENOUGH = 1_000_000  # pairs to learn from; more take longer and change little
@@ -41,10 +43,10 @@ class TokenizerConfig(Options, section="tokenizer"):
     """How text becomes tokens. The tokenizer is learned from the training text."""
 
     kind: Annotated[
-        Literal["bpe", "unigram", "characters", "words"],
+        Literal["bpe", "unigram", "characters", "words", "mapped"],
         Option(
             "Subwords by byte-pair encoding (section 5.1) or by a unigram language model (Kudo 2018), "
-            "characters, or whole words."
+            "characters, or whole words. mapped is the tokenizer of an imported model; it cannot be learned."
         ),
     ] = "bpe"
     vocab_size: Annotated[
@@ -82,33 +84,47 @@ class TokenizerConfig(Options, section="tokenizer"):
         ),
     ] = 0.0
 
+    punctuation: Annotated[
+        str | None,
+        Option(
+            "Language whose punctuation is normalised in the source, as the Moses scripts do. Only for "
+            "mapped; left out, nothing is normalised."
+        ),
+    ] = None
+
     def __post_init__(self) -> None:
         super().__post_init__()
         least = len(SPECIALS) + _BYTES + 1
-        if self.byte_fallback and self.kind != "words" and self.vocab_size < least:
+        learned = self.kind not in ("words", "mapped")
+        if self.byte_fallback and learned and self.vocab_size < least:
             raise ConfigError(
                 f"tokenizer.vocab_size = {self.vocab_size}",
                 hint=f"it must be at least {least}: {len(SPECIALS)} ids are special and {_BYTES} are bytes",
             )
-        if self.sampling and self.kind in ("characters", "words"):
+        if self.sampling and self.kind in ("characters", "words", "mapped"):
             raise ConfigError(
                 f"tokenizer.sampling = {self.sampling}: {self.kind} can be cut in one way only",
                 hint='set tokenizer.kind="bpe" or "unigram", or tokenizer.sampling=0',
             )
+        if self.punctuation is not None and self.kind != "mapped":
+            raise ConfigError(
+                f'tokenizer.punctuation = "{self.punctuation}" with tokenizer.kind = "{self.kind}"',
+                hint="normalise the training text instead",
+            )
 
 
 class Vocabulary(Protocol):
-    """How one side's text is cut into tokens: `Subwords` or `Words`."""
+    """How one side's text is cut into tokens: `Subwords`, `Words` or `Mapped`."""
 
     @property
-    def suffix(self) -> str: ...
+    def languages(self) -> tuple[str, ...]: ...
     def __len__(self) -> int: ...
     def encode(self, lines: Sequence[str]) -> list[list[int]]: ...
     def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]: ...
     def decode(self, ids: Sequence[int]) -> str: ...
     def pieces(self, ids: Sequence[int]) -> list[str]: ...
     def surfaces(self, line: str) -> list[str]: ...
-    def to_bytes(self) -> bytes: ...
+    def to_files(self) -> dict[str, bytes]: ...
 
 
 class Tokenizer:
@@ -130,8 +146,8 @@ class Tokenizer:
         """Learn from the pairs, or from a million of them drawn with `seed`. The pairs are read once.
 
         The vocabulary is smaller than `config.vocab_size` if the text has too few different words; a
-        warning is logged. Raise ConfigError if `vocab_size` is too small for the characters of the text,
-        DataError if there is no text.
+        warning is logged. Raise ConfigError if `vocab_size` is too small for the characters of the text or
+        if the kind cannot be learned, DataError if there is no text.
         """
         sample = _draw(pairs, _ENOUGH, seed)
         if config.lowercase:
@@ -177,13 +193,23 @@ class Tokenizer:
         """The number of ids on the target side."""
         return len(self._target)
 
+    @property
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """The source's and the target's; the same object if they share one."""
+        return self._source, self._target
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The target languages of a multilingual model, in order of their ids; otherwise empty."""
+        return self._source.languages
+
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line. Many lines in one call are faster."""
-        return self._source.encode(self._cased(lines, "source"))
+        return self._source.encode(self.normalise(lines, "source"))
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line. Many lines in one call are faster."""
-        return self._target.encode(self._cased(lines, "target"))
+        return self._target.encode(self.normalise(lines, "target"))
 
     def sample(self, lines: Sequence[str], *, side: Side, seed: int) -> list[list[int]]:
         """Encode with random cuts if `config.sampling` is set: a function of (lines, side, seed).
@@ -191,7 +217,7 @@ class Tokenizer:
         The cuts of a line depend on the lines before it.
         """
         vocabulary = self._source if side == "source" else self._target
-        return vocabulary.sample(self._cased(lines, side), amount=self.config.sampling, seed=seed)
+        return vocabulary.sample(self.normalise(lines, side), amount=self.config.sampling, seed=seed)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the target text of the ids. Pad, start and end have no text."""
@@ -202,7 +228,7 @@ class Tokenizer:
 
         Of the bytes of a character, all but the last have an empty span.
         """
-        line = self._cased([line], "source")[0]
+        line = self.normalise([line], "source")[0]
         return spans_of_surfaces(self._source.surfaces(line), line)
 
     def target_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
@@ -218,21 +244,27 @@ class Tokenizer:
         """Return the piece of each target id."""
         return self._target.pieces(ids)
 
-    def _cased(self, lines: Sequence[str], side: Side) -> Sequence[str]:
+    def normalise(self, lines: Sequence[str], side: Side) -> Sequence[str]:
+        """Return the lines as they are cut into tokens: lower-cased or with other punctuation, if set."""
+        if self.config.punctuation is not None and side == "source":
+            lines = [normalise_punctuation(line, self.config.punctuation) for line in lines]
         return [line.lower() for line in lines] if self.config.lowercase in (True, side) else lines
 
     def save(self, folder: Path) -> None:
         """Write the files into `folder`. tokenizer.json comes last: if it exists, the others do."""
         folder = Path(folder)
         digests = {}
-        for name, vocabulary in zip(_file_names(self.config), (self._source, self._target), strict=False):
-            data = vocabulary.to_bytes()
-            write_whole(folder / name, data)
-            digests[name] = _digest(data)
+        for side, vocabulary in zip(_sides(self.config), self.vocabularies, strict=False):
+            for suffix, data in vocabulary.to_files().items():
+                name = f"tokenizer{side}{suffix}"
+                write_whole(folder / name, data)
+                digests[name] = _digest(data)
         table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
         if self.specials != OURS:
             # A release that only knows the default ids refuses version 2 and reads all other files.
             table |= {"format_version": 2, "specials": to_table(self.specials)}
+        if self.config.kind == "mapped":
+            table["format_version"] = 3
         write_whole(folder / _NAME, json.dumps(table | {"files": digests}, indent=2) + "\n")
 
     @classmethod
@@ -250,13 +282,23 @@ class Tokenizer:
         try:
             config = from_table(TokenizerConfig, table["config"])
             specials = from_table(Specials, table.get("specials", {}))
-            digests = {name: str(table["files"][name]) for name in _file_names(config)}
+            digests = {name: str(digest) for name, digest in table["files"].items()}
+            sides = [{end: f"tokenizer{side}{end}" for end in _suffixes(config)} for side in _sides(config)]
+            missing = [name for side in sides for name in side.values() if name not in digests]
+            if missing:
+                raise KeyError(missing[0])
         except (ConfigError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
-        sides = [_vocabulary(folder / name, digest, config) for name, digest in digests.items()]
-        if not all(0 <= i < len(side) for side in sides for i in specials.ids):
+        vocabularies = []
+        for side in sides:
+            files = {suffix: _checked(folder / name, digests[name]) for suffix, name in side.items()}
+            try:
+                vocabularies.append(_vocabulary(files, config, specials))
+            except ValueError as error:
+                raise ModelError(f"{folder / next(iter(side.values()))}: {error}", hint=_RESTORE) from error
+        if not all(0 <= i < len(vocabulary) for vocabulary in vocabularies for i in specials.ids):
             raise ModelError(f"{path}: a special id is not in the vocabulary", hint=_RESTORE)
-        return cls(config, sides[0], sides[-1], specials=specials)
+        return cls(config, vocabularies[0], vocabularies[-1], specials=specials)
 
 
 _RESTORE = "restore the file, or train again in another folder"
@@ -275,6 +317,11 @@ def _draw(pairs: Iterable[tuple[str, str]], size: int, seed: int) -> list[tuple[
 
 
 def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
+    if config.kind == "mapped":
+        raise ConfigError(
+            'tokenizer.kind = "mapped" cannot be learned: it comes with an imported model',
+            hint='choose tokenizer.kind="bpe" or "unigram"',
+        )
     if config.kind == "words":
         return words.train(lines, vocab_size=config.vocab_size)
     from dragoman.text import subwords  # loads SentencePiece: not needed to check a recipe
@@ -288,25 +335,43 @@ def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
     )
 
 
-def _file_names(config: TokenizerConfig) -> list[str]:
-    """Return one name for a shared vocabulary, otherwise the source's and the target's."""
-    from dragoman.text import subwords
-
-    suffix = words.Words.suffix if config.kind == "words" else subwords.Subwords.suffix
-    sides = [""] if config.shared else [".source", ".target"]
-    return [f"tokenizer{side}{suffix}" for side in sides]
+def _sides(config: TokenizerConfig) -> list[str]:
+    """Return how the file names of the two sides differ; one item if they share a vocabulary."""
+    return [""] if config.shared else [".source", ".target"]
 
 
-def _vocabulary(path: Path, digest: str, config: TokenizerConfig) -> Vocabulary:
-    from dragoman.text import subwords
+def _suffixes(config: TokenizerConfig) -> list[str]:
+    """Return the ends of the names of a vocabulary's files."""
+    match config.kind:
+        case "words":
+            return [".words.json"]
+        case "mapped":
+            return [".spm", ".vocab.json"]
+        case _:
+            return [".spm"]
 
+
+def _vocabulary(files: dict[str, bytes], config: TokenizerConfig, specials: Specials) -> Vocabulary:
+    """Return the vocabulary of one side. Raise ValueError if the files hold something else."""
+    match config.kind:
+        case "words":
+            return words.Words.from_bytes(files[".words.json"])
+        case "mapped":
+            from dragoman.text.mapped import Mapped
+
+            return Mapped.from_files(files, specials)
+        case _:
+            from dragoman.text import subwords
+
+            return subwords.Subwords(files[".spm"])
+
+
+def _checked(path: Path, digest: str) -> bytes:
+    """Return the bytes of a file. Raise ModelError unless they have the digest."""
     data = _read(path)
     if _digest(data) != digest:
         raise ModelError(f"{path}: damaged, or from another model than {_NAME}", hint=_RESTORE)
-    try:
-        return words.Words.from_bytes(data) if config.kind == "words" else subwords.Subwords(data)
-    except ValueError as error:
-        raise ModelError(f"{path}: {error}", hint=_RESTORE) from error
+    return data
 
 
 def _digest(data: bytes) -> str:

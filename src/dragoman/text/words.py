@@ -27,7 +27,7 @@ _SILENT = {PAD, START, END}
 class Words:
     """A list of words, the most frequent first. Its ids begin with our own special ids."""
 
-    suffix = ".words.json"
+    languages = ()
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = [*SPECIALS, *words]
@@ -71,6 +71,10 @@ class Words:
     def to_bytes(self) -> bytes:
         """Return the list as JSON."""
         return json.dumps(self._words[len(SPECIALS) :], ensure_ascii=False, indent=0).encode()
+
+    def to_files(self) -> dict[str, bytes]:
+        """Return the list as JSON, by the suffix of its file."""
+        return {".words.json": self.to_bytes()}
 
 
 def train(lines: Iterable[str], *, vocab_size: int) -> Words:
