@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.errors import DragomanError
-from dragoman.base.files import replacing, write_whole
+from dragoman.base.errors import ConfigError, DragomanError
+from dragoman.base.files import new_folder, replacing, write_whole
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes, links and devices are POSIX")
 
@@ -229,3 +229,60 @@ def test_content_then_name_reach_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
     write_whole(tmp_path / "a.txt", "new")
 
     assert events == ["file", "rename", "folder"]
+
+
+# New folders
+
+
+def test_a_new_folder_appears_when_the_block_is_left(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "runs" / "new") as part:
+        (part / "a.txt").write_text("a")
+        assert not (tmp_path / "runs" / "new").exists()
+
+    assert (tmp_path / "runs" / "new" / "a.txt").read_text() == "a"
+    assert names(tmp_path / "runs") == ["new"]
+
+
+@pytest.mark.parametrize("failure", [ValueError("mine"), KeyboardInterrupt()])
+def test_a_failing_block_leaves_no_folder(tmp_path: Path, failure: BaseException) -> None:
+    with pytest.raises(type(failure)), new_folder(tmp_path / "runs" / "new") as part:
+        (part / "a.txt").write_text("a")
+        raise failure
+
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "empty folder", "dead link"])
+def test_what_exists_is_not_replaced_by_a_new_folder(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "x"
+    match kind:
+        case "file":
+            path.write_text("mine")
+        case "dead link":
+            path.symlink_to(tmp_path / "nowhere")
+        case _:
+            path.mkdir()
+    if kind == "folder":
+        (path / "a.txt").write_text("mine")
+
+    with pytest.raises(ConfigError, match="exists already"), new_folder(path):
+        raise AssertionError("the block must not run")
+
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_folder_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(DragomanError, match="cannot be written"), new_folder(tmp_path / "x") as part:
+        (part / "a.txt").write_text("ours")
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / "a.txt").write_text("theirs")
+
+    assert names(tmp_path) == ["x"]
+    assert (tmp_path / "x" / "a.txt").read_text() == "theirs"
+
+
+def test_a_new_folder_inside_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(DragomanError, match="cannot be written"), new_folder(tmp_path / "file" / "new"):
+        raise AssertionError("the block must not run")

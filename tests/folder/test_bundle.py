@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,36 +13,25 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from tests.folder import models
+from tests.folder.models import PAIRS, small, without_digest
+from tests.folder.test_weights import disk_full_after
 
 from dragoman.base.errors import DragomanError, ModelError
 from dragoman.decoding.options import Beam
 from dragoman.folder import bundle
-from dragoman.folder.bundle import Bundle
 from dragoman.folder.config import FORMAT_VERSION
 from dragoman.folder.weights import write_weights
 from dragoman.models.seq2seq import build_model
-from dragoman.models.shapes import Architecture, ConvolutionalConfig, RecurrentConfig, TransformerConfig
+from dragoman.models.shapes import (
+    Architecture,
+    ConvolutionalConfig,
+    RecurrentConfig,
+    SSRUConfig,
+    TransformerConfig,
+)
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-
-PAIRS = [("the moon is pale", "pale the moon is"), ("old stones", "stones old")]
-
-
-def small(**changes: Any) -> Bundle:
-    tokenizer = Tokenizer.train(PAIRS, TokenizerConfig(kind="words", vocab_size=10))
-    shape: dict[str, Any] = {"d_model": 8, "d_ff": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
-    torch.manual_seed(0)
-    model = build_model(
-        TransformerConfig(
-            source_vocab=tokenizer.source_size, target_vocab=tokenizer.target_size, **(shape | changes)
-        )
-    )
-    return Bundle(
-        model=model,
-        tokenizer=tokenizer,
-        source_language="en",
-        target_language="yo",
-        generation=Beam(size=7, length_penalty=1.5, normalization="power", n_best=2),
-    )
 
 
 @pytest.mark.parametrize(
@@ -48,11 +39,12 @@ def small(**changes: Any) -> Bundle:
     [
         RecurrentConfig(source_vocab=10, target_vocab=10, d_model=8, cell="gru", attention="additive"),
         ConvolutionalConfig(source_vocab=10, target_vocab=10, d_model=8, dilated=True),
+        SSRUConfig(source_vocab=10, target_vocab=10, d_model=8, d_ff=8, heads=2, norm_epsilon=1e-6),
         TransformerConfig(
             source_vocab=10, target_vocab=10, d_model=8, d_ff=8, heads=2, positions="t5", window=4
         ),
     ],
-    ids=["recurrent", "convolutional", "t5"],
+    ids=["recurrent", "convolutional", "ssru", "t5"],
 )
 def test_every_architecture_comes_back(config: Architecture, tmp_path: Path) -> None:
     torch.manual_seed(1)
@@ -76,9 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def edit(folder: Path, name: str, change: Callable[[dict[str, Any]], Any]) -> None:
-    table = json.loads((folder / name).read_text(encoding="utf-8"))
-    changed = change(table)
-    (folder / name).write_text(json.dumps(table if changed is None else changed), encoding="utf-8")
+    models.edit(folder / name, change)
 
 
 def refused(folder: Path) -> ModelError:
@@ -95,6 +85,8 @@ def refused(folder: Path) -> ModelError:
         {},
         {"norm": "pre", "activation": "swiglu", "tie": "none", "output_bias": True},
         {"tie": "decoder", "attention_bias": True, "positions": "sinusoidal-halves", "dropout": 0.3},
+        {"norm": "pre", "final_norm": False, "norm_epsilon": 1e-6, "positions": "sinusoidal-t2t"},
+        {"embedding_scale": False, "activation": "quick-gelu"},
     ],
     ids=str,
 )
@@ -141,6 +133,22 @@ def test_the_files_are_those_documented_and_can_be_read_by_anyone(folder: Path) 
     assert config["format_version"] == FORMAT_VERSION
     assert config["architecture"] == "transformer"
     assert config["model"]["d_model"] == 8
+
+
+NEWER = {"norm_epsilon": 1e-6, "final_norm": False, "embedding_scale": False}
+
+
+def test_an_option_that_older_releases_do_not_know_is_written_only_if_it_changes_the_model(
+    tmp_path: Path,
+) -> None:
+    def written(model: dict[str, Any]) -> dict[str, Any]:
+        bundle.save(small(**model), tmp_path)
+        table: dict[str, Any] = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["model"]
+        return table
+
+    assert not written({}).keys() & NEWER.keys()
+    assert {name: written({"norm": "pre"} | NEWER)[name] for name in NEWER} == NEWER
+    assert written({"norm_epsilon": 1e-6}).keys() & NEWER.keys() == {"norm_epsilon"}
 
 
 def test_saving_again_replaces_the_model(folder: Path) -> None:
@@ -254,3 +262,141 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(DragomanError, match="file"):
         bundle.save(small(), tmp_path / "file" / "model")
+
+
+# The digest of the weights
+
+
+def test_the_digest_of_the_weights_is_in_the_configuration(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+
+    content = (folder / "model.safetensors").read_bytes()
+    assert config["weights"] == "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def test_a_folder_without_a_digest_is_read(folder: Path) -> None:
+    without_digest(folder)
+
+    bundle.load(folder)
+
+
+def flip(path: Path, place: int, mask: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= mask
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("place", [-1, -1000, -3001], ids="last middle first".split())
+def test_one_flipped_bit_is_an_error(place: int, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    assert path.stat().st_size > 3500
+    flip(path, place, 0x80)
+
+    error = refused(folder)
+
+    assert "model.safetensors: damaged" in str(error)
+    assert "repeat" in error.hint
+    flip(path, place, 0x80)
+    bundle.load(folder)
+
+
+def test_weights_that_are_not_floating_point_are_an_error(folder: Path) -> None:
+    """They would be read as other numbers: the bits of 1.0 are the integer 1065353216."""
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    last, first, *_ = reversed(weights)
+    save_file(weights | {name: weights[name].view(torch.int32) for name in (first, last)}, path)
+    without_digest(folder)
+
+    error = refused(folder)
+
+    assert f"{first} holds int32" in str(error)
+    assert f"{last} holds int32" in str(error)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_weights_of_another_precision_are_converted(dtype: torch.dtype, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = {name: weight.to(dtype) for name, weight in load_file(path).items()}
+    save_file(weights, path)
+    without_digest(folder)
+
+    loaded = dict(bundle.load(folder).model.named_parameters())
+
+    assert all(torch.equal(loaded[name], weights[name].float()) for name in weights)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [{"encoder_layers": 10**9}, {"decoder_layers": 10**9}, {"d_model": 2 * 10**9}, {"d_ff": 10**12}],
+    ids=str,
+)
+def test_a_shape_far_larger_than_the_weights_is_refused_before_it_is_built(
+    sizes: dict[str, int], folder: Path
+) -> None:
+    edit(folder, "config.json", lambda table: table["model"].update(sizes))
+
+    assert "do not fit" in str(refused(folder))
+
+
+def test_a_banned_id_outside_the_vocabulary_is_an_error(folder: Path) -> None:
+    edit(folder, "generation.json", lambda table: table.update(banned=[10]))
+
+    assert "bans id 10 in a vocabulary of 10" in str(refused(folder))
+
+
+# Interrupted between two files
+
+
+class Killed(BaseException):
+    """What no code expects, as if the process had been killed."""
+
+
+@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("before", ["nothing", "another model", "a model without a digest"])
+def test_a_folder_whose_writing_was_interrupted_is_refused_until_it_is_repeated(
+    before: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two files. A folder that loads has all files of one model."""
+    folder = tmp_path / "model"
+    old, new = small(seed=1), small(seed=2, norm_epsilon=1e-6, generation=Beam(size=2))
+    if before != "nothing":
+        bundle.save(old, folder)
+    if before == "a model without a digest":
+        without_digest(folder)
+    replaced: list[str] = []
+    replace_file = os.replace
+
+    def interrupted(part: str, target: str) -> None:
+        if len(replaced) == place:
+            raise Killed
+        replaced.append(Path(target).name)
+        replace_file(part, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dragoman.base.files.os.replace", interrupted)
+        if place < 5:
+            with pytest.raises(Killed):
+                bundle.save(new, folder)
+        else:
+            bundle.save(new, folder)
+
+    if place == 5:
+        assert replaced[0] == "config.json"
+        assert replaced[-1] == "model.safetensors"
+        assert bundle.load(folder).config == replace(new.config, weights=None)
+    elif place == 0 and before != "nothing":
+        assert bundle.load(folder).config == old.config
+    else:
+        refused(folder)
+    bundle.save(new, folder)
+    assert bundle.load(folder).generation == Beam(size=2)
+
+
+def test_a_full_disk_leaves_the_old_model(folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    with disk_full_after(1000), pytest.raises(DragomanError, match=r"model\.safetensors: cannot be written"):
+        bundle.save(small(seed=3), folder)
+
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -14,7 +14,15 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import DragomanError, ModelError
-from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
+from dragoman.folder.weights import (
+    average,
+    not_finite,
+    put_weights,
+    read_weights,
+    weights_of,
+    write_weights,
+    writing_weights,
+)
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 
@@ -136,6 +144,31 @@ def test_a_full_disk_is_an_error_and_leaves_the_old_file(tmp_path: Path) -> None
     assert caught.value.hint
     assert torch.equal(read_weights(path)["a"], torch.ones(3))
     assert [each.name for each in tmp_path.iterdir()] == ["w.safetensors"]
+
+
+def test_integers_are_not_put_into_a_model() -> None:
+    weights = weights_of(model())
+    names = list(weights)[:2]
+
+    with pytest.raises(ModelError, match=rf"{names[0]} holds int64.*{names[1]} holds int64"):
+        put_weights(model(), weights | {name: weights[name].long() for name in names}, "here")
+
+
+def test_the_file_can_be_looked_at_before_it_replaces_another(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    write_weights(path, {"a": torch.ones(3)})
+
+    with pytest.raises(RuntimeError), writing_weights(path, {"a": torch.zeros(3)}) as part:
+        assert torch.equal(read_weights(part)["a"], torch.zeros(3))
+        raise RuntimeError
+
+    assert torch.equal(read_weights(path)["a"], torch.ones(3))
+
+
+def test_what_is_not_finite_is_named() -> None:
+    weights = {"a": torch.ones(2), "b": torch.tensor([1, torch.nan]), "c": torch.tensor([torch.inf])}
+
+    assert not_finite(weights) == ["b", "c"]
 
 
 # Averages

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import torch
 
 import dragoman
 from dragoman.base.config import read_toml
-from dragoman.base.errors import ConfigError, DataError, Interrupted, TrainingError
+from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError, TrainingError
+from dragoman.folder.config import read_config
+from dragoman.folder.digest import digest_of
 from dragoman.folder.weights import read_weights
 from dragoman.runs.run import train
 from dragoman.text import toy
@@ -219,7 +222,7 @@ def test_a_run_that_began_before_an_option_existed_goes_on_with_its_default(tmp_
     assert notes.steps == [5]
 
 
-@pytest.mark.parametrize("architecture", ["recurrent", "convolutional"])
+@pytest.mark.parametrize("architecture", ["ssru", "recurrent", "convolutional"])
 def test_every_architecture_goes_on_where_it_stopped_bit_for_bit(architecture, tmp_path):
     shape = ["model.d_model=16", "training.optimizer=muon", f"model.architecture={architecture}"]
     once = [word for word in SMALL if not word.startswith(("model.", "training.max_updates"))] + shape
@@ -372,6 +375,56 @@ def test_a_longer_run_that_crashed_at_its_end_is_not_taken_for_complete(done, tm
 
 def power_cut(*_):
     raise RuntimeError("power cut")
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
+def test_a_run_that_crashed_while_it_wrote_the_model_is_repaired_by_repeating_it(
+    done, tmp_path, monkeypatch, file
+):
+    """Just before one of the files was replaced. Until then the folder is refused, or is the old model."""
+    output = shutil.copytree(done[0], tmp_path / "x")
+    options = {"valid": VALID, "output": output}
+    longer = ["generation.size=2", "title=Mine", "training.max_updates=6"]
+    replace_file = os.replace
+
+    def crashing(part, target):
+        if Path(target) == (output / file).resolve():
+            raise RuntimeError("power cut")
+        replace_file(part, target)
+
+    with monkeypatch.context() as crash, pytest.raises(RuntimeError, match="power cut"):
+        crash.setattr("dragoman.base.files.os.replace", crashing)
+        small(**options, overrides=longer)
+    if file == "model.safetensors":
+        with pytest.raises(ModelError, match="damaged"):
+            Translator.load(output)
+
+    small(**options, overrides=longer)
+
+    assert digest_of(output / "model.safetensors") == read_config(output).weights
+    assert digest_of(output / "checkpoints/final.safetensors") == read_config(output).weights
+
+
+@pytest.mark.parametrize("damage", ["flipped bit", "config.json is gone", "digest of another model"])
+def test_a_complete_run_whose_model_was_damaged_is_repaired_by_repeating_it(done, tmp_path, damage):
+    output = shutil.copytree(done[0], tmp_path / "x")
+    before = (output / "model.safetensors").read_bytes()
+    match damage:
+        case "flipped bit":
+            (output / "model.safetensors").write_bytes(before[:-1] + bytes([before[-1] ^ 0x80]))
+        case "config.json is gone":
+            (output / "config.json").unlink()
+        case _:
+            config = json.loads((output / "config.json").read_text(encoding="utf-8"))
+            config["weights"] = "sha256:" + 64 * "0"
+            (output / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ModelError):
+        Translator.load(output)
+
+    small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert (output / "model.safetensors").read_bytes() == before
+    Translator.load(output)
 
 
 @pytest.mark.parametrize("name", ["README.md", "config.json", "metrics.jsonl", "tokenizer.spm"])

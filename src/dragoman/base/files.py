@@ -7,11 +7,12 @@ import errno
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dragoman.base.errors import DragomanError
+from dragoman.base.errors import ConfigError, DragomanError
 
 _LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.part", re.DOTALL)
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
@@ -60,6 +61,43 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     with replacing(Path(path)) as part:
         part.write_bytes(data)
+
+
+def check_new(path: str | Path) -> None:
+    """Raise ConfigError if something is at `path`, even a link that leads nowhere."""
+    if os.path.lexists(path):
+        raise ConfigError(f"{path}: exists already", hint="choose a new folder with -o")
+
+
+@contextmanager
+def new_folder(path: str | Path) -> Iterator[Path]:
+    """Yield an empty temporary folder next to `path`. On success it becomes `path`; on failure it is deleted.
+
+    So the folder exists whole or not at all, and never replaces another. Missing parents are created. Raise
+    ConfigError if `path` exists, DragomanError if the folder cannot be written.
+    """
+    path = Path(path)
+    target = Path(os.path.abspath(path))
+    check_new(path)
+    part = target.with_name(f".{target.name[:32]}.{secrets.token_hex(4)}.part")
+    created = [parent for parent in target.parents if not parent.exists()]
+    try:
+        try:
+            part.mkdir(parents=True)
+        except OSError as error:
+            raise _cannot_write(path, error, "choose another path, in a folder you may write to") from error
+        yield part
+        _sync_folder(part)
+        try:
+            os.rename(part, target)  # refuses a folder with files that appeared meanwhile
+        except OSError as error:
+            raise _cannot_write(path, error, "choose a new folder with -o") from error
+        _sync_folder(target.parent)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        for parent in created:
+            with contextlib.suppress(OSError):  # it is not empty: the new folder is there
+                parent.rmdir()
 
 
 def sweep(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """The model folder: all that translating needs, in open formats.
 
-    config.json         format_version, architecture and shape, languages
+    config.json         format_version, architecture and shape, languages, digest of the weights
     model.safetensors   weights
     tokenizer.json ...  the tokenizer's files
     generation.json     the default options of the search
@@ -10,16 +10,21 @@ Nothing is pickled. Training adds its recipe, metrics, checkpoints and a model c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from dragoman.base.errors import ModelError
 from dragoman.decoding.options import Beam
-from dragoman.folder.config import FolderConfig, read_config, write_config
-from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
+from dragoman.folder.config import WEIGHTS, FolderConfig, banned_outside, read_config, write_config
+from dragoman.folder.digest import check_digest, digest_of
+from dragoman.folder.header import Outline, read_header
+from dragoman.folder.weights import put_weights, read_weights, weights_of, writing_weights
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
+from dragoman.models.shapes import Architecture
 from dragoman.text.tokenizer import Tokenizer
 
 
@@ -46,9 +51,20 @@ class Bundle:
 
 def save(bundle: Bundle, folder: Path) -> None:
     """Write the bundle's files into `folder`, the weights last."""
-    bundle.tokenizer.save(folder)
-    write_config(bundle.config, folder)
-    write_weights(folder / "model.safetensors", weights_of(bundle.model))
+    write_folder(bundle.config, bundle.tokenizer, weights_of(bundle.model), folder)
+
+
+def write_folder(
+    config: FolderConfig, tokenizer: Tokenizer, weights: Mapping[str, Tensor], folder: Path
+) -> None:
+    """Write the files of a model into `folder`, with the digest of the weights in config.json.
+
+    config.json comes first and the weights come last. Until they are in place, config.json has the digest of
+    a file that is not there, so a folder whose writing was interrupted is refused.
+    """
+    with writing_weights(folder / WEIGHTS, weights) as part:
+        write_config(replace(config, weights=digest_of(part)), folder)
+        tokenizer.save(folder)
 
 
 def load(folder: Path) -> Bundle:
@@ -65,10 +81,15 @@ def load(folder: Path) -> Bundle:
             f"the model {shape.source_vocab} and {shape.target_vocab}",
             hint="these files do not belong together",
         )
-    with torch.random.fork_rng(devices=[]):  # building draws weights; keep the caller's generator as it is
-        model = build_model(shape)
-    weights = folder / "model.safetensors"
-    put_weights(model, read_weights(weights), weights)
+    if outside := banned_outside(config):
+        raise ModelError(
+            f"{folder}/generation.json: bans id {outside[0]} in a vocabulary of {shape.target_vocab}",
+            hint="these files do not belong together",
+        )
+    path = folder / WEIGHTS
+    model = new_model(shape, read_header(path), path)
+    put_weights(model, read_weights(path), path)
+    check_digest(path, config.weights)
     return Bundle(
         model=model.eval(),
         tokenizer=tokenizer,
@@ -76,3 +97,23 @@ def load(folder: Path) -> Bundle:
         target_language=config.target_language,
         generation=config.generation,
     )
+
+
+def new_model(shape: Architecture, header: Mapping[str, Outline], path: Path) -> AnySeq2Seq:
+    """Return a model for the weights in the file at `path` with this header. Keeps the random state.
+
+    Raises ModelError if the file has fewer numbers than such a model needs at least, before memory is taken
+    for it: config.json may say anything.
+    """
+    layers = sum(getattr(shape, name, 0) for name in ("layers", "encoder_layers", "decoder_layers"))
+    widest = max(shape.d_model, getattr(shape, "d_ff", 0), shape.d_model * getattr(shape, "kernel", 0))
+    least = shape.d_model * (shape.target_vocab + layers * widest)
+    numbers = sum(outline.count for outline in header.values())
+    if least > numbers:
+        raise ModelError(
+            f"{path}: weights do not fit: {numbers:,} numbers, and a model of the shape in config.json has "
+            f"{least:,} or more",
+            hint="these files do not belong together",
+        )
+    with torch.random.fork_rng(devices=[]):  # building draws weights
+        return build_model(shape)

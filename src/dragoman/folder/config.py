@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from dragoman.base.config import from_table, to_table
+from dragoman.base.config import from_table, plain, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
+from dragoman.base.options import entries
 from dragoman.decoding.options import Beam
+from dragoman.folder.digest import is_digest
 from dragoman.models.shapes import Architecture
 
 FORMAT_VERSION = 1
+WEIGHTS = "model.safetensors"
+CARD = "README.md"
+_RESTORE = "restore the file or train again"
 ARCHITECTURES = [kind.architecture for kind in get_args(Architecture)]
+
+
+# The options of each section in release 0.1, which refuses a folder that has any other. Later options are
+# written only where they differ from their defaults, so that it reads all folders that it can use. A section
+# that is not here is written in full.
+_EVERY_MODEL = "source_vocab target_vocab d_model dropout tie output_bias pad_id start_id end_id"
+_FIRST = {
+    section: frozenset(names.split())
+    for section, names in {
+        "transformer": f"{_EVERY_MODEL} d_ff heads encoder_layers decoder_layers attention_dropout "
+        "activation_dropout norm activation positions window attention_bias",
+        "recurrent": f"{_EVERY_MODEL} cell layers bidirectional reverse_source attention",
+        "convolutional": f"{_EVERY_MODEL} encoder_layers decoder_layers kernel dilated positions",
+        "generation": "size length_penalty normalization n_best",
+    }.items()
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +46,7 @@ class FolderConfig:
     source_language: str
     target_language: str
     generation: Beam = Beam()
+    weights: str | None = None  # the digest of model.safetensors (`folder/digest.py`); None in release 0.1
 
 
 @dataclass(frozen=True)
@@ -38,47 +60,94 @@ def read_config(folder: Path) -> FolderConfig:
     Raises ModelError if a file is missing, damaged or of a newer format.
     """
     folder = Path(folder)
-    table = _read_json(folder, "config.json")
+    return replace(read_model_config(folder), generation=read_generation(folder))
+
+
+def read_model_config(folder: Path) -> FolderConfig:
+    """The contents of config.json, with the default search. Raises ModelError as `read_config` does."""
+    path = folder / "config.json"
+    table = read_json(folder, path.name)
     version = table.get("format_version")
     if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise ModelError(
-            f"{folder}/config.json: format_version {version!r}, this dragoman reads up to {FORMAT_VERSION}",
+            f"{path}: format_version {version!r}, this dragoman reads up to {FORMAT_VERSION}",
             hint="upgrade dragoman",
         )
     architecture = table.get("architecture")
     if architecture not in ARCHITECTURES:
         raise ModelError(
-            f"{folder}/config.json: unknown architecture {architecture!r}",
+            f"{path}: unknown architecture {architecture!r}",
             hint=f"this dragoman knows: {', '.join(ARCHITECTURES)}",
+        )
+    weights = table.get("weights")
+    if weights is not None and not is_digest(weights):
+        raise ModelError(
+            f"{path}: weights = {weights!r} is not a digest that this dragoman knows",
+            hint="upgrade dragoman, or restore config.json",
         )
     try:
         return FolderConfig(
             model=from_table(_Shape, {"model": {**table["model"], "architecture": architecture}}).model,
             source_language=str(table["source_language"]),
             target_language=str(table["target_language"]),
-            generation=from_table(Beam, _read_json(folder, "generation.json"), "generation"),
+            weights=weights,
         )
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(
-            f"{folder}: not a usable configuration: {error}", hint="restore config.json or train again"
-        ) from error
+        raise _unusable(path, error) from error
+
+
+def read_generation(folder: Path) -> Beam:
+    """The default search, from generation.json. Raises ModelError as `read_config` does."""
+    table = read_json(folder, "generation.json")
+    try:
+        return from_table(Beam, table, "generation")
+    except (ConfigError, TypeError, AttributeError) as error:
+        raise _unusable(folder / "generation.json", error) from error
+
+
+def banned_outside(config: FolderConfig) -> list[int]:
+    """The banned ids that are not in the target vocabulary."""
+    return [i for i in config.generation.banned if i >= config.model.target_vocab]
 
 
 def write_config(config: FolderConfig, folder: Path) -> None:
     """Write config.json and generation.json."""
-    shape = to_table(config.model)
+    architecture = config.model.architecture
     table = {
         "format_version": FORMAT_VERSION,
-        "architecture": shape.pop("architecture"),
+        "architecture": architecture,
         "source_language": config.source_language,
         "target_language": config.target_language,
-        "model": shape,
+        "model": options_to_write(config.model, architecture),
     }
+    if config.weights is not None:
+        table["weights"] = config.weights
     write_whole(folder / "config.json", json.dumps(table, indent=2) + "\n")
-    write_whole(folder / "generation.json", json.dumps(to_table(config.generation), indent=2) + "\n")
+    generation = options_to_write(config.generation, "generation")
+    write_whole(folder / "generation.json", json.dumps(generation, indent=2) + "\n")
 
 
-def _read_json(folder: Path, name: str) -> dict[str, Any]:
+def options_to_write(config: Any, section: str) -> dict[str, Any]:
+    """The options of a model or a search that its file holds, without `architecture`.
+
+    Those of release 0.1 are always written, later ones if they differ from their defaults.
+    """
+    table = to_table(config)
+    table.pop("architecture", None)  # it has a place of its own
+    first, known = _FIRST.get(section, table.keys()), entries(type(config))
+    return {
+        name: value for name, value in table.items() if name in first or value != plain(known[name].default)
+    }
+
+
+def _unusable(path: Path, error: Exception) -> ModelError:
+    missing = isinstance(error, KeyError)
+    reason = f"{error.args[0]} is missing" if missing else str(error)
+    return ModelError(f"{path}: not a usable configuration: {reason}", hint=_RESTORE)
+
+
+def read_json(folder: Path, name: str) -> dict[str, Any]:
+    """The JSON object in a file of a model folder. Raises ModelError if it is missing or damaged."""
     path = folder / name
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such model folder", hint="train one: dragoman train ... -o FOLDER")
@@ -90,9 +159,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
             hint = "training has not finished here: repeat its command"
         raise ModelError(f"{path}: missing", hint=hint) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(
-            f"{path}: cannot be read ({error})", hint="restore the file or train again"
-        ) from error
+        raise ModelError(f"{path}: cannot be read ({error})", hint=_RESTORE) from error
     if not isinstance(table, dict):
-        raise ModelError(f"{path}: not a JSON object", hint="restore the file or train again")
+        raise ModelError(f"{path}: not a JSON object", hint=_RESTORE)
     return table

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from dragoman.base.errors import DragomanError, ModelError
 from dragoman.base.files import replacing
+from dragoman.folder.fit import check_fit
+from dragoman.folder.header import Outline
 
 
 class HasWeights(Protocol):
@@ -26,24 +30,52 @@ def weights_of(model: HasWeights) -> dict[str, Tensor]:
 
 
 def put_weights(model: HasWeights, weights: Mapping[str, Tensor], where: Path | str) -> None:
-    """Copy `weights` into the model. Raises ModelError if names or shapes differ."""
+    """Copy `weights` into the model, in its dtype.
+
+    Raises ModelError, and changes nothing, if names or shapes differ or a weight is not floating-point.
+    """
     own = weights_of(model)
-    _check_fit(weights, own, where)
+    check_fit(outlines(weights), outlines(own), where)
     for name, weight in own.items():
         weight.copy_(weights[name])
 
 
-def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Write weights, whole or not at all. Raises DragomanError if that fails."""
+def outlines(weights: Mapping[str, Tensor]) -> dict[str, Outline]:
+    """Return shape and dtype of each weight."""
+    return {
+        name: Outline(shape=tuple(weight.shape), dtype=str(weight.dtype).removeprefix("torch."))
+        for name, weight in weights.items()
+    }
+
+
+@contextmanager
+def writing_weights(
+    path: Path, weights: Mapping[str, Tensor], *, metadata: dict[str, str] | None = None
+) -> Iterator[Path]:
+    """Write weights to a temporary file and yield its path. At the end of the block it replaces `path`.
+
+    `metadata` goes into the header of the file. An error in the block leaves `path` as it was. Raises
+    DragomanError if the file cannot be written.
+    """
     with replacing(path) as part:
         mode = part.stat().st_mode & 0o777
         try:
-            save_file({name: weight.detach().cpu().contiguous() for name, weight in weights.items()}, part)
+            own = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
+            save_file(own, part, metadata)
             part.chmod(mode)  # safetensors replaces the file by one that only its owner may read
         except SafetensorError as error:  # also raised for a full disk
             raise DragomanError(
                 f"{path}: cannot be written ({error})", hint="is the disk full, or the folder gone?"
             ) from error
+        yield part
+
+
+def write_weights(
+    path: Path, weights: Mapping[str, Tensor], *, metadata: dict[str, str] | None = None
+) -> None:
+    """Write weights, whole or not at all. Raises DragomanError if that fails."""
+    with writing_weights(path, weights, metadata=metadata):
+        pass
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -60,27 +92,21 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:
     """Return the mean of the weights in several files, summed in float64 (section 6.1 averages the last 5).
 
-    Raises ModelError if their names or shapes differ.
+    Holds the sum and one file at a time. Raises ModelError if names or shapes differ.
     """
-    first = read_weights(paths[0])
-    total = {name: weight.double() for name, weight in first.items()}
+    weights = read_weights(paths[0])
+    needed, dtypes = outlines(weights), {name: weight.dtype for name, weight in weights.items()}
+    check_fit(needed, needed, paths[0])
+    total = {name: weight.double() for name, weight in weights.items()}
     for path in paths[1:]:
+        del weights  # before the next file is opened
         weights = read_weights(path)
-        _check_fit(weights, first, path)
+        check_fit(outlines(weights), needed, path)
         for name, weight in weights.items():
             total[name] += weight
-    return {name: (weight / len(paths)).to(first[name].dtype) for name, weight in total.items()}
+    return {name: (total.pop(name) / len(paths)).to(dtype) for name, dtype in dtypes.items()}
 
 
-def _check_fit(weights: Mapping[str, Tensor], own: Mapping[str, Tensor], where: Path | str) -> None:
-    """Raise ModelError unless `weights` have the names and shapes of `own`."""
-    hint = "these weights belong to a model of another shape"
-    if own.keys() != weights.keys():
-        missing, extra = sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys())
-        raise ModelError(
-            f"{where}: weights do not fit: missing {missing[:3]}, unknown {extra[:3]}", hint=hint
-        )
-    for name, weight in own.items():
-        shape, needed = tuple(weights[name].shape), tuple(weight.shape)
-        if shape != needed:
-            raise ModelError(f"{where}: {name} has shape {shape}, the model needs {needed}", hint=hint)
+def not_finite(weights: Mapping[str, Tensor]) -> list[str]:
+    """Return the names of the weights in which a number is NaN or infinite."""
+    return [name for name, weight in weights.items() if not bool(torch.isfinite(weight).all())]

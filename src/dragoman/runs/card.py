@@ -11,10 +11,9 @@ from pathlib import Path
 
 import torch
 
-from dragoman.base.config import to_table
 from dragoman.base.files import write_whole
 from dragoman.base.tables import count, markdown
-from dragoman.models.shapes import Architecture
+from dragoman.folder.summary import describe_shape
 from dragoman.runs.prepare import Prepared
 from dragoman.runs.recipe import Recipe
 from dragoman.training.events import Finished, Started
@@ -90,7 +89,7 @@ def render(
             [
                 ["parameters", f"{started.parameters:,}"],
                 ["architecture", recipe.model.architecture],
-                ["shape", ", ".join(_shape(recipe.model))],
+                ["shape", ", ".join(describe_shape(recipe.model))],
                 ["tokenizer", recipe.tokenizer.kind],
             ],
         ),
@@ -139,9 +138,3 @@ def _validation(finished: Finished) -> list[list[str]]:
 
 def _processes(threads: int, processes: int) -> str:
     return count(threads, "thread") + (f" in each of {processes} processes" if processes > 1 else "")
-
-
-def _shape(model: Architecture) -> list[str]:
-    """Return the options that describe the size and structure of the model, as text."""
-    ids = ("architecture", "source_vocab", "target_vocab", "pad_id", "start_id", "end_id")
-    return [f"{name} {value}" for name, value in to_table(model).items() if name not in ids and value]

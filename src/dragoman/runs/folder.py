@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Self
 
 from dragoman.base.config import difference, from_table, read_toml, to_table, to_toml
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import sweep, write_whole
+from dragoman.folder.config import read_config
+from dragoman.folder.digest import check_digest
 from dragoman.runs.lock import Lock
 from dragoman.runs.recipe import Recipe
 from dragoman.training.checkpoints import Checkpoints
@@ -56,9 +58,15 @@ class RunFolder:
 
     @property
     def complete(self) -> bool:
-        """Whether the model in the folder is the one that training ended with."""
+        """Whether the model in the folder is the one that training ended with, and can be loaded."""
         final = self.checkpoints.final
-        return final.exists() and self.weights.exists() and filecmp.cmp(final, self.weights, shallow=False)
+        if not (final.exists() and self.weights.exists() and filecmp.cmp(final, self.weights, shallow=False)):
+            return False
+        try:
+            check_digest(self.weights, read_config(self.path).weights)
+        except ModelError:
+            return False
+        return True
 
     def lock_if_ours(self) -> None:
         """Lock a folder in which a run has begun, before the slow reading of text.

@@ -1,0 +1,195 @@
+"""`dragoman model`: look into model folders, check, average and compare them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.cli.options import Debug, Json, Model, Quiet
+
+if TYPE_CHECKING:
+    from dragoman.folder.check import Check
+    from dragoman.folder.difference import FolderDifference
+
+model = typer.Typer(
+    help="""Look into model folders: what they hold, whether they are whole, how two differ.
+
+    \b
+      dragoman model info runs/en-de
+      dragoman model verify runs/en-de
+      dragoman model diff runs/first runs/longer""",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+@model.command("info", short_help="Show what is in a model folder.")
+def model_info(folder: Model, as_json: Json = False, debug: Debug = False) -> None:
+    """Show what is in a model folder: shape, languages, tokenizer, parameters by part, digest, training.
+
+    \b
+      dragoman model info runs/en-de
+      dragoman model info runs/en-de --json
+    """
+    from dragoman.folder.summary import summary_of
+
+    summary = summary_of(folder)
+    print(_json(summary.to_table()) if as_json else summary.to_text())
+
+
+@model.command("verify", short_help="Check every file of a model folder.")
+def model_verify(folder: Model, as_json: Json = False, debug: Debug = False) -> None:
+    """Check every file of a model folder: digests, names, shapes and types, finite values, vocabulary.
+
+    Prints one line for each check and reports all faults. Exits with 4 if there is a fault.
+
+    \b
+      dragoman model verify runs/en-de
+    """
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such model folder", hint="check the path")
+    from dragoman.folder.check import check_folder
+
+    checks = check_folder(folder)
+    faults = sum(check.status == "fault" for check in checks)
+    if as_json:
+        from dataclasses import asdict
+
+        print(_json({"folder": str(folder), "ok": not faults, "checks": [asdict(check) for check in checks]}))
+    else:
+        print("\n".join(_verified(checks)))
+    if faults:
+        raise typer.Exit(4)
+
+
+@model.command("average", short_help="Average the weights of several models.")
+def model_average(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="MODEL...", help="Model folders, two or more.", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the average here: a new folder.")
+    ],
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Average the weights of several models of the same shape, with the same tokenizer, into a new one.
+
+    The weights are summed in float64. A model that is named twice counts twice. The new folder is written
+    whole or not at all. Average models that come from the same run: the mean of models that were trained
+    from different seeds translates badly.
+
+    \b
+      dragoman model average runs/first runs/longer -o runs/average
+    """
+    from dragoman.base.files import check_new
+    from dragoman.folder.config import read_config
+
+    if len(folders) < 2:
+        raise ConfigError("one model has no average", hint="name two models or more")
+    check_new(output)
+    for folder in folders:
+        read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
+    from dragoman.folder.mean import average_folders
+
+    average_folders(folders, output)
+    if not quiet:
+        print(f"wrote {output}", file=sys.stderr)
+
+
+@model.command("diff", short_help="Show the differences of two models.")
+def model_diff(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A model folder.", show_default=False)],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another model folder.", show_default=False)],
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show how two models differ: configuration, tokenizer, search and each weight.
+
+    Exits with 0 if they are equal and with 1 if they differ, as diff does.
+
+    \b
+      dragoman model diff runs/first runs/longer
+    """
+    from dragoman.folder.config import read_config
+
+    for folder in (first, second):
+        read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
+    from dragoman.folder.difference import differences
+
+    found = differences(first, second)
+    print(_json(found.to_table()) if as_json else "\n".join(_different(found)))
+    if not found.equal:
+        raise typer.Exit(1)
+
+
+@model.command("card", short_help="Print the model card.")
+def model_card(
+    folder: Model,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file. [default: the terminal]"),
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Print the model card: README.md of the folder, or what the folder says if it has none.
+
+    \b
+      dragoman model card runs/en-de
+      dragoman model card runs/en-de -o card.md
+    """
+    from dragoman.base.files import write_whole
+    from dragoman.folder.card import render_card
+    from dragoman.folder.config import read_config
+    from dragoman.folder.summary import read_card, summary_of
+    from dragoman.text.clean import clean
+
+    read_config(folder)
+    card = read_card(folder)
+    if card is None:
+        card = render_card(summary_of(folder))
+    if output is None:
+        print("\n".join(clean(line) for line in card.splitlines()))
+        return
+    write_whole(output, card)
+    if not quiet:
+        print(f"wrote {output}", file=sys.stderr)
+
+
+def _json(table: dict[str, object]) -> str:
+    return json.dumps(table, ensure_ascii=False, indent=2)
+
+
+def _verified(checks: list[Check]) -> list[str]:
+    from dragoman.base.tables import aligned
+    from dragoman.text.clean import clean
+
+    return aligned([[check.status, clean(check.name), clean(check.text)] for check in checks])
+
+
+def _different(found: FolderDifference) -> list[str]:
+    """Return one line for each difference; the weights last, as a table."""
+    from dragoman.base.tables import aligned, count
+    from dragoman.text.clean import clean
+
+    if found.equal:
+        return [f"equal: configuration, tokenizer, search and {count(found.total, 'weight')}"]
+    sections = {"config": found.config, "tokenizer": found.tokenizer, "search": found.generation}
+    lines = [f"{name}: {clean(line)}" for name, texts in sections.items() for line in texts]
+    differing = len({one.name for one in found.weights})
+    lines.append(f"weights: {differing:,} of {found.total:,} differ")
+    if found.weights:
+        rows = [[clean(one.name), _figure(one.largest), _figure(one.mean), one.text] for one in found.weights]
+        lines += ["", *aligned([["weight", "largest", "mean", ""], *rows], right=(1, 2))]
+    return lines
+
+
+def _figure(number: float | None) -> str:
+    return "" if number is None else f"{number:.3g}"

@@ -1,0 +1,167 @@
+"""Check every file of a model folder, and report all faults rather than the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from safetensors import SafetensorError, safe_open
+
+from dragoman.base.errors import ModelError
+from dragoman.base.tables import listing
+from dragoman.decoding.options import Beam
+from dragoman.folder.bundle import new_model
+from dragoman.folder.config import (
+    WEIGHTS,
+    FolderConfig,
+    banned_outside,
+    read_generation,
+    read_json,
+    read_model_config,
+)
+from dragoman.folder.digest import check_digest
+from dragoman.folder.fit import misfits
+from dragoman.folder.header import Outline, read_header
+from dragoman.folder.weights import not_finite, outlines, weights_of
+from dragoman.text.tokenizer import Tokenizer
+
+T = TypeVar("T")
+Status = Literal["ok", "fault", "skipped"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One check of a folder: what was looked at, the outcome, and what was seen."""
+
+    name: str
+    status: Status
+    text: str
+
+
+def check_folder(folder: Path) -> list[Check]:
+    """Return all checks of a model folder, in order. A fault does not stop the others."""
+    return list(_checks(Path(folder)))
+
+
+def _checks(folder: Path) -> Iterator[Check]:
+    config, check = _read("config.json", lambda: read_model_config(folder))
+    yield check
+    beam, check = _read("generation.json", lambda: read_generation(folder))
+    yield check
+    yield from _tokenizer_files(folder)
+    tokenizer, check = _read("tokenizer", lambda: Tokenizer.load(folder))
+    yield check
+    yield _vocabulary(config, beam, tokenizer)
+    path = folder / WEIGHTS
+    header, check = _read(WEIGHTS, lambda: read_header(path))
+    yield check
+    yield _digest(config, path)
+    yield from _fit(config, header, path)
+    yield _finite(header, path)
+
+
+def _read(name: str, read: Callable[[], T]) -> tuple[T | None, Check]:
+    """Return what `read` returns, and the check; None and a fault if it raises ModelError."""
+    try:
+        return read(), Check(name=name, status="ok", text="can be read")
+    except ModelError as error:
+        return None, Check(name=name, status="fault", text=str(error))
+
+
+def _outcome(name: str, faults: Sequence[str], fine: str) -> Check:
+    return Check(name=name, status="fault" if faults else "ok", text="; ".join(faults) or fine)
+
+
+def _skipped(name: str, needed: str) -> Check:
+    return Check(name=name, status="skipped", text=f"needs {needed}")
+
+
+def _tokenizer_files(folder: Path) -> Iterator[Check]:
+    """Compare the digests in tokenizer.json, one file each: loading the tokenizer stops at the first."""
+    try:
+        files = read_json(folder, "tokenizer.json").get("files")
+    except ModelError:
+        return  # loading the tokenizer reports it
+    for name, digest in files.items() if isinstance(files, dict) else ():
+        if Path(name).name != name:
+            yield Check(name="digest of a file", status="fault", text=f"{name!r} is not the name of a file")
+            continue
+        try:
+            data = (folder / name).read_bytes()
+        except OSError as error:
+            faults = [f"cannot be read ({error.strerror or error})"]
+        else:
+            differs = blake2b(data, digest_size=16).hexdigest() != digest  # as in text/tokenizer.py
+            faults = ["damaged, or from another model than tokenizer.json"] if differs else []
+        yield _outcome(f"digest of {name}", faults, str(digest))
+
+
+def _vocabulary(config: FolderConfig | None, beam: Beam | None, tokenizer: Tokenizer | None) -> Check:
+    """Compare sizes and special ids of the tokenizer with those of the model, and check banned ids."""
+    if config is None or tokenizer is None:
+        return _skipped("vocabulary", "config.json and the tokenizer")
+    model = config.model
+    pairs = {
+        "source ids": (tokenizer.source_size, model.source_vocab),
+        "target ids": (tokenizer.target_size, model.target_vocab),
+        "pad": (tokenizer.pad_id, model.pad_id),
+        "start": (tokenizer.start_id, model.start_id),
+        "end": (tokenizer.end_id, model.end_id),
+    }
+    faults = [
+        f"{name}: {one} in the tokenizer, {other} in config.json"
+        for name, (one, other) in pairs.items()
+        if one != other
+    ]
+    if beam is not None and (outside := banned_outside(replace(config, generation=beam))):
+        faults.append(f"generation.json bans ids that do not exist: {listing([str(i) for i in outside])}")
+    fine = f"{tokenizer.source_size:,} source ids and {tokenizer.target_size:,} target ids"
+    return _outcome("vocabulary", faults, fine)
+
+
+def _digest(config: FolderConfig | None, path: Path) -> Check:
+    name = "digest of weights"
+    if config is None:
+        return _skipped(name, "config.json")
+    if config.weights is None:
+        return Check(name=name, status="skipped", text="config.json has none: written by release 0.1")
+    try:
+        check_digest(path, config.weights)
+    except ModelError as error:
+        return Check(name=name, status="fault", text=str(error))
+    return Check(name=name, status="ok", text=config.weights)
+
+
+def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path: Path) -> Iterator[Check]:
+    """Compare names, shapes and types of the weights with those that the model needs."""
+    if config is None or header is None:
+        yield _skipped("names and shapes", "config.json and the weights")
+        return
+    model, check = _read("names and shapes", lambda: new_model(config.model, header, path))
+    if model is None:
+        yield check
+        return
+    needed = outlines(weights_of(model))
+    found = misfits(header, needed)
+    yield _outcome("names of weights", found.names, f"{len(needed)} weights, as config.json needs them")
+    for name, faults in (("shapes of weights", found.shapes), ("types of weights", found.dtypes)):
+        yield _outcome(name, [listing(faults, separator="; ")] if faults else [], "as config.json needs them")
+
+
+def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
+    name = "values of weights"
+    if header is None:
+        return _skipped(name, "the weights")
+    try:
+        with safe_open(path, "pt") as file:
+            bad = [
+                key
+                for key, outline in header.items()
+                if outline.floating and not_finite({key: file.get_tensor(key)})
+            ]
+    except (OSError, SafetensorError) as error:
+        return Check(name=name, status="fault", text=f"cannot be read ({error})")
+    return _outcome(name, [f"NaN or infinite in {listing(bad)}"] if bad else [], "all are finite")

@@ -1,0 +1,157 @@
+"""`dragoman model`, as a user meets it: words in, exit code, standard output and standard error out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+from safetensors.torch import load_file, save_file
+from tests.folder.models import edit, saved
+
+from dragoman import cli
+from dragoman.cli.outcome import run
+
+COMMANDS = ("info", "verify", "average", "diff", "card")
+SAVED = Path(__file__).parents[1] / "saved" / "0.1"
+
+
+@pytest.fixture
+def model_(capsys):
+    """Runs `dragoman model` in this process; returns code, standard output and standard error."""
+
+    def called(*words: str | Path) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(typer.main.get_command(cli.app), ["model", *(str(word) for word in words)])
+        return code, *capsys.readouterr()
+
+    return called
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    return saved(tmp_path / "a", 1), saved(tmp_path / "b", 2)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(model_, command):
+    code, out, _ = model_(command, "--help")
+
+    assert code == 0
+    assert any(line.strip().startswith(f"dragoman model {command} runs/") for line in out.splitlines())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_missing_folder_is_an_error(model_, tmp_path, command):
+    words = {"average": ["-o", tmp_path / "x"]}.get(command, [])
+    more = [SAVED / "transformer"] if command in ("average", "diff") else []
+
+    code, out, err = model_(command, tmp_path / "nowhere", *more, *words)
+
+    assert (code, out) == (4, "")
+    assert "nowhere: no such model folder\nhint: " in err
+
+
+def test_info(model_, folders):
+    code, out, err = model_("info", folders[0])
+    table = json.loads(model_("info", folders[0], "--json")[1])
+
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{folders[0]}: translates from en to yo\n")
+    assert f"{table['parameters']:,}" in out
+    assert table["weights"]["digest"] in out
+
+
+def test_info_of_an_unfinished_training(model_):
+    code, out, err = model_("info", SAVED / "half-done")
+
+    assert (code, out) == (4, "")
+    assert "hint: training has not finished here: repeat its command" in err
+
+
+def test_verify_exits_with_4_and_lists_all_faults(model_, folders):
+    path = folders[0] / "model.safetensors"
+    assert model_("verify", folders[0])[0] == 0
+    weights = load_file(path)
+    name = sorted(weights)[0]
+    weights[name].view(-1)[0] = torch.nan
+    save_file(weights, path)
+    edit(folders[0] / "generation.json", lambda table: table.update(size=0))
+
+    code, out, err = model_("verify", folders[0])
+    table = json.loads(model_("verify", folders[0], "--json")[1])
+
+    assert (code, err) == (4, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[1] for line in lines if line[0] == "fault"] == ["generation.json", "digest", "values"]
+    assert name in out
+    assert table["ok"] is False
+    assert len(table["checks"]) == len(lines)
+
+
+def test_diff_exits_with_1_if_they_differ(model_, folders):
+    code, out, err = model_("diff", *folders)
+
+    assert (code, err) == (1, "")
+    assert "weights: " in out
+    assert "decoder.0.feed_forward.inner.weight" in out
+    assert json.loads(model_("diff", *folders, "--json")[1])["equal"] is False
+
+
+def test_diff_exits_with_0_if_they_are_equal(model_, folders, tmp_path):
+    copy = shutil.copytree(folders[0], tmp_path / "copy")
+    (copy / "README.md").write_text("other")
+
+    code, out, _ = model_("diff", folders[0], copy)
+
+    assert code == 0
+    assert out.startswith("equal: ")
+
+
+def test_diff_of_a_search(model_, folders, tmp_path):
+    copy = shutil.copytree(folders[0], tmp_path / "copy")
+    edit(copy / "generation.json", lambda table: table.update(size=5))
+
+    code, out, _ = model_("diff", folders[0], copy)
+
+    assert (code, out.splitlines()[0]) == (1, "search: size: 7 -> 5")
+
+
+def test_average(model_, folders, tmp_path):
+    code, out, err = model_("average", *folders, "-o", tmp_path / "mean")
+
+    assert (code, out, err) == (0, "", f"wrote {tmp_path / 'mean'}\n")
+    assert model_("verify", tmp_path / "mean")[0] == 0
+    again = model_("average", *folders, "-o", tmp_path / "mean")
+    assert again[0] == 2
+    assert "exists already" in again[2]
+    assert model_("average", folders[0], "-o", tmp_path / "x")[0] == 2
+    other = saved(tmp_path / "c", 3, d_ff=16)
+    refused = model_("average", folders[0], other, "-o", tmp_path / "x")
+    assert refused[0] == 2
+    assert "model.d_ff: 12 -> 16" in refused[2]
+    assert not (tmp_path / "x").exists()
+
+
+def test_card_prints_the_one_of_the_folder(model_):
+    code, out, err = model_("card", SAVED / "transformer")
+
+    assert (code, err) == (0, "")
+    assert out == (SAVED / "transformer" / "README.md").read_text(encoding="utf-8")
+
+
+def test_card_makes_one_if_the_folder_has_none(model_, folders, tmp_path):
+    code, out, err = model_("card", folders[0], "-o", tmp_path / "card.md")
+
+    assert (code, out, err) == (0, "", f"wrote {tmp_path / 'card.md'}\n")
+    assert model_("card", folders[0])[1] == (tmp_path / "card.md").read_text(encoding="utf-8")
+    assert not (folders[0] / "README.md").exists()
+
+
+def test_a_card_cannot_control_the_terminal(model_, folders):
+    (folders[0] / "README.md").write_text("# a\x1b[2J\n", encoding="utf-8")
+
+    assert "\x1b" not in model_("card", folders[0])[1]
