@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 import typer
-from tests.test_imports import FLOORS, PACKAGE
 
 import dragoman
 from dragoman.cli import app
+from tests.test_imports import FLOORS, PACKAGE
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

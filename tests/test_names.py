@@ -13,7 +13,10 @@ SHARED = {
     **dict.fromkeys(("train", "evaluate", "score", "inspect"), "the library function, and its command"),
     **dict.fromkeys(("to_table", "to_text", "to_html", "to_toml"), "one value written in that form"),
     **dict.fromkeys(("save", "load", "read"), "one kind of file, called with the name of its module"),
+    "write": "one kind of file, called with the name of its module",
     **dict.fromkeys(("dropout", "softmax_block"), "the operation, and its loop in C"),
+    **dict.fromkeys(("unsupported", "notes", "verify"), "one format, called with the name of its module"),
+    **dict.fromkeys(("import_model", "export_model"), "the library function, and its command"),
     "main": "the entry point of a program",
 }
 

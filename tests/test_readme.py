@@ -8,8 +8,9 @@ continues it) and of Python (```python) carries a comment on the line above, whi
     <!-- test: run; train: training.max_updates=20 -->
                                         run it, and add these words to each `dragoman train`
 
-The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the
-embedded corpus. A page that uses `runs/en-de` without training it finds a model there. A later block
+The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the embedded
+corpus. It also holds models of other programs: the folders opus-mt-en-de and opus-mt-en-mul, and the archive
+opus-2020-02-26.zip. A page that uses `runs/en-de` without training it finds a model there. A later block
 finds the files of an earlier one.
 """
 
@@ -92,6 +93,14 @@ def put_data(folder: Path) -> None:
             (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
 
 
+def put_models(folder: Path) -> None:
+    """Small stand-ins for models that a reader downloads."""
+    fixtures = ROOT / "tests" / "interop" / "fixtures"
+    shutil.copytree(fixtures / "hf-opus", folder / "opus-mt-en-de")
+    shutil.copytree(fixtures / "hf-multilingual", folder / "opus-mt-en-mul")
+    shutil.make_archive(str(folder / "opus-2020-02-26"), "zip", fixtures / "marian-opus")
+
+
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -128,6 +137,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_commands_work(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     scripts = [(block, block.script()) for block in blocks(PAGES[name], name)]
     put_data(tmp_path)
+    if "opus-" in PAGES[name]:
+        put_models(tmp_path)
     if "-o runs/en-de" not in PAGES[name]:
         shutil.copytree(request.getfixturevalue("model"), tmp_path / "runs" / "en-de")
     environment = {

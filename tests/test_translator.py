@@ -9,7 +9,6 @@ from typing import Any, cast, get_type_hints
 
 import pytest
 import torch
-from tests.decoding.reference import History
 
 import dragoman
 from dragoman import Translation, Translator
@@ -22,6 +21,7 @@ from dragoman.folder.bundle import Bundle, save
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from tests.decoding.reference import History
 
 LETTERS = "abcdefghij"
 LINES = ["abc", "", "j", "hgf abcd abcd", "   ", "cab", "\u200b", "abcabcabcabc", "b"]
@@ -33,6 +33,8 @@ class Letters:
 
     pad_id, start_id, end_id, unk_id = 0, 1, 2, 3
     source_size = target_size = 4 + len(LETTERS)
+
+    languages = ()
 
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
         return [[4 + LETTERS.index(c) for c in line if c in LETTERS] for line in lines]

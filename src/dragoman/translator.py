@@ -10,6 +10,7 @@ A translator is a tokenizer and an engine. This file imports no torch; the PyTor
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
 
     from dragoman.folder.bundle import Bundle
     from dragoman.inspection import Trace
+    from dragoman.pipeline import Pipeline, PipelineOptions
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 # The decoding options that `Translator.inspect` uses.
 _INSPECTED = (
-    "beam", "length_penalty", "normalization", "minimum_length", "no_repeat_ngram", "max_extra_tokens",
+    "beam", "length_penalty", "normalization", "to", "minimum_length", "no_repeat_ngram",
+    "max_extra_tokens",
 )  # fmt: skip
 
 
@@ -72,19 +77,21 @@ class Translator:
 
     @classmethod
     def load(cls, path: str | Path, *, device: str | torch.device | None = None) -> Translator:
-        """Load a model folder. `device` is a GPU by default if torch finds one, otherwise the CPU.
+        """Load a model: a folder of dragoman's, of Hugging Face's or of Marian's, an archive of one, or the
+        name of a model on the Hugging Face hub. A name is a string; a `Path` is never looked for on the hub.
 
-        Raises ModelError if the folder is missing or damaged.
+        `device` is a GPU by default if torch finds one, otherwise the CPU. Raises ModelError if the model is
+        missing, damaged or of another kind. What is not dragoman's is converted at each load; `dragoman
+        import` converts it once, and compares it with the other program.
         """
-        from dragoman.folder.config import read_config
+        from dragoman.interop.source import opened
 
-        read_config(Path(path))  # refuse a wrong folder before loading torch, which takes seconds
+        with opened(path) as folder:
+            bundle = _bundle_in(folder)
         import torch
 
-        from dragoman.folder import bundle
-
         best = "cuda" if torch.cuda.is_available() else "cpu"
-        return cls.of(bundle.load(Path(path)), device=device or best)
+        return cls.of(bundle, device=device or best)
 
     @classmethod
     def of(cls, bundle: Bundle, *, device: str | torch.device | None = None) -> Translator:
@@ -164,6 +171,7 @@ class Translator:
         """Translate more lines than memory holds. At most `window` lines are read ahead."""
         decoding = Decoding.of(decoding, options)
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
+        self._check_target(decoding.to)
         _check_lines(lines)
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window}", hint="use at least 1")
@@ -176,9 +184,10 @@ class Translator:
         *,
         length_penalty: float | None = None,
         normalization: Normalization | None = None,
+        to: str | None = None,
         batch_tokens: int = 2048,
     ) -> list[Translation]:
-        """Score `targets` as translations of `sources`, line by line.
+        """Score `targets` as translations of `sources`, line by line, into the language `to` if given.
 
         The scores equal those that `translate` gives to the same tokens. Raises DataError if the numbers
         of sources and targets differ.
@@ -189,12 +198,13 @@ class Translator:
                 f"{len(sources)} sources and {len(targets)} translations to score",
                 hint="give one translation for each source",
             )
+        self._check_target(to)
         decoding = Decoding(
             length_penalty=length_penalty, normalization=normalization, batch_tokens=batch_tokens
         )
         how = decoding.beam_search(self.generation)
         pairs = zip(
-            self.tokenizer.encode_source([source.strip() for source in sources]),
+            self.tokenizer.encode_source([_to(to, source.strip()) for source in sources]),
             self.tokenizer.encode_target(targets),
             strict=True,
         )
@@ -224,13 +234,14 @@ class Translator:
         from dragoman.inspection import inspect
 
         decoding = Decoding.of(decoding, options)
+        self._check_target(decoding.to)
         changed = [field.name for field in fields(decoding) if getattr(decoding, field.name) != field.default]
         if unused := [name for name in changed if name not in _INSPECTED]:
             raise ConfigError(
                 f"inspection does not use {', '.join(unused)}", hint=f"it uses {', '.join(_INSPECTED)}"
             )
         searched = decoding != Decoding(
-            length_penalty=decoding.length_penalty, normalization=decoding.normalization
+            length_penalty=decoding.length_penalty, normalization=decoding.normalization, to=decoding.to
         )
         if target is not None and (searched or prefix.strip()):
             raise ConfigError(
@@ -238,13 +249,30 @@ class Translator:
             )
         return inspect(
             self.bundle,
-            line,
+            _to(decoding.to, line.strip()),
             target=target,
             beam=decoding.beam_search(self.generation),
             prefix=self._prefix(prefix),
             rules=decoding.rules,
             max_extra_tokens=decoding.max_extra_tokens,
             name=name,
+        )
+
+    def pipeline(self, **options: Unpack[PipelineOptions]) -> Pipeline:
+        """Return a callable with the interface of the translation pipeline of transformers 4.
+
+        `translator.pipeline()("A dog.")` is `[{"translation_text": "Ein Hund."}]`. The options have the names
+        and meanings of transformers, such as `num_beams`, and are the defaults of every call. Raises
+        ConfigError for an option that has no counterpart here.
+        """
+        from dragoman.pipeline import Pipeline
+
+        return Pipeline(
+            self.tokenizer,
+            self.engine,
+            self.generation,
+            target_language=self.target_language,
+            options=options,
         )
 
     def _stream(
@@ -268,8 +296,9 @@ class Translator:
         """Yield a request for each (line, prefix) and append to `pending`. Lines encode faster together."""
         how, most = decoding.how(self.generation), decoding.max_source_tokens
         begin_of = lru_cache(maxsize=256)(self._prefix)
+        lines = self._warning_of_language(lines) if decoding.to is None else lines
         while chunk := list(islice(lines, window)):
-            encoded = self.tokenizer.encode_source([line.strip() for line, _ in chunk])
+            encoded = self.tokenizer.encode_source([_to(decoding.to, line.strip()) for line, _ in chunk])
             for (line, prefix), tokens in zip(chunk, encoded, strict=True):
                 rules: tuple[Rule, ...] = decoding.rules
                 if tokens and (begin := begin_of(prefix)):
@@ -278,6 +307,32 @@ class Translator:
                 tokens = tokens[:most]
                 limit = len(tokens) + decoding.max_extra_tokens
                 yield Request(source=tokens, how=how, max_tokens=limit, rules=rules)
+
+    def _warning_of_language(self, lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Yield the lines. Log a warning if one does not say which of several languages it goes to."""
+        languages = self.tokenizer.languages
+        tags = tuple(f">>{language}<<" for language in languages)
+        silent = len(languages) < 2
+        for line, prefix in lines:
+            if not silent and line.strip() and not line.lstrip().startswith(tags):
+                log.warning("this model has several target languages; choose one: %s", ", ".join(languages))
+                silent = True
+            yield line, prefix
+
+    def _check_target(self, to: str | None) -> None:
+        """Raise ConfigError if the model has no such target language."""
+        languages = self.tokenizer.languages
+        if to is None:
+            return
+        if not languages:
+            raise ConfigError(
+                f"to = {to!r}: this model has one target language, {self.target_language}",
+                hint="leave the language out",
+            )
+        if to not in languages:
+            raise ConfigError(
+                f"to = {to!r}: this model does not translate to it", hint=f"it has {', '.join(languages)}"
+            )
 
     def _translation(self, source: str, hypothesis: Hypothesis, *, cut: bool = False) -> Translation:
         text = self.tokenizer.decode(hypothesis.tokens)
@@ -305,9 +360,29 @@ class Translator:
         return tuple(tokens)
 
 
+def _bundle_in(folder: Path) -> Bundle:
+    """Return the model in a folder of any kind that dragoman reads."""
+    from dragoman.folder.config import read_config
+    from dragoman.interop.formats import format_of
+
+    if format_of(folder) is None:
+        read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
+        from dragoman.folder.bundle import load
+
+        return load(folder)
+    from dragoman.interop.imports import read
+
+    return read(folder)
+
+
 def _check_lines(lines: Iterable[str]) -> None:
     if isinstance(lines, str):
         raise TypeError("a list of lines is needed; translator(text) translates one text")
+
+
+def _to(language: str | None, line: str) -> str:
+    """The line with the token of its target language. An empty line stays empty."""
+    return line if language is None or not line else f">>{language}<< {line}"
 
 
 def _in_order(answers: Iterable[tuple[int, T]]) -> Iterator[T]:

@@ -25,7 +25,7 @@ from dragoman.text import toy
 from dragoman.training.trainer import Trainer
 from dragoman.translator import Translator
 
-COMMANDS = ["demo", "train", "translate", "evaluate", "score", "config", "doctor"]
+COMMANDS = ["demo", "train", "translate", "evaluate", "score", "config", "doctor", "model"]
 SMALL = [
     "--preset=tiny", "tokenizer.vocab_size=400",
     *(f"model.{o}" for o in ("d_model=16", "d_ff=32", "heads=2", "encoder_layers=1", "decoder_layers=1")),

@@ -59,7 +59,9 @@ def test_a_section_is_printed_with_every_architecture(config):
 
     assert "\n[model]\n" in out
     assert "[training]" not in out
-    assert all(f'architecture = "{name}"' in out for name in ("transformer", "recurrent", "convolutional"))
+    assert all(
+        f'architecture = "{name}"' in out for name in ("transformer", "ssru", "recurrent", "convolutional")
+    )
     assert "\n# cell = " in out
 
 

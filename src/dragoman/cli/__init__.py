@@ -16,8 +16,11 @@ from dragoman.cli.config import config
 from dragoman.cli.demo import demo
 from dragoman.cli.doctor import doctor
 from dragoman.cli.evaluate import evaluate
+from dragoman.cli.exports import export_model
+from dragoman.cli.imports import import_model
 from dragoman.cli.inspect import inspect, positions
 from dragoman.cli.ladder import ladder
+from dragoman.cli.model import model
 from dragoman.cli.outcome import run
 from dragoman.cli.score import score
 from dragoman.cli.train import TrainCommand, train
@@ -66,6 +69,9 @@ app.command("score", short_help="Score translations of any system.")(score)
 app.command("inspect", short_help="See how a translation came about, in one offline page.")(inspect)
 app.command("positions", short_help="See the sinusoidal positions, without a model.")(positions)
 app.command("ladder", short_help="Train several recipes within one budget, and compare them.")(ladder)
+app.command("import", short_help="Import a model of Hugging Face or Marian.")(import_model)
+app.command("export", short_help="Export a model to another program.")(export_model)
+app.add_typer(model, name="model", short_help="Look into model folders; check, average and compare them.")
 app.add_typer(bench, name="bench", short_help="Measure speed and cost on this machine.")
 app.command("config", short_help="Print the options of a recipe with their descriptions.")(config)
 app.command("doctor", short_help="Check this machine and suggest changes.")(doctor)

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, written by training.")]
+Model = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="A model folder, written by training or by dragoman import."),
+]
 BeamSize = Annotated[
     int | None,
     typer.Option("--beam", metavar="N", help="Width of the beam; 1 is greedy search. [default: the model's]"),
@@ -19,6 +22,10 @@ LengthPenalty = Annotated[
         metavar="A",
         help="Above 0 favours longer translations; 0.6 in the paper. [default: the model's]",
     ),
+]
+TargetLanguage = Annotated[
+    str | None,
+    typer.Option("--to", metavar="LANGUAGE", help="Translate into this language, if the model has several."),
 ]
 MinLength = Annotated[
     int, typer.Option("--min-length", metavar="N", help="Shortest translation allowed, in tokens.")
@@ -57,6 +64,17 @@ Recipe = Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", help="Where the recipe's text is. [default: $DRAGOMAN_DATA]"),
+]
+NoVerify = Annotated[
+    bool, typer.Option("--no-verify", help="Do not compare the model with the other program.")
+]
+VerifyOn = Annotated[
+    str | None,
+    typer.Option(
+        "--verify-on",
+        metavar="FILE",
+        help="Compare on the lines of this text. [default: a few sentences of dragoman's own]",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 Verbose = Annotated[

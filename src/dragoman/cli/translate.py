@@ -23,6 +23,7 @@ from dragoman.cli.options import (
     Model,
     NoRepeatNgram,
     Quiet,
+    TargetLanguage,
 )
 from dragoman.cli.outcome import waiting, warn
 
@@ -50,6 +51,7 @@ def translate(
     ] = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    to: TargetLanguage = None,
     n_best: Annotated[
         int,
         typer.Option(
@@ -130,6 +132,7 @@ def translate(
         beam=beam,
         n_best=n_best,
         length_penalty=length_penalty,
+        to=to,
         sample=_sample(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed),
         minimum_length=min_length,
         no_repeat_ngram=no_repeat_ngram,

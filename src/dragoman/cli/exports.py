@@ -1,0 +1,85 @@
+"""`dragoman export`: a model in the format of another program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.cli.imports import lines_to_verify
+from dragoman.cli.options import Debug, Model, NoVerify, Quiet, VerifyOn
+from dragoman.cli.outcome import waiting, warn
+from dragoman.interop.formats import ExportFormat
+
+
+def export_model(
+    model: Model,
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="FORMAT", help=f"The format: {', '.join(get_args(ExportFormat))}."),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="The new folder to write; for Argos, a new .argosmodel file.",
+        ),
+    ],
+    quantization: Annotated[
+        str | None,
+        typer.Option(
+            "--quantization",
+            metavar="TYPE",
+            help="Type of the weights in CTranslate2 and Argos packages, such as int8 or float16. "
+            "[default: float32]",
+        ),
+    ] = None,
+    verify_on: VerifyOn = None,
+    no_verify: NoVerify = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Export a model to another program.
+
+    Both programs translate the same lines, if the other one is installed, and the output is written only if
+    they agree. What the format cannot hold is refused before anything is written.
+
+    \b
+      dragoman export runs/en-de --to ctranslate2 -o en-de-ct2 --quantization int8
+      dragoman export runs/en-de --to argos -o en-de.argosmodel
+      dragoman export runs/en-de --to onnx -o en-de-onnx
+    """
+    target = _format(to)
+    if target == "argos" and output.suffix != ".argosmodel":
+        raise ConfigError(f"{output}: not an .argosmodel file", hint=f"write to {output}.argosmodel")
+    from dragoman.interop.exports import export_model
+    from dragoman.translator import Translator
+
+    lines = lines_to_verify(verify_on, no_verify=no_verify)
+    with waiting(f"exporting to {to}", shown=not quiet):
+        bundle = Translator.load(model, device="cpu").bundle
+        done = export_model(
+            bundle, target, output, quantization=quantization, verified=not no_verify, lines=lines
+        )
+    if done.unverified is not None and not no_verify:
+        warn(f"not compared with {done.program}: {done.unverified}")
+    for note in done.notes:
+        warn(note)
+    if not quiet:
+        if done.comparison is not None:
+            print(f"verified with {done.comparison}", file=sys.stderr)
+        print(f"{output}: written", file=sys.stderr)
+
+
+def _format(name: str) -> ExportFormat:
+    """The format of that name. Raises ConfigError if there is none."""
+    known: ExportFormat
+    for known in get_args(ExportFormat):
+        if name.lower() == known:
+            return known
+    raise ConfigError(f"--to {name}: unknown format", hint=f"choose {', '.join(get_args(ExportFormat))}")

@@ -1,0 +1,96 @@
+"""`dragoman import`: a model of another program becomes a model folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.options import Debug, NoVerify, Quiet, VerifyOn
+from dragoman.cli.outcome import waiting, warn
+
+
+def import_model(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A folder, a zip or tar archive, or the name of a model on the Hugging Face hub, such as "
+            "Helsinki-NLP/opus-mt-en-de.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The new model folder to write.")
+    ],
+    source_language: Annotated[
+        str | None,
+        typer.Option(
+            "--source-language", metavar="CODE", help="The source language. [default: as the model says]"
+        ),
+    ] = None,
+    target_language: Annotated[
+        str | None,
+        typer.Option(
+            "--target-language", metavar="CODE", help="The target language. [default: as the model says]"
+        ),
+    ] = None,
+    revision: Annotated[
+        str | None,
+        typer.Option("--revision", metavar="NAME", help="A branch, tag or commit on the hub."),
+    ] = None,
+    verify_on: VerifyOn = None,
+    no_verify: NoVerify = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Import a model: Hugging Face's Marian models, such as OPUS-MT, and Marian's own .npz.
+
+    Both programs translate the same lines, if the other one is installed, and the folder is written only if
+    they agree. Nothing in the source is executed.
+
+    \b
+      dragoman import Helsinki-NLP/opus-mt-en-de -o models/en-de
+      dragoman import opus-2020-02-26.zip -o models/en-fr
+      dragoman translate models/en-de test.en
+    """
+    from dragoman.interop.imports import import_model
+
+    lines = lines_to_verify(verify_on, no_verify=no_verify)
+    with waiting(f"importing {source}", shown=not quiet):
+        done = import_model(
+            source,
+            output,
+            verified=not no_verify,
+            lines=lines,
+            revision=revision,
+            source_language=source_language,
+            target_language=target_language,
+        )
+    if done.unverified is not None and not no_verify:
+        warn(f"not compared with {done.program}: {done.unverified}")
+    if quiet:
+        return
+    languages = done.bundle.tokenizer.languages
+    target = f"{', '.join(languages)} (choose with --to)" if languages else done.bundle.target_language
+    if done.comparison is not None:
+        print(f"verified with {done.comparison}", file=sys.stderr)
+    print(f"{output}: translates from {done.bundle.source_language} to {target}", file=sys.stderr)
+    if "und" in (done.bundle.source_language, done.bundle.target_language):
+        warn("the model does not name its languages: --source-language and --target-language do")
+
+
+def lines_to_verify(path: str | None, *, no_verify: bool) -> list[str]:
+    """The lines of --verify-on that have text. Raises ConfigError beside --no-verify, DataError for none."""
+    if path is None:
+        return []
+    if no_verify:
+        raise ConfigError("--verify-on together with --no-verify", hint="leave out one of them")
+    from dragoman.text.lines import read_lines
+
+    lines = [line for line in read_lines(path) if line.strip()]
+    if not lines:
+        raise DataError(f"{path}: no lines to compare on", hint="choose a text in the source language")
+    return lines

@@ -1,0 +1,180 @@
+"""CTranslate2 as the other program: a model from an exported folder, to compare with."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dragoman.base.errors import DragomanError
+from dragoman.decoding.engine import Tokens
+from dragoman.folder.bundle import Bundle
+from dragoman.interop import verify as comparing
+from dragoman.interop.ctranslate2.model import package, write
+from dragoman.text.punctuation import normalise_punctuation
+from dragoman.text.tokenizer import Tokenizer
+
+_LANGUAGE = re.compile(">>.+?<<")
+_BATCH = 2048  # tokens, padding included
+_EXTRA = 50  # tokens that a translation may be longer than its source
+
+
+class CTranslate2:
+    """CTranslate2 with an exported folder, which is all it reads. One thread, so that PyTorch keeps its own.
+
+    It implements `dragoman.interop.verify.Program`. Ids are places in the vocabularies of the folder.
+    `compute_type` is CTranslate2's; by default the type of the weights, or the nearest that the processor
+    has.
+    """
+
+    def __init__(self, folder: Path, *, compute_type: str | None = None) -> None:
+        """Raises DragomanError if CTranslate2 is not installed or cannot load the folder."""
+        ctranslate2 = package()
+        self.name = f"CTranslate2 {ctranslate2.__version__}"
+        self._config = _read(folder / "config.json")
+        self.compute_type = compute_type or _computed(
+            self.weights, ctranslate2.get_supported_compute_types("cpu")
+        )
+        try:
+            self._translator = ctranslate2.Translator(
+                str(folder), compute_type=self.compute_type, intra_threads=1
+            )
+        except (RuntimeError, ValueError) as error:
+            raise DragomanError(f"{folder}: {self.name} cannot load it: {error}") from error
+        self._source, self._target = _vocabularies(folder)
+        self._source_ids = {piece: i for i, piece in enumerate(self._source)}
+        self._target_ids = {piece: i for i, piece in enumerate(self._target)}
+        self._words = Tokenizer.load(folder) if (folder / "tokenizer.json").exists() else None
+        if self._words is None:
+            self._cutter, self._joiner = _sentencepiece(folder)
+
+    @property
+    def weights(self) -> str:
+        """The type of the weights, one of `QUANTIZATIONS`."""
+        return str(self._config["dragoman"]["weights"])
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """The source ids of each line, without the end. Spaces around a line are ignored."""
+        lines = [line.strip() for line in lines]
+        if self._words is not None:
+            return self._words.encode_source(lines)
+        return [self._encode(line) for line in lines]
+
+    def decode(self, targets: Sequence[Tokens]) -> list[str]:
+        """The text of each list of target ids."""
+        if self._words is not None:
+            return [self._words.decode(ids) for ids in targets]
+        return [str(self._joiner.decode([self._target[i] for i in ids])) for ids in targets]
+
+    def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
+        """The greedy translation of each source, of at most so many tokens."""
+        return self.search(sources, max_tokens, beam=1)
+
+    def search(
+        self,
+        sources: Sequence[Tokens],
+        max_tokens: Sequence[int],
+        *,
+        beam: int,
+        length_penalty: float = 0,
+        min_tokens: int = 0,
+    ) -> list[list[int]]:
+        """The best translation of each source. Scores are divided by length^length_penalty, our "power"."""
+        answers = self._translator.translate_batch(
+            [[self._source[i] for i in source] for source in sources],
+            beam_size=beam,
+            length_penalty=length_penalty,
+            max_batch_size=_BATCH,
+            batch_type="tokens",
+            max_input_length=0,
+            max_decoding_length=max(max_tokens, default=1),
+            min_decoding_length=min_tokens,
+        )
+        ids = self._target_ids
+        return [
+            [ids[token] for token in answer.hypotheses[0][:limit]] if source else []
+            for source, answer, limit in zip(sources, answers, max_tokens, strict=True)
+        ]
+
+    def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
+        """The log-probability of each target given its source in nats, the end token's included."""
+        return [math.fsum(each) for each in self.token_scores(pairs)]
+
+    def token_scores(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
+        """The log-probability of each token of each target in nats, then the end token's.
+
+        A pair of two empty sides has none, as in our engines.
+        """
+        scored = self._translator.score_batch(
+            [[self._source[i] for i in source] for source, _ in pairs],
+            [[self._target[i] for i in target] for _, target in pairs],
+            max_batch_size=_BATCH,
+            batch_type="tokens",
+            max_input_length=0,
+        )
+        return [list(each.log_probs) if any(pair) else [] for pair, each in zip(pairs, scored, strict=True)]
+
+    def _encode(self, line: str) -> list[int]:
+        if (language := self._config["dragoman"]["punctuation"]) is not None:
+            line = normalise_punctuation(line, language)
+        pieces: list[str] = []
+        token = _LANGUAGE.match(line)  # of a multilingual model; SentencePiece does not know it
+        if token and token[0] in self._source_ids:
+            pieces, line = [token[0]], line[token.end() :]
+        pieces += self._cutter.encode(line, out_type=str)
+        unknown = self._source_ids[self._config["unk_token"]]
+        return [self._source_ids.get(piece, unknown) for piece in pieces]
+
+
+def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> comparing.Agreement:
+    """Compare the folder that `write` made of the bundle. Raises DragomanError if they disagree.
+
+    Weights of another type than float32 give other scores and some other translations. Then the model is
+    compared in float32, and the result says how many translations the weights of the folder leave equal.
+    """
+    ours = replace(bundle, generation=replace(bundle.generation, renormalize=True))
+    program = CTranslate2(folder)
+    if program.weights == "float32":
+        return comparing.verify(ours, program, lines)
+    with TemporaryDirectory() as temporary:
+        exact = Path(temporary)
+        write(bundle, exact)
+        comparison = comparing.verify(ours, CTranslate2(exact), lines)
+        sources = program.encode(lines)
+        limits = [len(source) + _EXTRA for source in sources]
+        wanted = CTranslate2(exact).translate(sources, limits)
+    same = sum(a == b for a, b in zip(wanted, program.translate(sources, limits), strict=True))
+    return replace(comparison, note=f"with {program.weights} weights {same} of {len(lines)} are equal")
+
+
+def _computed(weights: str, supported: Collection[str]) -> str:
+    """The type to compute in. Without a choice CTranslate2 takes the same and prints a warning."""
+    if weights in supported:
+        return weights
+    return "int8_float32" if weights.startswith("int8") else "float32"
+
+
+def _sentencepiece(folder: Path) -> tuple[Any, Any]:
+    """The SentencePiece processors of source and target."""
+    import sentencepiece
+
+    both = folder / "sentencepiece.model"
+    paths = [both, both] if both.exists() else [folder / "source.spm", folder / "target.spm"]
+    source, target = (sentencepiece.SentencePieceProcessor(model_file=str(path)) for path in paths)
+    return source, target
+
+
+def _vocabularies(folder: Path) -> tuple[list[str], list[str]]:
+    shared = folder / "shared_vocabulary.json"
+    if shared.exists():
+        return _read(shared), _read(shared)
+    return _read(folder / "source_vocabulary.json"), _read(folder / "target_vocabulary.json")
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,10 @@
+"""Models of Hugging Face's `MarianMTModel`, such as OPUS-MT: in and out.
+
+The code of transformers is read, not run: importing and exporting need PyTorch alone. `Program` runs
+transformers, to compare.
+"""
+
+from dragoman.interop.huggingface.model import notes, read, unsupported, write
+from dragoman.interop.huggingface.program import Transformers as Program
+
+__all__ = ["Program", "notes", "read", "unsupported", "write"]

@@ -1,0 +1,302 @@
+"""Read and write a folder of `MarianMTModel`: weights by a table of names, settings, tokenizer.
+
+MarianMTModel is the paper's Transformer, post-norm, with biases in attention and output. Its positions have
+all sines before all cosines. PegasusForConditionalGeneration is the same network, pre-norm, with one
+vocabulary. (transformers, models/marian/modeling_marian.py and models/pegasus/modeling_pegasus.py)
+
+T positions, E model width.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.files import write_whole
+from dragoman.folder.bundle import Bundle
+from dragoman.folder.weights import put_weights, weights_of, write_weights
+from dragoman.interop.huggingface import settings
+from dragoman.interop.huggingface import tokenizer as tokenizers
+from dragoman.interop.huggingface.files import read_table, read_table_if_any, read_tensors
+from dragoman.interop.names import NameTable, Row, Shape, linear
+from dragoman.models.positions import sinusoidal
+from dragoman.models.seq2seq import build_model
+from dragoman.models.shapes import Tie, TransformerConfig
+
+log = logging.getLogger(__name__)
+
+_SHARED = "model.shared.weight"
+_SOURCE, _TARGET = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
+_OUTPUT, _BIAS = "lm_head.weight", "final_logits_bias"
+_EMBEDDINGS = (_SHARED, _SOURCE, _TARGET, _OUTPUT)
+_PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
+_POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+
+# A key of config.json, unknown to transformers: the order that the columns of our weights had.
+_ORDER = "dragoman_positions"
+_UNDETERMINED = "und"  # ISO 639-3
+
+
+def read(folder: Path) -> Bundle:
+    """Return the model in `folder`, in evaluation mode.
+
+    Raises ModelError for another kind of model, a missing or damaged file, and weights or a vocabulary that
+    do not fit. Logs a warning about settings that cannot be kept.
+    """
+    folder = Path(folder)
+    where = str(folder / "config.json")
+    config = read_table(folder / "config.json")
+    settings.check_kind(config, where)
+    generation = read_table_if_any(folder / "generation_config.json") or config
+    ids = settings.ids_of(config, generation, where)
+    sizes = settings.vocab_sizes(config, where)
+    tokenizer = tokenizers.read_tokenizer(folder, ids, sizes)
+    beam = settings.beam_of(generation, ids, sizes[1], where)
+
+    tensors = read_tensors(folder)
+    names = _Embeddings.in_file(settings.tied(config, where), tensors)
+    shape = settings.shape_of(
+        config,
+        ids,
+        tie=names.tie,
+        attention_bias=_any(tensors, _is_attention_bias),
+        output_bias=_any(tensors, lambda name: name == _BIAS),
+        where=where,
+    )
+    _check_positions(tensors, shape.d_model, folder)
+    shapes = _shapes(shape, len(tensors), where)
+    weights = _table(shape, names).to_ours(tensors, shapes, str(folder))
+    if config.get(_ORDER) == "sinusoidal":
+        shape = replace(shape, positions="sinusoidal")
+        weights = _reordered(weights, _sines_first(shape.d_model).argsort())
+    with torch.random.fork_rng(devices=[]):  # building draws weights; keep the caller's generator as it is
+        model = build_model(shape)
+    put_weights(model, weights, folder)
+    source_language, target_language = _languages(folder)
+    return Bundle(
+        model=model.eval(),
+        tokenizer=tokenizer,
+        source_language=source_language,
+        target_language=target_language,
+        generation=beam,
+    )
+
+
+def write(bundle: Bundle, folder: Path) -> None:
+    """Write a folder that transformers loads, the weights last.
+
+    The classes are `MarianTokenizer`, and `MarianMTModel` or for pre-norm `PegasusForConditionalGeneration`.
+
+    Raises ConfigError that names all they cannot hold, before anything is written. `notes` says which
+    settings they hold only approximately.
+    """
+    folder, shape = Path(folder), bundle.model.config
+    faults = unsupported(bundle)
+    if faults or not isinstance(shape, TransformerConfig):
+        raise ConfigError(
+            f"Hugging Face's Marian cannot hold {', '.join(faults)}",
+            hint="it has sinusoidal positions, SentencePiece, and no window",
+        )
+    weights, config = weights_of(bundle.model), settings.config_table(shape)
+    if shape.positions == "sinusoidal":
+        weights = _reordered(weights, _sines_first(shape.d_model))
+        config[_ORDER] = shape.positions
+    tensors = _table(shape, _Embeddings.written(shape.tie)).to_theirs(weights)
+    tokenizers.write_tokenizer(bundle.tokenizer, bundle.source_language, bundle.target_language, folder)
+    generation = settings.generation_table(bundle.generation, shape)
+    for name, table in (("config.json", config), ("generation_config.json", generation)):
+        write_whole(folder / name, json.dumps(table, indent=2) + "\n")
+    # Without this metadata, transformers 4 refuses the file.
+    write_weights(folder / "model.safetensors", tensors, metadata={"format": "pt"})
+
+
+def unsupported(bundle: Bundle) -> list[str]:
+    """Return all that transformers' Marian and Pegasus cannot hold."""
+    shape = bundle.model.config
+    if not isinstance(shape, TransformerConfig) or shape.architecture != "transformer":
+        faults = [f'model.architecture = "{shape.architecture}"']
+    else:
+        faults = settings.shape_faults(shape)
+    return faults + tokenizers.tokenizer_faults(bundle.tokenizer)
+
+
+def notes(bundle: Bundle) -> list[str]:
+    """Return the settings that an export changes, because Hugging Face has nothing equal, and how."""
+    return settings.changed(bundle.generation)
+
+
+@dataclass(frozen=True)
+class _Embeddings:
+    """The names of the matrices for the source, the target and the output, and which are tied."""
+
+    source: str
+    target: str
+    output: str
+    tie: Tie
+
+    @classmethod
+    def written(cls, tie: Tie) -> _Embeddings:
+        """The names that transformers writes."""
+        match tie:
+            case "all":
+                return cls(_SHARED, _SHARED, _SHARED, tie)
+            case "decoder":
+                return cls(_SOURCE, _TARGET, _TARGET, tie)
+            case "none":
+                return cls(_SOURCE, _TARGET, _OUTPUT, tie)
+
+    @classmethod
+    def in_file(cls, tied: tuple[bool, bool], tensors: Mapping[str, Tensor]) -> _Embeddings:
+        """The names in a file. `tied`: source with target, and target with output.
+
+        A file may hold any one of tied matrices, or several. If these differ, they are not tied, as in
+        transformers 5.
+        """
+        groups = {
+            (True, True): (_SHARED, _TARGET, _SOURCE, _OUTPUT),
+            (True, False): (_SHARED, _TARGET, _SOURCE),
+            (False, True): (_TARGET, _OUTPUT),
+            (False, False): (),
+        }
+        group = groups[tied]
+
+        def name_of(own: str) -> str:
+            partners = group if own in group else (own,)
+            return next((name for name in (own, *partners) if name in tensors), partners[0])
+
+        def same(one: str, other: str) -> bool:
+            return one == other or torch.equal(tensors[one], tensors[other])
+
+        source, target, output = name_of(_SOURCE), name_of(_TARGET), name_of(_OUTPUT)
+        tie: Tie = "none"
+        if tied[1] and same(target, output):
+            tie = "all" if tied[0] and same(source, target) else "decoder"
+        if tied[1] and tie != ("all" if tied[0] else "decoder"):
+            log.warning("the embeddings that config.json ties differ, so they are not tied")
+        return cls(source, target, output, tie)
+
+
+def _table(shape: TransformerConfig, names: _Embeddings) -> NameTable:
+    """Our names and theirs, for a model of this shape."""
+    rows = [Row("target_embedding.weight", (names.target,))]
+    if shape.tie != "all":
+        rows.append(Row("source_embedding.weight", (names.source,)))
+    if shape.tie == "none":
+        rows.append(Row("logits.weight", (names.output,)))
+    if shape.output_bias:
+        rows.append(Row("logits.bias", (_BIAS,), layout="row"))
+    for side in ("encoder", "decoder") if shape.norm == "pre" else ():
+        rows += linear(f"{side}_norm", f"model.{side}.layer_norm")
+    zeros: dict[str, Shape] = {} if shape.output_bias else {_BIAS: (1, shape.target_vocab)}
+    for side, layers in (("encoder", shape.encoder_layers), ("decoder", shape.decoder_layers)):
+        parts = {"attention": "self_attn"}
+        if side == "decoder":
+            parts["cross_attention"] = "encoder_attn"
+        for i in range(layers):
+            ours, theirs = f"{side}.{i}", f"model.{side}.layers.{i}"
+            for part, its_part in parts.items():
+                rows += _attention(f"{ours}.{part}", f"{theirs}.{its_part}", bias=shape.attention_bias)
+                if not shape.attention_bias:
+                    names_of_bias = (f"{theirs}.{its_part}.{each}.bias" for each in _PROJECTIONS)
+                    zeros |= dict.fromkeys(names_of_bias, (shape.d_model,))
+            rows += linear(f"{ours}.feed_forward.inner", f"{theirs}.fc1")
+            rows += linear(f"{ours}.feed_forward.outer", f"{theirs}.fc2")
+            rows += linear(f"{ours}.feed_forward_residual.norm", f"{theirs}.final_layer_norm")
+    used = {name for row in rows for name in row.theirs}
+    skipped = {*_EMBEDDINGS, *_POSITIONS, *zeros} - used
+    return NameTable(rows=rows, zeros=zeros, ignored=skipped.__contains__)
+
+
+def _attention(ours: str, theirs: str, *, bias: bool) -> list[Row]:
+    """The rows of one attention and of the normalisation after it."""
+    *inner, outer = (f"{theirs}.{each}" for each in _PROJECTIONS)
+    return [
+        *linear(f"{ours}.project", inner, bias=bias),
+        *linear(f"{ours}.output", outer, bias=bias),
+        *linear(f"{ours}_residual.norm", f"{theirs}_layer_norm"),
+    ]
+
+
+def _is_attention_bias(name: str) -> bool:
+    return name.endswith(tuple(f".{each}.bias" for each in _PROJECTIONS))
+
+
+def _any(tensors: Mapping[str, Tensor], chosen: Callable[[str], bool]) -> bool:
+    """Whether one of the chosen tensors holds anything but zeros. A bias of zeros is no bias."""
+    return any(bool(tensor.count_nonzero()) for name, tensor in tensors.items() if chosen(name))
+
+
+def _check_positions(tensors: Mapping[str, Tensor], width: int, folder: Path) -> None:
+    """Raises ModelError if stored positions are not the sinusoids that are computed here.
+
+    Early versions of transformers stored them. Half precision needs the larger tolerance.
+    """
+    for name in _POSITIONS:
+        if (stored := tensors.get(name)) is None:
+            continue
+        fits = stored.dim() == 2 and stored.shape[1] == width
+        if fits:
+            table_TE = sinusoidal(len(stored), width, "sinusoidal-halves")
+            gap = float((stored.float() - table_TE).abs().max()) if len(stored) else 0.0
+            fits = gap <= (1e-5 if stored.dtype in (torch.float32, torch.float64) else 5e-3)
+        if not fits:
+            raise ModelError(
+                f"{folder}: {name} is not the sinusoidal table", hint="this model has other positions"
+            )
+
+
+def _shapes(shape: TransformerConfig, count: int, where: str) -> dict[str, Shape]:
+    """The shapes of our weights, from a model without memory. `count` is the number of their tensors."""
+    layers = shape.encoder_layers + shape.decoder_layers
+    if layers > count:
+        raise ModelError(
+            f"{where}: {layers} layers, but the weights are {count} tensors",
+            hint="does this configuration belong to these weights?",
+        )
+    try:
+        with torch.device("meta"):
+            model = build_model(shape)
+    except (RuntimeError, OverflowError, TypeError) as error:  # sizes that no tensor can have
+        raise ModelError(f"{where}: a model of impossible size", hint="restore config.json") from error
+    return {name: tuple(weight.shape) for name, weight in weights_of(model).items()}
+
+
+def _sines_first(width: int) -> Tensor:
+    """The columns of alternating sines and cosines, in the order that has all sines first."""
+    return torch.cat((torch.arange(0, width, 2), torch.arange(1, width, 2)))
+
+
+# By the ends of our names: weights that multiply the residual stream, and those that add to it.
+_READERS = ("embedding.weight", "logits.weight", "project.weight", "inner.weight")
+_WRITERS = tuple(f"{part}.{kind}" for part in ("output", "outer", "norm") for kind in ("weight", "bias"))
+
+
+def _reordered(weights: Mapping[str, Tensor], order_E: Tensor) -> dict[str, Tensor]:
+    """The weights of the same function, with the E dimensions between the layers in another order.
+
+    LayerNorm, sums and products do not depend on that order. A sum of floats is rounded differently.
+    """
+
+    def reorder(name: str, weight: Tensor) -> Tensor:
+        if name.endswith(_READERS):
+            return weight[:, order_E.to(weight.device)]
+        return weight[order_E.to(weight.device)] if name.endswith(_WRITERS) else weight
+
+    return {name: reorder(name, weight) for name, weight in weights.items()}
+
+
+def _languages(folder: Path) -> tuple[str, str]:
+    """The source and target language. Logs a warning if one is unknown."""
+    found = tokenizers.read_languages(folder)
+    for side, language in zip(("source", "target"), found, strict=True):
+        if language is None:
+            log.warning("%s: the %s language is not stated; it becomes %r", folder, side, _UNDETERMINED)
+    source, target = (language or _UNDETERMINED for language in found)
+    return source, target

@@ -1,0 +1,192 @@
+"""transformers as the other program: the same model, to compare with."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.base.errors import DragomanError
+from dragoman.decoding.engine import Tokens
+from dragoman.interop.huggingface.files import read_table
+from dragoman.interop.huggingface.settings import CLASSES
+from dragoman.models.positions import sinusoidal
+
+_ROWS = 32  # sentences in a batch
+
+
+class Transformers:
+    """The program transformers: `MarianMTModel` (pre-norm: Pegasus) and `MarianTokenizer`, in float32.
+
+    It implements `dragoman.interop.verify.Program`. Padding and start are never generated, as here.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises DragomanError if transformers is not installed or cannot load the folder."""
+        self._transformers = _transformers()
+        with _quiet(self._transformers):
+            try:
+                self.tokenizer = self._transformers.MarianTokenizer.from_pretrained(folder)
+                kind = getattr(self._transformers, CLASSES[read_table(folder / "config.json")["model_type"]])
+                model = kind.from_pretrained(folder, dtype=torch.float32)
+            except Exception as error:  # whatever a foreign loader raises for a file that it refuses
+                raise DragomanError(
+                    f"{folder}: {self.name} cannot load it: {error}", hint="--no-verify skips the comparison"
+                ) from error
+        self.model = model.eval()
+        stated = self.model.generation_config
+        self._pad, self._start = stated.pad_token_id, stated.decoder_start_token_id
+        self._end = stated.eos_token_id[0] if isinstance(stated.eos_token_id, list) else stated.eos_token_id
+        single = [word[0] for word in stated.bad_words_ids or [] if len(word) == 1]
+        never = {self._pad, self._start, *single, *(stated.suppress_tokens or [])} - {self._end}
+        self._never = sorted(never)
+        self._renormalize = bool(stated.renormalize_logits)
+
+    @property
+    def name(self) -> str:
+        """The name and version of transformers."""
+        return f"transformers {self._transformers.__version__}"
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """The source ids of each line, without the end."""
+        return [ids[:-1] for ids in self.tokenizer(list(lines))["input_ids"]] if lines else []
+
+    def decode(self, targets: Sequence[Tokens]) -> list[str]:
+        """The text of each list of target ids, as transformers' translation pipeline gave it."""
+        return [
+            str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+            for ids in map(list, targets)
+        ]
+
+    def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
+        """The greedy translation of each source, of at most so many tokens."""
+        return [
+            hypotheses[0][0][:limit]
+            for hypotheses, limit in zip(
+                self.search(sources, beam=1, max_tokens=max(max_tokens, default=0)), max_tokens, strict=True
+            )
+        ]
+
+    def search(
+        self,
+        sources: Sequence[Tokens],
+        *,
+        beam: int,
+        max_tokens: int,
+        length_penalty: float = 1.0,
+        early_stopping: bool = False,
+    ) -> list[list[tuple[list[int], float]]]:
+        """The best translations of each source and their scores: as many as the beam is wide, best first.
+
+        A score is the log-probability in nats divided by length^length_penalty; 0 for a beam of 1. The
+        length counts the end token, as here.
+        """
+        how = self._transformers.GenerationConfig(
+            num_beams=beam,
+            num_return_sequences=beam,
+            do_sample=False,
+            max_new_tokens=max_tokens + 1,
+            pad_token_id=self._pad,
+            eos_token_id=self._end,
+            decoder_start_token_id=self._start,
+            forced_eos_token_id=self._end,
+            bad_words_ids=[[token] for token in self._never] or None,
+            renormalize_logits=self._renormalize,
+            return_dict_in_generate=True,
+            output_scores=True,
+            **({"length_penalty": length_penalty, "early_stopping": early_stopping} if beam > 1 else {}),
+        )
+        # Sorted by length, because padding changes the rounding.
+        order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+        self._lengthen_positions(max([max_tokens, *map(len, sources)]) + 2)
+        found: dict[int, list[tuple[list[int], float]]] = {}
+        for first in range(0, len(order), _ROWS):
+            batch = order[first : first + _ROWS]
+            inputs = self._inputs([sources[i] for i in batch])
+            with torch.no_grad(), _quiet(self._transformers):
+                output = self.model.generate(**inputs, generation_config=how)
+            scores = output.sequences_scores.tolist() if beam > 1 else [0.0] * len(batch)
+            rows = list(zip(map(self._cut, output.sequences.tolist()), scores, strict=True))
+            found |= {i: rows[n * beam : (n + 1) * beam] for n, i in enumerate(batch)}
+        return [found[i] for i in range(len(sources))]
+
+    def score(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> list[float]:
+        """The log-probability of each target given its source in nats, the end token's included."""
+        totals = []
+        for (_, target), logits_TV in zip(pairs, self.logits(pairs), strict=True):
+            logp_TV = logits_TV.log_softmax(-1)
+            logp_TV[:, self._never] = -math.inf
+            if self._renormalize:
+                logp_TV = logp_TV.log_softmax(-1)
+            predicted_T1 = torch.tensor([[*target, self._end]]).T
+            totals.append(math.fsum(logp_TV.gather(1, predicted_T1)[:, 0].tolist()))
+        return totals
+
+    def logits(self, pairs: Sequence[tuple[Tokens, Tokens]]) -> Iterator[Tensor]:
+        """Yield logits_TV of each pair: the scores of every token of the target, then of the end."""
+        for first in range(0, len(pairs), _ROWS):
+            batch = pairs[first : first + _ROWS]
+            rows = [[self._start, *target] for _, target in batch]
+            longest = max(map(len, rows))
+            target_BT = torch.tensor([[*row, *[self._pad] * (longest - len(row))] for row in rows])
+            self._lengthen_positions(max(longest, *(len(source) + 1 for source, _ in batch)))
+            inputs = self._inputs([source for source, _ in batch])
+            with torch.no_grad():
+                logits_BTV = self.model(**inputs, decoder_input_ids=target_BT).logits
+            yield from (logits_TV[: len(row)] for logits_TV, row in zip(logits_BTV, rows, strict=True))
+
+    def _lengthen_positions(self, count: int) -> None:
+        """Continue the tables of sinusoids, because transformers fails on a text longer than they are."""
+        for part in (self.model.model.encoder, self.model.model.decoder):
+            table = part.embed_positions
+            known, width = table.weight.shape
+            if count > known:
+                more = sinusoidal(count - known, width, "sinusoidal-halves", start=known)
+                longer = torch.cat((table.weight, more.to(table.weight)))
+                table.weight = torch.nn.Parameter(longer, requires_grad=False)
+
+    def _inputs(self, sources: Sequence[Tokens]) -> dict[str, Tensor]:
+        longest = max(map(len, sources)) + 1
+        filler = [longest - 1 - len(source) for source in sources]
+        rows = [[*source, self._end, *[self._pad] * n] for source, n in zip(sources, filler, strict=True)]
+        seen = [[1] * (longest - n) + [0] * n for n in filler]
+        return {"input_ids": torch.tensor(rows), "attention_mask": torch.tensor(seen)}
+
+    def _cut(self, ids: list[int]) -> list[int]:
+        """The tokens between start and end."""
+        ids = ids[1:]
+        return ids[: ids.index(self._end)] if self._end in ids else ids
+
+
+def _transformers() -> Any:
+    try:
+        return import_module("transformers")
+    except ImportError as error:
+        raise DragomanError(
+            "comparing needs transformers, which is not installed",
+            hint="pip install 'dragoman[huggingface]', or skip it with --no-verify",
+        ) from error
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Silence warnings and progress bars of transformers, then restore them."""
+    logging = transformers.utils.logging
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,334 @@
+"""config.json and generation_config.json of Hugging Face, and the same facts as ours.
+
+The names and their defaults are those of `MarianConfig` and `GenerationConfig` in transformers 5. A pre-norm
+model is a `PegasusForConditionalGeneration`, whose names are the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.decoding.options import Beam
+from dragoman.interop.penalty import note_of_power, power_of
+from dragoman.models.shapes import Norm, Tie, TransformerConfig
+
+log = logging.getLogger(__name__)
+
+Table = Mapping[str, Any]
+V = TypeVar("V", int, float, bool, str)
+
+NORM_EPSILON = 1e-5  # that of PyTorch, which MarianMTModel does not change
+LONGEST = 1024  # positions in the table of an exported model; it is computed, not stored
+_MOST_TOKENS = 10_000_000  # of a vocabulary; the largest models have some hundred thousand
+_MAX_LENGTH = 512  # tokens of a translation, in every OPUS-MT model
+
+# Theirs to ours. gelu_new, mish and others are not among ours.
+_ACTIVATIONS = {
+    "relu": "relu", "gelu": "gelu", "gelu_python": "gelu", "swish": "swish", "silu": "swish",
+    "quick_gelu": "quick-gelu",
+}  # fmt: skip
+_EXPORTED = {"relu": "relu", "gelu": "gelu", "swish": "swish", "quick-gelu": "quick_gelu"}
+# model_type, the class in transformers, and where the network normalises.
+_MARIAN, _PEGASUS = ("marian", "MarianMTModel"), ("pegasus", "PegasusForConditionalGeneration")
+_NORMS: dict[str, Norm] = {_MARIAN[0]: "post", _PEGASUS[0]: "pre"}
+CLASSES = dict((_MARIAN, _PEGASUS))
+# Options of early configurations that change the network. transformers 5 ignores them.
+_FIXED = {
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "add_final_layer_norm": False,
+    "static_position_embeddings": True,
+}
+# Options of a search that `Beam` does not have, with the values that change nothing.
+_WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
+    "do_sample": (False,),
+    "no_repeat_ngram_size": (0,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "repetition_penalty": (1.0,),
+    "encoder_repetition_penalty": (1.0,),
+    "min_length": (0,),
+    "min_new_tokens": (0,),
+    "num_beam_groups": (1,),
+    "diversity_penalty": (0.0,),
+    "forced_bos_token_id": (),
+    "sequence_bias": (),
+    "begin_suppress_tokens": ([],),
+    "exponential_decay_length_penalty": (),
+    "guidance_scale": (1.0,),
+}
+
+
+def check_kind(config: Table, where: str) -> None:
+    """Raises ModelError unless the configuration is Marian's, or Pegasus's as an export writes it."""
+    kind = config.get("model_type")
+    if kind not in _NORMS:
+        raise ModelError(
+            f"{where}: model_type {kind!r}, and this reads only Marian models",
+            hint="choose a model such as Helsinki-NLP/opus-mt-en-de",
+        )
+
+
+def ids_of(config: Table, generation: Table, where: str) -> dict[str, int]:
+    """Return pad_id, start_id and end_id.
+
+    As in transformers, generation_config.json wins. A missing start is padding, as in Marian.
+    """
+    tables = (generation, config)
+    pad = _first(tables, "pad_token_id", where)
+    start = _first(tables, "decoder_start_token_id", where)
+    end = _first(tables, "eos_token_id", where)
+    if end is None:
+        raise ModelError(f"{where}: no eos_token_id", hint="add the id of the end token, 0 in OPUS-MT models")
+    if pad is None:
+        raise ModelError(f"{where}: no pad_token_id", hint="add the id of <pad> in vocab.json")
+    return {"pad_id": pad, "start_id": pad if start is None else start, "end_id": end}
+
+
+def shape_of(
+    config: Table, ids: Mapping[str, int], *, tie: Tie, attention_bias: bool, output_bias: bool, where: str
+) -> TransformerConfig:
+    """Return the shape of the model. Raises ModelError for what our Transformer cannot be."""
+
+    def get(name: str, default: V) -> V:
+        return _typed(config, name, default, where)
+
+    for name, value in _FIXED.items():
+        if get(name, value) != value:
+            raise ModelError(
+                f"{where}: {name} = {config[name]}, which transformers 5 ignores and Marian never has",
+                hint="this model is of another architecture",
+            )
+    activation = get("activation_function", "gelu")
+    if activation not in _ACTIVATIONS:
+        raise ModelError(
+            f"{where}: unknown activation_function {activation!r}", hint=f"known: {', '.join(_ACTIVATIONS)}"
+        )
+    for one, other in (
+        ("encoder_ffn_dim", "decoder_ffn_dim"),
+        ("encoder_attention_heads", "decoder_attention_heads"),
+    ):
+        if config.get(one) != config.get(other):
+            raise ModelError(
+                f"{where}: {one} = {config.get(one)} and {other} = {config.get(other)}",
+                hint="they must be equal here",
+            )
+    source_vocab, target_vocab = vocab_sizes(config, where)
+    try:
+        return TransformerConfig(
+            source_vocab=source_vocab,
+            target_vocab=target_vocab,
+            d_model=get("d_model", 1024),
+            d_ff=get("encoder_ffn_dim", 4096),
+            heads=get("encoder_attention_heads", 16),
+            encoder_layers=get("encoder_layers", 12),
+            decoder_layers=get("decoder_layers", 12),
+            dropout=get("dropout", 0.1),
+            attention_dropout=get("attention_dropout", 0.0),
+            activation_dropout=get("activation_dropout", 0.0),
+            activation=_ACTIVATIONS[activation],  # type: ignore[arg-type]
+            embedding_scale=get("scale_embedding", False),
+            norm=_NORMS[config["model_type"]],
+            positions="sinusoidal-halves",
+            norm_epsilon=NORM_EPSILON,
+            tie=tie,
+            attention_bias=attention_bias,
+            output_bias=output_bias,
+            **ids,  # type: ignore[arg-type]
+        )
+    except ConfigError as error:
+        raise ModelError(f"{where}: {error}", hint=error.hint) from error
+
+
+def vocab_sizes(config: Table, where: str) -> tuple[int, int]:
+    """Return the numbers of source and target embeddings."""
+    source = _typed(config, "vocab_size", 58101, where)
+    separate = not tied(config, where)[0]
+    target = _typed(config, "decoder_vocab_size", source, where) if separate else source
+    if max(source, target) > _MOST_TOKENS:  # before memory is taken for them
+        raise ModelError(
+            f"{where}: a vocabulary of {max(source, target):,} tokens", hint="restore config.json"
+        )
+    return source, target
+
+
+def tied(config: Table, where: str) -> tuple[bool, bool]:
+    """Return whether source and target embeddings are one, and target embeddings and the output layer."""
+    return (
+        _typed(config, "share_encoder_decoder_embeddings", True, where),
+        _typed(config, "tie_word_embeddings", True, where),
+    )
+
+
+def beam_of(generation: Table, ids: Mapping[str, int], vocab: int, where: str) -> Beam:
+    """Return the search that the configuration asks for. A warning names what cannot be kept."""
+
+    def get(name: str, default: V) -> V:
+        return _typed(generation, name, default, where)
+
+    lost = [
+        f"{name} = {value}"
+        for name, harmless in _WITHOUT_EFFECT.items()
+        if (value := generation.get(name)) is not None and value not in harmless
+    ]
+    banned = [*_token_ids(generation, "suppress_tokens", where)]
+    for word in _lists(generation, "bad_words_ids", where):
+        if len(word) == 1:
+            banned += word
+        else:
+            lost.append(f"bad_words_ids: {word}, a sequence of tokens")
+    early = generation.get("early_stopping")
+    if early not in (None, True, False):
+        lost.append(f"early_stopping = {early!r}")
+    if generation.get("forced_eos_token_id") not in (None, ids["end_id"], [ids["end_id"]]):
+        lost.append(f"forced_eos_token_id = {generation['forced_eos_token_id']}")
+    if lost:
+        log.warning("%s: not kept, so translations may differ: %s", where, "; ".join(lost))
+    if outside := [token for token in banned if not 0 <= token < vocab]:
+        raise ModelError(
+            f"{where}: bans token {outside[0]}, of a vocabulary of {vocab}", hint="correct bad_words_ids"
+        )
+    try:
+        return Beam(
+            size=get("num_beams", 1),
+            length_penalty=get("length_penalty", 1.0),
+            normalization="power",
+            # The end is never banned there either. Padding and start are always banned here.
+            banned=tuple(sorted(set(banned) - set(ids.values()))),
+            renormalize=get("renormalize_logits", False),
+            stop="full" if early is True else "patient",
+        )
+    except ConfigError as error:
+        raise ModelError(f"{where}: {error}", hint=error.hint) from error
+
+
+def config_table(shape: TransformerConfig) -> dict[str, Any]:
+    """Return config.json."""
+    kind, name = _MARIAN if shape.norm == "post" else _PEGASUS
+    return {
+        "architectures": [name],
+        "model_type": kind,
+        "is_encoder_decoder": True,
+        "vocab_size": shape.source_vocab,
+        "decoder_vocab_size": shape.target_vocab,
+        "share_encoder_decoder_embeddings": shape.tie == "all",
+        "tie_word_embeddings": shape.tie != "none",
+        "d_model": shape.d_model,
+        "encoder_ffn_dim": shape.d_ff,
+        "decoder_ffn_dim": shape.d_ff,
+        "encoder_attention_heads": shape.heads,
+        "decoder_attention_heads": shape.heads,
+        "encoder_layers": shape.encoder_layers,
+        "num_hidden_layers": shape.encoder_layers,
+        "decoder_layers": shape.decoder_layers,
+        "dropout": shape.dropout,
+        "attention_dropout": shape.attention_dropout,
+        "activation_dropout": shape.activation_dropout,
+        "activation_function": _EXPORTED[shape.activation],
+        "scale_embedding": shape.embedding_scale,
+        "max_position_embeddings": LONGEST,
+        "pad_token_id": shape.pad_id,
+        "bos_token_id": shape.start_id,
+        "eos_token_id": shape.end_id,
+        "forced_eos_token_id": shape.end_id,
+        "decoder_start_token_id": shape.start_id,
+        "torch_dtype": "float32",
+    }
+
+
+def generation_table(beam: Beam, shape: TransformerConfig) -> dict[str, Any]:
+    """Return generation_config.json."""
+    never = {shape.pad_id, shape.start_id, *beam.banned} - {shape.end_id}
+    return {
+        "num_beams": beam.size,
+        "length_penalty": power_of(beam),
+        "early_stopping": beam.stop != "patient",
+        "renormalize_logits": beam.renormalize,
+        "bad_words_ids": [[token] for token in sorted(never)],
+        "max_length": _MAX_LENGTH,
+        "pad_token_id": shape.pad_id,
+        "bos_token_id": shape.start_id,
+        "eos_token_id": shape.end_id,
+        "forced_eos_token_id": shape.end_id,
+        "decoder_start_token_id": shape.start_id,
+    }
+
+
+def changed(beam: Beam) -> list[str]:
+    """Return what generation_config.json can only approximate, one sentence each."""
+    notes = note_of_power(beam, "Hugging Face")
+    if beam.stop == "shrinking":
+        notes.append(
+            "Hugging Face's beam does not shrink. It stops when as many translations have ended as the "
+            "beam is wide."
+        )
+    return notes
+
+
+def shape_faults(shape: TransformerConfig) -> list[str]:
+    """Return the options of the shape that transformers does not have, as `model.window = 5`."""
+    faults = []
+    if shape.norm == "pre" and shape.tie != "all":  # Pegasus has one matrix for all three
+        faults.append(f'model.norm = "pre" with model.tie = "{shape.tie}"')
+    if not shape.final_norm:
+        faults.append("model.final_norm = false")
+    if shape.positions not in ("sinusoidal", "sinusoidal-halves"):
+        faults.append(f'model.positions = "{shape.positions}"')
+    if shape.window is not None:
+        faults.append(f"model.window = {shape.window}")
+    if shape.activation not in _EXPORTED:
+        faults.append(f'model.activation = "{shape.activation}"')
+    if shape.norm_epsilon != NORM_EPSILON:
+        faults.append(f"model.norm_epsilon = {shape.norm_epsilon:g}")
+    return faults
+
+
+def _first(tables: Sequence[Table], name: str, where: str) -> int | None:
+    """Return the id that the first table with `name` has."""
+    for table in tables:
+        value = table.get(name)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if value is None:
+            continue
+        if type(value) is not int or value < 0:
+            raise ModelError(f"{where}: {name} = {value!r}", hint="it must be one token id")
+        return value
+    return None
+
+
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def _typed(table: Table, name: str, default: V, where: str) -> V:
+    """Return a value of the type of `default`, or `default` if it is missing or null."""
+    value = table.get(name)
+    if value is None:
+        return default
+    if type(default) is float and type(value) is int and abs(value) < 2**53:
+        value = float(value)
+    if type(value) is not type(default):
+        raise ModelError(f"{where}: {name} = {value!r}", hint=f"it must be {_KINDS[type(default)]}")
+    return value
+
+
+def _token_ids(table: Table, name: str, where: str) -> list[int]:
+    value = table.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(type(token) is int for token in value):
+        raise ModelError(f"{where}: {name} = {value!r}", hint="it must be a list of token ids")
+    return value
+
+
+def _lists(table: Table, name: str, where: str) -> list[list[int]]:
+    value = table.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(
+        isinstance(word, list) and all(type(token) is int for token in word) for word in value
+    ):
+        raise ModelError(f"{where}: {name} = {value!r}", hint="it must be a list of lists of token ids")
+    return value

@@ -1,0 +1,209 @@
+"""The tokenizer of Hugging Face's Marian: source.spm, target.spm, vocab.json and tokenizer_config.json.
+
+`MarianTokenizer` of transformers 5 cuts text with SentencePiece and looks the pieces up in vocab.json. It
+has a punctuation normaliser, but does not call it. Three differences are deliberate:
+
+- it reads a token's own name in a text, such as "</s>", as that token; here it is text;
+- it reads `>>xyz<<` at the beginning of a line as one unknown token if vocab.json does not have it; here it
+  is text;
+- with `clean_up_tokenization_spaces` it removes spaces from the decoded text, unless told not to, as
+  transformers' own translation pipeline did; here they stay.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from dragoman.base.errors import ModelError
+from dragoman.base.files import write_whole
+from dragoman.interop.huggingface.files import read_bytes, read_table, read_table_if_any
+from dragoman.interop.pieces import sentencepiece_model
+from dragoman.text.ids import Specials
+from dragoman.text.mapped import Mapped
+from dragoman.text.tokenizer import Side, Tokenizer, TokenizerConfig, Vocabulary
+
+log = logging.getLogger(__name__)
+
+Table = Mapping[str, Any]
+
+_LONGEST = 512  # the model_max_length of every OPUS-MT tokenizer
+
+
+def read_tokenizer(folder: Path, ids: Mapping[str, int], sizes: tuple[int, int]) -> Tokenizer:
+    """Return the tokenizer. `sizes` are the numbers of embeddings of both sides.
+
+    Raises ModelError if a file is missing or damaged, or the vocabulary does not fit the ids or sizes.
+    """
+    config = read_table_if_any(folder / "tokenizer_config.json")
+    separate = config.get("separate_vocabs") is True
+    paths = [folder / "vocab.json"] + [folder / "target_vocab.json"] * separate
+    vocabularies = [_ids_by_piece(path) for path in paths]
+    unknown = _special_id("unk_token", "<unk>", config, vocabularies, paths)
+    end = _special_id("eos_token", "</s>", config, vocabularies, paths)
+    if end != ids["end_id"]:
+        raise ModelError(
+            f"{paths[0]}: the end token has id {end}, but eos_token_id is {ids['end_id']}", hint=_BELONG
+        )
+    if added := _added(config, read_table_if_any(folder / "added_tokens.json"), vocabularies):
+        log.warning("%s: added tokens are not kept and are read as text: %s", folder, ", ".join(added))
+    specials = Specials(pad=ids["pad_id"], start=ids["start_id"], end=end, unknown=unknown)
+    sides = [
+        _mapped(folder / spm, _by_id(vocabulary, size, path), specials)
+        for spm, vocabulary, size, path in zip(
+            ("source.spm", "target.spm"),
+            (vocabularies[0], vocabularies[-1]),
+            sizes,
+            (paths[0], paths[-1]),
+            strict=True,
+        )
+    ]
+    return Tokenizer(
+        TokenizerConfig(kind="mapped", vocab_size=max(sizes), shared=False), *sides, specials=specials
+    )
+
+
+def read_languages(folder: Path) -> tuple[str | None, str | None]:
+    """Return source and target language: those of tokenizer_config.json, else of the folder's name."""
+    config = read_table_if_any(folder / "tokenizer_config.json")
+    # In the cache of the hub, the name of the model is two folders above.
+    names = map(_languages_of_name, reversed(folder.resolve().parts[-3:]))
+    named = next((pair for pair in names if any(pair)), (None, None))
+    source, target = (
+        value if isinstance(value := config.get(key), str) and value else of_name
+        for key, of_name in zip(("source_lang", "target_lang"), named, strict=True)
+    )
+    # Early conversions have "opus-mt-en" for en.
+    return source.rpartition("opus-mt-")[2] if source else None, target
+
+
+def write_tokenizer(tokenizer: Tokenizer, source_language: str, target_language: str, folder: Path) -> None:
+    """Write the files of `MarianTokenizer`."""
+    pieces = [_pieces(vocabulary) for vocabulary in tokenizer.vocabularies]
+    separate = pieces[0] != pieces[1]
+    for side in get_args(Side):
+        write_whole(folder / f"{side}.spm", sentencepiece_model(tokenizer, side) or b"")
+    for name, side in zip(["vocab.json"] + ["target_vocab.json"] * separate, pieces, strict=False):
+        _write(folder / name, {piece: i for i, piece in enumerate(side)})
+    special = dict(zip(("pad_token", "eos_token", "unk_token"), _special_pieces(tokenizer, 0), strict=True))
+    table = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": source_language,
+        "target_lang": target_language,
+        "separate_vocabs": separate,
+        **special,
+        "model_max_length": _LONGEST,
+        "clean_up_tokenization_spaces": False,
+        "split_special_tokens": True,  # "</s>" in a text is text, as here
+        "sp_model_kwargs": {},
+    }
+    _write(folder / "tokenizer_config.json", table)
+    _write(folder / "special_tokens_map.json", special)
+
+
+def tokenizer_faults(tokenizer: Tokenizer) -> list[str]:
+    """Return what `MarianTokenizer` cannot do, as `tokenizer.kind = "words"`."""
+    config, faults = tokenizer.config, []
+    if config.kind == "words":
+        return ['tokenizer.kind = "words"']
+    if config.punctuation is not None:
+        faults.append(f'tokenizer.punctuation = "{config.punctuation}"')
+    if _special_pieces(tokenizer, 0) != _special_pieces(tokenizer, 1):
+        faults.append("a tokenizer whose sides name padding, end or unknown tokens differently")
+    return faults
+
+
+_BELONG = "do these files belong to the same model?"
+
+
+def _ids_by_piece(path: Path) -> dict[str, int]:
+    table = read_table(path)
+    for piece, number in table.items():
+        if type(number) is not int:
+            raise ModelError(f"{path}: the id of {piece!r} is {number!r}", hint="it must be a whole number")
+    return table
+
+
+def _special_id(
+    name: str, default: str, config: Table, vocabularies: Sequence[Mapping[str, int]], paths: Sequence[Path]
+) -> int:
+    """Return the id of a special token, which must be the same in all vocabularies."""
+    token = _content(config.get(name)) or default
+    for vocabulary, path in zip(vocabularies, paths, strict=True):
+        if token not in vocabulary:
+            raise ModelError(f"{path}: the {name} {token!r} is not in it", hint=_BELONG)
+    found = [vocabulary[token] for vocabulary in vocabularies]
+    if found[0] != found[-1]:
+        raise ModelError(
+            f"{paths[0]} and {paths[-1]}: {token!r} has ids {found[0]} and {found[-1]}",
+            hint="they must be equal here",
+        )
+    return found[0]
+
+
+def _by_id(vocabulary: Mapping[str, int], size: int, path: Path) -> list[str]:
+    """Return the pieces in order of their ids, as many as there are embeddings.
+
+    A model may have more embeddings than pieces. The last ids then have a name that no text is cut into.
+    """
+    pieces: list[str | None] = [None] * min(max(vocabulary.values(), default=0) + 1, size)
+    for piece, number in vocabulary.items():
+        if not 0 <= number < size:
+            raise ModelError(
+                f"{path}: {piece!r} has id {number}, but the model has {size} embeddings", hint=_BELONG
+            )
+        if pieces[number] is not None:
+            raise ModelError(
+                f"{path}: {piece!r} and {pieces[number]!r} have the same id {number}", hint=_BELONG
+            )
+        pieces[number] = piece
+    if gaps := [number for number, piece in enumerate(pieces) if piece is None]:
+        raise ModelError(f"{path}: {len(gaps)} ids have no piece, the first is {gaps[0]}", hint=_BELONG)
+    return [piece or "" for piece in pieces] + [f"<no piece {i}>" for i in range(len(pieces), size)]
+
+
+def _mapped(path: Path, pieces: Sequence[str], specials: Specials) -> Mapped:
+    try:
+        return Mapped(read_bytes(path), pieces, specials)
+    except ValueError as error:
+        raise ModelError(f"{path}: {error}", hint=_BELONG) from error
+
+
+def _pieces(vocabulary: Vocabulary) -> list[str]:
+    return vocabulary.pieces(range(len(vocabulary)))
+
+
+def _special_pieces(tokenizer: Tokenizer, side: int) -> list[str]:
+    """Return the names of padding, end and unknown."""
+    return tokenizer.vocabularies[side].pieces([tokenizer.pad_id, tokenizer.end_id, tokenizer.unk_id])
+
+
+def _added(config: Table, added: Table, vocabularies: Sequence[Table]) -> list[str]:
+    """Return the tokens that were added to the tokenizer after training and are in no vocabulary."""
+    tokens: list[object] = list(added)
+    for name in ("added_tokens_decoder", "extra_special_tokens", "additional_special_tokens"):
+        listed = config.get(name)
+        tokens += listed.values() if isinstance(listed, dict) else listed if isinstance(listed, list) else []
+    known = vocabularies[0].keys() | vocabularies[-1].keys()
+    return sorted({text for token in tokens if (text := _content(token)) is not None} - known)
+
+
+def _content(token: object) -> str | None:
+    """Return the text of a token, which may be a table with its `content`."""
+    if isinstance(token, dict):
+        token = token.get("content")
+    return token if isinstance(token, str) else None
+
+
+def _languages_of_name(name: str) -> tuple[str | None, str | None]:
+    """Return the languages of a folder like opus-mt-en-de or opus-mt-tc-big-en-ROMANCE."""
+    _, opus, rest = name.rpartition("opus-mt-")
+    parts = rest.split("-")
+    return (parts[-2], parts[-1]) if opus and len(parts) >= 2 else (None, None)
+
+
+def _write(path: Path, table: Mapping[str, Any]) -> None:
+    write_whole(path, json.dumps(table, indent=2, ensure_ascii=False) + "\n")

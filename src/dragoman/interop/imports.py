@@ -1,0 +1,96 @@
+"""Models of other programs become model folders of ours, compared with the original as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dragoman.base.errors import ModelError
+from dragoman.base.files import new_folder
+from dragoman.folder.bundle import Bundle, save
+from dragoman.folder.card import origin, write_card
+from dragoman.interop.formats import PEERS, format_of
+from dragoman.interop.source import opened
+from dragoman.interop.verify import Agreement, lines_to_compare, verify
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """What an import wrote. `comparison` is None if it was not verified; `unverified` says why."""
+
+    bundle: Bundle
+    program: str
+    comparison: Agreement | None
+    unverified: str | None
+
+
+def read(folder: Path) -> Bundle:
+    """Return the model in a folder of another program. Raises ModelError if it cannot be one of ours."""
+    match format_of(folder):
+        case "huggingface":
+            from dragoman.interop import huggingface
+
+            return huggingface.read(folder)
+        case "marian":
+            from dragoman.interop import marian
+
+            return marian.read(folder)
+        case None:
+            raise ModelError(
+                f"{folder}: {_what_it_is(folder)}",
+                hint="an import reads Hugging Face's Marian models (config.json, model.safetensors, "
+                "source.spm, vocab.json) and Marian's own (an .npz, vocabularies, decoder.yml)",
+            )
+
+
+def import_model(
+    source: str,
+    output: Path,
+    *,
+    verified: bool = True,
+    lines: Sequence[str] = (),
+    revision: str | None = None,
+    source_language: str | None = None,
+    target_language: str | None = None,
+) -> Imported:
+    """Convert the model at `source` into the new folder `output`.
+
+    `source` is a folder, an archive or a name on the hub. With `verified`, both programs translate `lines`,
+    or some of our own, if the other one is installed. The folder appears only if they agree. The languages
+    replace those that the model names. Raises ModelError if the model cannot be converted, DragomanError if
+    the programs disagree.
+    """
+    with opened(source, revision=revision) as folder, new_folder(output) as part:
+        bundle = read(folder)
+        bundle = replace(
+            bundle,
+            source_language=source_language or bundle.source_language,
+            target_language=target_language or bundle.target_language,
+        )
+        program = PEERS[format_of(folder) or "huggingface"]
+        unverified = program.missing if verified else "--no-verify"
+        comparison = None if unverified else _compared(bundle, folder, lines)
+        save(bundle, part)
+        write_card(
+            part,
+            origin(source, program=program.name, verified=str(comparison) if comparison else None),
+        )
+    return Imported(bundle=bundle, program=program.name, comparison=comparison, unverified=unverified)
+
+
+def _compared(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
+    from dragoman.interop import huggingface, marian
+
+    program = marian.Program(folder) if format_of(folder) == "marian" else huggingface.Program(folder)
+    return verify(bundle, program, lines or lines_to_compare(bundle))
+
+
+def _what_it_is(folder: Path) -> str:
+    if (folder / "tokenizer.json").exists() and (folder / "generation.json").exists():
+        return "already a model of dragoman"
+    if (folder / "model.bin").exists():
+        return "a model of CTranslate2, which cannot be converted back"
+    if any(folder.glob("*.bin")):
+        return "weights in a binary form that only Marian reads"
+    return "not a model that dragoman knows"

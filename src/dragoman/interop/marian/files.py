@@ -1,0 +1,337 @@
+"""The files of a Marian model: which they are, and how to read them without executing anything.
+
+    model.npz       weights and, as `special:model.yml`, the options of the model
+    decoder.yml     the model, its vocabularies and options of the search
+    *.spm, *.yml    vocabularies: SentencePiece models, or lists of pieces
+
+Archives of OPUS-MT have lists of pieces and, beside them, source.spm and target.spm.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.base.errors import DragomanError, ModelError
+from dragoman.text.languages import is_language
+
+OPTIONS = "special:model.yml"
+
+_INFLATION = 32  # weights hardly compress: an archive that grows more is no model
+_LONGEST = 64_000_000  # bytes; the vocabulary of a large model has about 5 million
+_DEEPEST_YAML = 8
+_UNREADABLE = (OSError, ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_LISTS = {".yml", ".yaml", ".json", ".txt"}
+_WHOLE = "was it copied whole?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """Where the parts of a model are. `vocabularies` and `segmenters` are the source's and the target's.
+
+    A segmenter is a SentencePiece model. It is the vocabulary itself, unless that is a list of pieces.
+    """
+
+    model: Path
+    vocabularies: tuple[Path, Path]
+    segmenters: tuple[Path, Path]
+    decoding: dict[str, Any]
+
+
+def find(folder: Path) -> Files:
+    """Return the files of the model in `folder`. Raises ModelError that says what is missing or too much."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such folder", hint="give the folder that holds model.npz")
+    settings = _settings(folder)
+    decoding = read_mapping(settings) if settings else {}
+    model = _model(folder, settings, decoding)
+    vocabularies = _vocabularies(folder, settings, decoding)
+    return Files(
+        model=model,
+        vocabularies=vocabularies,
+        segmenters=_segmenters(folder, vocabularies),
+        decoding=decoding,
+    )
+
+
+def read_npz(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the weights by name in float32, and the options that were saved with them.
+
+    Raises ModelError if the archive is damaged, has pickled objects or quantised weights, or is not Marian's.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            inflated = sum(member.file_size for member in archive.infolist())
+        if inflated > _INFLATION * path.stat().st_size:
+            raise ModelError(f"{path}: it would unpack to {inflated:,} bytes", hint="do not trust this file")
+        with np.load(path) as arrays:  # refuses pickled objects, numpy's default
+            found = {name: arrays[name] for name in arrays.files}
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        MemoryError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise ModelError(f"{path}: cannot be read as a numpy archive ({error})", hint=_WHOLE) from error
+    text = found.pop(OPTIONS, None)
+    if not isinstance(text, np.ndarray) or text.dtype.itemsize != 1:
+        raise ModelError(
+            f"{path}: no options inside ({OPTIONS})",
+            hint="is it Marian's model, and not its optimizer or another numpy archive?",
+        )
+    options = parse_mapping(text.tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
+    weights = {name: array for name, array in found.items() if not name.startswith("special:")}
+    packed = [name for name, array in weights.items() if not _is_real(array)]
+    if packed:
+        raise ModelError(
+            f"{path}: quantised or packed weights ({packed[0]} and {len(packed) - 1} others)",
+            hint="import the float32 model.npz that it was made from",
+        )
+    tensors = {name: torch.from_numpy(np.array(array, np.float32)) for name, array in weights.items()}
+    return tensors, options
+
+
+def read_limited(path: Path) -> bytes:
+    """Return the bytes of a vocabulary or of a YAML file. Raises ModelError if it is missing or too long."""
+    try:
+        if path.stat().st_size > _LONGEST:
+            raise ModelError(f"{path}: longer than {_LONGEST:,} bytes", hint="is it the right file?")
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_WHOLE) from error
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Return the mapping in a YAML file: every key and value a string, or a list of strings."""
+    return parse_mapping(read_limited(path), str(path))
+
+
+def parse_mapping(data: bytes, where: str) -> dict[str, Any]:
+    """Return a YAML mapping whose scalars stay strings, so that `no` and `1e3` can be pieces and words.
+
+    Refuses tags, aliases and deep nesting, which Marian does not write. Raises ModelError.
+    """
+    try:
+        import yaml  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise DragomanError(
+            "reading Marian's YAML files needs PyYAML", hint="pip install 'dragoman[marian]'"
+        ) from error
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        events = iter(yaml.parse(data.decode("utf-8"), Loader=loader))
+        starts = (yaml.MappingStartEvent, yaml.SequenceStartEvent, yaml.ScalarEvent, yaml.AliasEvent)
+        first = next((event for event in events if isinstance(event, starts)), None)
+        value = {} if first is None else _value(first, events, 0)
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        problem = " ".join(str(error).split())
+        raise ModelError(f"{where}: not YAML as Marian writes it ({problem})", hint=_WHOLE) from error
+    if not isinstance(value, dict):
+        raise ModelError(f"{where}: not a list of keys and values", hint=_WHOLE)
+    return value
+
+
+def read_pieces(path: Path) -> list[str]:
+    """Return the pieces of a list (.yml, .yaml, .json or .txt) by id; "" for an id without a piece.
+
+    Raises ModelError if it is damaged.
+    """
+    if path.suffix == ".txt":
+        return _text(path).splitlines()
+    if path.suffix == ".json":
+        try:
+            table = json.loads(_text(path))
+        except (ValueError, RecursionError) as error:
+            raise ModelError(f"{path}: not valid JSON ({error})", hint=_WHOLE) from error
+    else:
+        table = read_mapping(path)
+    try:
+        ids = {str(piece): int(number) for piece, number in table.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: not a list of pieces and ids ({error})", hint=_WHOLE) from error
+    if not ids or min(ids.values()) < 0 or max(ids.values()) > 2 * len(ids) + 1000:
+        raise ModelError(f"{path}: not a list of pieces with ids from 0", hint=_WHOLE)
+    pieces = [""] * (max(ids.values()) + 1)
+    for piece, number in ids.items():
+        pieces[number] = piece
+    return pieces
+
+
+def stated_languages(folder: Path) -> tuple[str, str]:
+    """Return the languages that README.md or the name of the folder states; "und" if neither does."""
+    for name in ("README.md", "README"):
+        path = folder / name
+        text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
+        stated = [re.search(rf"{side} language\(?s?\)?: *([\w-]+)", text) for side in ("source", "target")]
+        if stated[0] and stated[1]:
+            return stated[0][1], stated[1][1]
+    pair = re.search(r"(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})(?:$|[-_.])", folder.resolve().name)
+    if pair and is_language(pair[1]) and is_language(pair[2]):
+        return pair[1], pair[2]
+    return "und", "und"
+
+
+def punctuation(folder: Path, language: str) -> str | None:
+    """Return the language whose punctuation preprocess.sh normalises by the Moses scripts, if it does.
+
+    The script is read, never run. `language` stands for a variable in it.
+    """
+    path = folder / "preprocess.sh"
+    text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
+    call = re.search(r"normalize-punctuation(?:\.perl)?([^|\n]*)", text)
+    if call is None:
+        return None
+    option = re.search(r"-l\s*\"?([\w-]+)", call[1])
+    return option[1] if option else "en" if language == "und" else language
+
+
+def _value(event: Any, events: Iterator[Any], depth: int) -> Any:
+    kind = type(event).__name__
+    if kind == "AliasEvent" or getattr(event, "tag", None):
+        raise ValueError(f"line {event.start_mark.line + 1}: a tag or an alias")
+    if depth > _DEEPEST_YAML:
+        raise ValueError(f"line {event.start_mark.line + 1}: nested too deeply")
+    if kind == "ScalarEvent":
+        return event.value
+    items = []
+    while not type(event := next(events)).__name__.endswith("EndEvent"):
+        items.append(_value(event, events, depth + 1))
+    if kind == "SequenceStartEvent":
+        return items
+    keys = items[::2]
+    if not all(isinstance(key, str) for key in keys):
+        raise ValueError("a key that is not text")
+    return dict(zip(reversed(keys), reversed(items[1::2]), strict=True))  # of equal keys, the first counts
+
+
+def _settings(folder: Path) -> Path | None:
+    """Return decoder.yml, or what training writes beside the model."""
+    names = sorted(path for path in folder.glob("*decoder.yml") if not path.name.startswith("."))
+    plain = folder / "decoder.yml"
+    if plain in names:
+        return plain
+    models = [path for path in names if path.name == "model.npz.decoder.yml"] or names
+    return models[0] if len(models) == 1 else None
+
+
+def _model(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> Path:
+    if settings and (listed := _list(decoding, "models", settings)):
+        if len(listed) > 1:
+            raise ModelError(
+                f"{settings}: an ensemble of {len(listed)} models",
+                hint="leave one of them in its list, or average them",
+            )
+        return _present(folder, listed[0], settings)
+    models = sorted(path for path in folder.glob("*.npz") if not path.name.endswith(".optimizer.npz"))
+    if folder / "model.npz" in models:
+        return folder / "model.npz"
+    if len(models) == 1:
+        return models[0]
+    if models:
+        names = ", ".join(path.name for path in models)
+        raise ModelError(f"{folder}: several models ({names})", hint="name one in decoder.yml, under models")
+    _refuse_binaries(folder, sorted(folder.glob("*.bin")))
+    raise ModelError(f"{folder}: no model (*.npz)", hint="is it the folder of a Marian model?")
+
+
+def _refuse_binaries(folder: Path, binaries: list[Path]) -> None:
+    if binaries:
+        raise ModelError(
+            f"{binaries[0]}: Marian's binary format, which this program does not read",
+            hint="import the model.npz that it was made from; Marian converts a float32 binary back: "
+            f"marian convert -f {binaries[0].name} -t model.npz",
+        )
+
+
+def _vocabularies(folder: Path, settings: Path | None, decoding: dict[str, Any]) -> tuple[Path, Path]:
+    if settings and (listed := _list(decoding, "vocabs", settings)):
+        if len(listed) > 2:
+            raise ModelError(
+                f"{settings}: {len(listed)} vocabularies",
+                hint="models with several sources are not supported",
+            )
+        paths = [_present(folder, name, settings) for name in listed]
+    else:
+        paths = _guessed_vocabularies(folder)
+    for path in paths:
+        if path.suffix not in {".spm", *_LISTS}:
+            raise ModelError(
+                f"{path}: a vocabulary of a kind that is not supported",
+                hint=f"supported are .spm, {', '.join(sorted(_LISTS))}",
+            )
+    return paths[0], paths[-1]
+
+
+def _guessed_vocabularies(folder: Path) -> list[Path]:
+    lists = sorted(path for path in folder.glob("*vocab*") if path.suffix in _LISTS)
+    models = sorted(folder.glob("*.spm"))
+    for paths in (lists, models):
+        if len(paths) == 1:
+            return paths
+        sides = [[path for path in paths if re.match(side, path.name)] for side in ("so?u?rc", "ta?rg")]
+        if all(len(side) == 1 for side in sides):
+            return [side[0] for side in sides]
+    found = ", ".join(path.name for path in [*lists, *models]) or "none"
+    raise ModelError(
+        f"{folder}: which are the vocabularies? There are: {found}",
+        hint="name them in decoder.yml, under vocabs",
+    )
+
+
+def _segmenters(folder: Path, vocabularies: tuple[Path, Path]) -> tuple[Path, Path]:
+    found = []
+    for path, side in zip(vocabularies, ("source", "target"), strict=True):
+        models = [path, folder / f"{side}.spm", *sorted(folder.glob("*.spm"))[:1]]
+        model = next((model for model in models if model.suffix == ".spm" and model.is_file()), None)
+        if model is None:
+            bpe = next(iter(sorted([*folder.glob("*.bpe"), *folder.glob("*codes*")])), None)
+            cutter = f"subword-nmt ({bpe.name})" if bpe else "no SentencePiece model"
+            raise ModelError(
+                f"{path}: a list of pieces, but {cutter} cuts the text",
+                hint=f"models with SentencePiece are supported: {side}.spm belongs into the folder",
+            )
+        found.append(model)
+    return found[0], found[1]
+
+
+def _list(decoding: dict[str, Any], key: str, path: Path) -> list[str]:
+    value = decoding.get(key, [])
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
+        raise ModelError(f"{path}: {key} is not a list of files", hint="restore the file")
+    return items
+
+
+def _present(folder: Path, name: str, settings: Path) -> Path:
+    """Return the file of that name in the folder. Marian may have written another folder before it."""
+    path = folder / Path(name).name
+    if not path.is_file():
+        raise ModelError(f"{path}: missing, but {settings.name} names it", hint=_WHOLE)
+    if path.suffix == ".bin":
+        _refuse_binaries(folder, [path])
+    return path
+
+
+def _is_real(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.kind == "f"
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_limited(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: not UTF-8 ({error})", hint=_WHOLE) from error

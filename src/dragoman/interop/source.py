@@ -1,0 +1,172 @@
+"""Where a model comes from: a folder, an archive, or a name on the Hugging Face hub, opened as a folder.
+
+Nothing of it is executed. An archive is unpacked into a temporary folder, and only regular files of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import lzma
+import re
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from dragoman.base.errors import DataError, DragomanError, ModelError
+
+log = logging.getLogger(__name__)
+
+_LONGEST_PATH = 4_000
+_MOST_FILES = 1_000
+_MOST_BYTES = 20 * 2**30  # more than any translation model has
+_BLOCK = 2**20
+_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+_WANTED = ("*.json", "*.spm", "*.yml", "*.npz", "*.txt")  # of a model on the hub, besides its weights
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that a model has
+
+
+@contextmanager
+def opened(source: str | Path, *, revision: str | None = None) -> Iterator[Path]:
+    """Yield the folder of a model. A temporary one is deleted afterwards.
+
+    A string may be a name on the hub; a `Path` never is, so that no misspelled path leaves this machine.
+    `revision` is a branch, tag or commit on the hub. Raises ModelError if the source does not exist or is
+    no folder, archive or name; DataError for an archive that is damaged or unsafe.
+    """
+    path, name = Path(source), str(source)
+    if not name or len(name) > _LONGEST_PATH:
+        raise ModelError(f"{name[:50]!r}: not the path or name of a model", hint="check the path")
+    if path.is_dir():
+        yield path
+    elif path.is_file():
+        with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
+            folder = Path(temporary, path.name.split(".")[0] or "model")  # an import reads languages in it
+            folder.mkdir()
+            _unpack(path, folder)
+            yield _only_folder(folder)
+    elif isinstance(source, str) and is_hub_name(source):
+        yield download(source, revision=revision)
+    else:
+        raise ModelError(
+            f"{source}: no such model folder",
+            hint="check the path; dragoman train and dragoman import make model folders",
+        )
+
+
+def is_hub_name(source: str) -> bool:
+    """Whether `source` is spelled as a name on the hub.
+
+    It is not if its first part is a folder here: then a path is misspelled, which is no one else's business.
+    """
+    return _HUB_NAME.fullmatch(source) is not None and not Path(source).parent.exists()
+
+
+def download(name: str, *, revision: str | None = None) -> Path:
+    """Return the folder in the hub's cache with the files of a model that an import reads.
+
+    Scripts and weights of other frameworks are not downloaded. Raises ModelError if there is no such
+    model, DragomanError if the hub cannot be reached or huggingface_hub is not installed.
+    """
+    try:
+        from huggingface_hub import HfApi, snapshot_download
+        from huggingface_hub.errors import RepositoryNotFoundError
+    except ImportError as error:
+        raise DragomanError(
+            f"{name}: no such folder, and models on the hub need huggingface_hub",
+            hint="pip install 'dragoman[hub]'",
+        ) from error
+    log.info("asking the Hugging Face hub for %s", name)
+    try:
+        names = HfApi().list_repo_files(name, revision=revision)
+        weights = next((weight for weight in _WEIGHTS if weight in names), None)
+        wanted = [*_WANTED, *([weights] if weights else [])]
+        return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+    except RepositoryNotFoundError as error:
+        raise ModelError(
+            f"{name}: no such folder, and no such model on the hub", hint="check the name"
+        ) from error
+    except Exception as error:  # of whichever HTTP library the client uses
+        return _cached(name, revision, error)
+
+
+def _cached(name: str, revision: str | None, reason: Exception) -> Path:
+    """Return the cached folder of a model. Raises DragomanError without one."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, revision=revision, local_files_only=True))
+    except (LocalEntryNotFoundError, OSError):
+        first = (str(reason) or type(reason).__name__).splitlines()[0]
+        raise DragomanError(
+            f"{name}: no such folder, and the hub cannot be reached ({first})",
+            hint="check the path, or the connection",
+        ) from reason
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Write the files of a zip or tar archive into `folder`."""
+    try:
+        if zipfile.is_zipfile(archive) and archive.suffix != ".npz":
+            with zipfile.ZipFile(archive) as packed:
+                _write_all(archive, folder, _zip_members(packed))
+        elif tarfile.is_tarfile(archive):
+            with tarfile.open(archive) as tar:
+                _write_all(archive, folder, _tar_members(tar))
+        else:
+            raise ModelError(
+                f"{archive}: not a zip or tar archive", hint="give the folder that holds the model"
+            )
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"{archive}: a damaged archive ({error})", hint="download it again") from error
+    # Encrypted, an unknown compression, or a name or size that no file can have here.
+    except (RuntimeError, NotImplementedError, OSError, ValueError) as error:
+        raise DataError(f"{archive}: cannot be unpacked ({error})", hint="unpack it yourself") from error
+
+
+Member = tuple[str, bool, IO[bytes] | None]  # name, whether it is a regular file, contents
+
+
+def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
+    for entry in packed.infolist():
+        if not entry.is_dir():
+            kind = entry.external_attr >> 28  # of a Unix file: 0 if unknown, 8 for a regular file
+            regular = kind in (0, 8)
+            yield entry.filename, regular, packed.open(entry) if regular else None
+
+
+def _tar_members(tar: tarfile.TarFile) -> Iterator[Member]:
+    for entry in tar:
+        if not entry.isdir():
+            yield entry.name, entry.isreg(), tar.extractfile(entry) if entry.isreg() else None
+
+
+def _write_all(archive: Path, folder: Path, members: Iterable[Member]) -> None:
+    total = 0
+    for number, (name, regular, content) in enumerate(members, 1):
+        pure = PurePosixPath(name.replace("\\", "/"))
+        unsafe = pure.is_absolute() or ".." in pure.parts or ":" in name or "\0" in name
+        if unsafe or not regular or content is None:
+            what = "points outside the archive" if unsafe else "is not a regular file"
+            raise DataError(f"{archive}: {name!r} {what}", hint="do not trust this archive")
+        if number > _MOST_FILES:
+            raise DataError(f"{archive}: more than {_MOST_FILES:,} files", hint="is it a model?")
+        path = folder.joinpath(*pure.parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with content, path.open("wb") as file:
+            while block := content.read(_BLOCK):
+                total += len(block)
+                if total > _MOST_BYTES:
+                    raise DataError(f"{archive}: more than {_MOST_BYTES:,} bytes", hint="is it a model?")
+                file.write(block)
+
+
+def _only_folder(folder: Path) -> Path:
+    """Return the folder inside, if an archive has nothing else at its top."""
+    inside = list(folder.iterdir())
+    return _only_folder(inside[0]) if len(inside) == 1 and inside[0].is_dir() else folder

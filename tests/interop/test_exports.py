@@ -1,0 +1,85 @@
+"""Exporting a model: compared as it is written, or not written at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.interop.memorised import SOURCES, random_bundle, tokenizer
+
+from dragoman.base.errors import ConfigError, DragomanError
+from dragoman.folder.bundle import Bundle
+from dragoman.interop import formats
+from dragoman.interop.exports import export_model
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return random_bundle(tokenizer())
+
+
+def test_a_verified_export(bundle: Bundle, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    done = export_model(bundle, "onnx", tmp_path / "new" / "out", lines=SOURCES)
+    assert done.comparison is not None
+    assert (done.comparison.lines, done.unverified, done.notes) == (len(SOURCES), None, ())
+    assert (tmp_path / "new" / "out" / "encoder.onnx").exists()
+
+
+def test_without_the_other_program(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnx")
+    monkeypatch.setattr(formats, "find_spec", lambda name: None)
+    done = export_model(bundle, "onnx", tmp_path / "out")
+    assert done.comparison is None
+    assert done.unverified == "onnxruntime is not installed: pip install 'dragoman[onnx]'"
+
+
+def test_a_disagreement_leaves_nothing_behind(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+    from dragoman.interop import onnx
+
+    write, other = onnx.write, random_bundle(tokenizer(), seed=5)
+    monkeypatch.setattr(onnx, "write", lambda bundle, path: write(other, path))
+    with pytest.raises(DragomanError, match="disagrees on"):
+        export_model(bundle, "onnx", tmp_path / "new" / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("to", ["onnx", "ctranslate2", "huggingface", "marian", "argos"])
+def test_what_exists_is_kept(bundle: Bundle, to: formats.ExportFormat, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    output.write_text("mine")
+    with pytest.raises(ConfigError, match="exists already"):
+        export_model(bundle, to, output)
+    assert output.read_text() == "mine"
+
+
+@pytest.mark.parametrize("to", ["onnx", "huggingface", "marian"])
+def test_quantization_is_refused_elsewhere(bundle: Bundle, to: formats.ExportFormat, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--quantization int8"):
+        export_model(bundle, to, tmp_path / "out", quantization="int8")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("to", ["onnx", "ctranslate2", "huggingface", "marian", "argos"])
+def test_a_refused_model_leaves_nothing_behind(to: formats.ExportFormat, tmp_path: Path) -> None:
+    from dragoman.models.seq2seq import build_model
+    from dragoman.models.shapes import RecurrentConfig
+
+    cutter = tokenizer()
+    size = cutter.source_size
+    model = build_model(RecurrentConfig(source_vocab=size, target_vocab=size, d_model=8, layers=1))
+    recurrent = Bundle(model=model, tokenizer=cutter, source_language="en", target_language="de")
+    with pytest.raises(ConfigError, match="recurrent"):
+        export_model(recurrent, to, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dead_link_is_not_followed(bundle: Bundle, tmp_path: Path) -> None:
+    link = tmp_path / "en-de.argosmodel"
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="exists already"):
+        export_model(bundle, "argos", link, verified=False)
+    assert not (tmp_path / "elsewhere").exists()
