@@ -57,6 +57,20 @@ def test_a_line_without_a_language_is_warned_of(tmp_path, caplog, line, warnings
     assert sum("several target languages" in record.message for record in caplog.records) == warnings
 
 
+def test_evaluate_into_a_language(dragoman, tmp_path):
+    dragoman("import", FIXTURES / "hf-multilingual", "-o", tmp_path / "m", "--no-verify")
+    (tmp_path / "test.en").write_text("The dog sleeps.\n")
+    (tmp_path / "test.de").write_text("Der Hund schläft.\n")
+    words = ("evaluate", tmp_path / "m", tmp_path / "test.en", tmp_path / "test.de", "--bootstrap", 0)
+
+    code, out, _ = dragoman(*words, "--to", "deu")
+    assert (code, "BLEU" in out) == (0, True)
+
+    code, _, err = dragoman(*words, "--to", "fin")
+    assert code == 2
+    assert "does not translate to it" in err
+
+
 def test_to_needs_a_model_with_several_languages(dragoman, tmp_path):
     text = tmp_path / "text.en"
     text.write_text("The dog sleeps.\n")

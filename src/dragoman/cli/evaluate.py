@@ -23,6 +23,7 @@ from dragoman.cli.options import (
     Model,
     Quiet,
     Recipe,
+    TargetLanguage,
     TestName,
 )
 from dragoman.cli.outcome import waiting, warn
@@ -50,6 +51,7 @@ def evaluate(
     lowercase: Lowercase = False,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    to: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
     against: Annotated[
         Path | None,
@@ -84,7 +86,7 @@ def evaluate(
     from dragoman.training.malloc import keep_freed_memory
     from dragoman.translator import Translator
 
-    decoding = Decoding(beam=beam, length_penalty=length_penalty, batch_tokens=batch_tokens)
+    decoding = Decoding(beam=beam, length_penalty=length_penalty, to=to, batch_tokens=batch_tokens)
     names = _names(text or [], recipe, data)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
     if against is not None and against.resolve() == model.resolve():
