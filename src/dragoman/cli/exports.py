@@ -77,7 +77,7 @@ def export_model(
 
 
 def _format(name: str) -> ExportFormat:
-    """The format of that name. Raises ConfigError if there is none."""
+    """Return the format of that name, in any case. Raises ConfigError for an unknown one."""
     known: ExportFormat
     for known in get_args(ExportFormat):
         if name.lower() == known:
