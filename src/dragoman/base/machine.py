@@ -37,6 +37,13 @@ def core_quota(cgroup: Path = CGROUP) -> float | None:
     return limit if limit > 0 else None
 
 
+def usable_cores() -> int:
+    """Threads that are worth starting: the cores of this process, its container and OMP_NUM_THREADS allow."""
+    quota, asked = core_quota(), os.environ.get("OMP_NUM_THREADS", "")
+    usable = cores() if quota is None else min(cores(), max(1, int(quota)))
+    return min(usable, int(asked)) if asked.isdecimal() and int(asked) else usable
+
+
 def busy_cores(seconds: float = 0.3, proc: Path = PROC) -> float | None:
     """Cores that other processes keep busy, measured while this process sleeps for `seconds`.
 

@@ -11,13 +11,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import logging
 import os
 import platform
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,13 +22,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.base.machine import cache_folder
+from dragoman.base.compiler import CompilerError, Sources, cached, compile_library, find_compiler
 
 log = logging.getLogger(__name__)
 
-_SOURCE = Path(__file__).with_name("kernels.c")
 # No -ffast-math: hidden keys are -inf, and NaN must propagate.
-_FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
+_FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp")
 _WIDE = "-mprefer-vector-width=512"
 _TYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 
@@ -174,33 +169,22 @@ def _call(name: str, kind: torch.dtype, *arguments: Any) -> None:
 
 @functools.cache
 def _library() -> ctypes.CDLL | None:
-    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
-    if compiler is None:
-        log.info("no C compiler found: training uses PyTorch's operators, which are slower")
-        return None
     try:
-        return ctypes.CDLL(str(_compiled(compiler)))
-    except (OSError, subprocess.SubprocessError) as error:
-        log.info("cannot use the loops in C: %s", error)
+        return ctypes.CDLL(str(_compiled()))
+    except (CompilerError, OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+        log.info("training uses PyTorch's operators, which are slower than the loops in C: %s", error)
         return None
 
 
-def _compiled(compiler: str) -> Path:
+def _compiled() -> Path:
     """Return the compiled loops, from the cache if it has them for this source, compiler and processor."""
-    version = subprocess.run([compiler, "--version"], capture_output=True, timeout=30, check=True).stdout
-    facts = (_SOURCE.read_bytes(), version, _processor(), repr(_FLAGS).encode())
-    name = hashlib.sha256(b"\0".join(facts)).hexdigest()[:16]
-    cache = cache_folder()
-    library = cache / f"kernels-{name}.so"
-    if library.exists():
-        return library
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        built = Path(folder) / "kernels.so"
-        command = [compiler, *_FLAGS, "-fopenmp", "-shared", "-fPIC", str(_SOURCE), "-lm", "-o", str(built)]
-        wide = [_WIDE] if platform.machine() in ("x86_64", "AMD64") else []
-        subprocess.run([*command, *wide], capture_output=True, timeout=120, check=True)
-        built.replace(library)  # atomic, also if several processes compile at once
+    wide = (_WIDE,) if platform.machine() in ("x86_64", "AMD64") else ()
+    source = Path(__file__).with_name("kernels.c")
+    program = Sources(name="kernels", sources=(source,), flags=(*_FLAGS, *wide), libraries=("-lm",))
+    compiler = find_compiler("CC", ("cc", "gcc"))
+    library = cached(compiler, program, facts=_processor())
+    if not library.exists():
+        compile_library(compiler, program, library)
     return library
 
 

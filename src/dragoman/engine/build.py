@@ -1,0 +1,103 @@
+"""Find the library of the native engine: in the installed package, or compiled once into the user's cache.
+
+The machine code uses the baseline instructions of the processor family. The library chooses faster ones at
+run time, so one library serves every machine of a family.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman.base.compiler import (
+    SUFFIX,
+    CompilerError,
+    Sources,
+    cached,
+    compile_library,
+    find_compiler,
+)
+from dragoman.base.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+PACKAGED = f"_engine{SUFFIX}"  # beside this file, in a wheel
+_HERE = Path(__file__).parent
+# No -ffast-math: NaN must propagate, and hidden keys are -inf.
+# -ffp-contract=off: int8 gives the same numbers on all instruction sets. Not all fuse products and sums.
+_FLAGS = (
+    "-std=c++17", "-O3", "-pthread", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
+    "-fno-trapping-math",
+)  # fmt: skip
+
+
+def library() -> ctypes.CDLL:
+    """Return the library of the engine. The first call on a machine may compile it, for seconds.
+
+    Raises ConfigError if there is no library and it cannot be compiled.
+    """
+    found = _find()
+    if isinstance(found, str):
+        raise ConfigError(
+            f"the native engine is not available: {found}",
+            hint="install g++ or clang++, or leave the engine out: PyTorch translates, too",
+        )
+    return found
+
+
+def unavailable() -> str | None:
+    """Return in a few words why there is no library, or None if there is one. May compile it."""
+    found = _find()
+    return found if isinstance(found, str) else None
+
+
+def compile_to(path: Path, *, flags: Sequence[str] = ()) -> None:
+    """Compile the library into the file `path`. Raises CompilerError if that fails."""
+    compile_library(_compiler(), program(flags), path)
+
+
+def program(flags: Sequence[str] = ()) -> Sources:
+    """Return the sources of the engine."""
+    code = _HERE / "cpp"
+    return Sources(
+        name="engine",
+        sources=tuple(sorted(code.glob("*.cpp"))),
+        headers=tuple(sorted([*code.glob("*.h"), *code.glob("*.inl")])),
+        flags=(*_FLAGS, *flags),
+    )
+
+
+@functools.cache
+def _find() -> ctypes.CDLL | str:
+    """Return the library, or why there is none."""
+    packaged = _HERE / PACKAGED
+    if packaged.exists():
+        try:
+            return ctypes.CDLL(str(packaged))
+        except OSError as error:  # built for another system
+            log.info("cannot load %s: %s", packaged, error)
+    try:
+        return ctypes.CDLL(str(_compiled()))
+    except (CompilerError, OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+        return str(error)
+
+
+def _compiled() -> Path:
+    """Return the library in the cache. Compiles it if it is not there."""
+    compiler, sources = _compiler(), program()
+    path = cached(compiler, sources)
+    if not path.exists():
+        log.warning("compiling the native engine (once)")
+        try:
+            compile_library(compiler, sources, path)
+        except CompilerError as error:
+            log.warning("the native engine does not compile: %s", error)
+            raise
+    return path
+
+
+def _compiler() -> list[str]:
+    return find_compiler("CXX", ("c++", "g++", "clang++"))

@@ -1,0 +1,124 @@
+"""The machine's compiler on a program of two files."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.base.compiler import (
+    CompilerError,
+    Sources,
+    cached,
+    compile_library,
+    find_compiler,
+)
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    try:
+        return find_compiler("CC", ("cc", "gcc"))
+    except CompilerError:
+        pytest.skip("no C compiler here")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Sources:
+    (tmp_path / "half.h").write_text("int half(int);\n")
+    (tmp_path / "half.c").write_text('#include "half.h"\nint half(int x) { return x / 2; }\n')
+    (tmp_path / "quarter.c").write_text(
+        '#include "half.h"\nint quarter(int x) { return half(half(x)) + PLUS; }\n'
+    )
+    return Sources(
+        name="sums",
+        sources=(tmp_path / "half.c", tmp_path / "quarter.c"),
+        headers=(tmp_path / "half.h",),
+        flags=("-DPLUS=3",),
+    )
+
+
+def test_several_files_make_one_library(compiler: list[str], program: Sources) -> None:
+    library = cached(compiler, program)
+    assert not library.exists()
+
+    compile_library(compiler, program, library)
+
+    assert ctypes.CDLL(str(library)).quarter(40) == 13
+    assert list(library.parent.iterdir()) == [library]  # nothing else is left in the cache
+
+
+def test_the_place_depends_on_all_that_the_result_depends_on(
+    compiler: list[str], program: Sources, tmp_path: Path
+) -> None:
+    other = Sources(name="sums", sources=program.sources, headers=program.headers, flags=("-DPLUS=4",))
+    places = [cached(compiler, program), cached(compiler, other), cached(compiler, program, facts=b"AMX")]
+    for name in ("half.c", "half.h"):
+        with (tmp_path / name).open("a") as file:
+            file.write("// more\n")
+        places.append(cached(compiler, program))
+    another = tmp_path / "another-cc"
+    another.write_text("#!/bin/sh\necho another 1.0\n")
+    another.chmod(0o755)
+    places.append(cached([str(another)], program))
+
+    assert len(set(places)) == 6
+    assert cached(compiler, program) == places[4]
+
+
+def test_processes_that_compile_at_once_do_not_meet(
+    compiler: list[str], program: Sources, tmp_path: Path
+) -> None:
+    code = f"""
+import ctypes
+from pathlib import Path
+from dragoman.base.compiler import Sources, cached, compile_library
+program = Sources(
+    name="sums", sources={program.sources!r}, headers={program.headers!r}, flags={program.flags!r}
+)
+library = cached({compiler!r}, program)
+compile_library({compiler!r}, program, library)
+assert ctypes.CDLL(str(library)).quarter(40) == 13
+""".replace("PosixPath", "Path").replace("WindowsPath", "Path")
+    running = [subprocess.Popen([sys.executable, "-c", code], env=os.environ) for _ in range(3)]
+
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+
+
+def test_a_failure_is_told_in_a_few_words(compiler: list[str], program: Sources, tmp_path: Path) -> None:
+    (tmp_path / "half.c").write_text("int half(int x) { return y; }\n")
+
+    with pytest.raises(CompilerError, match=r"failed: .*half\.c:1.*error"):
+        compile_library(compiler, program, tmp_path / "out.so")
+
+    assert not (tmp_path / "out.so").exists()
+
+
+def test_a_compiler_that_does_not_run(program: Sources, tmp_path: Path) -> None:
+    with pytest.raises(CompilerError, match="no-such-compiler failed"):
+        cached([str(tmp_path / "no-such-compiler")], program)
+
+
+def test_a_folder_that_cannot_be_written(compiler: list[str], program: Sources, tmp_path: Path) -> None:
+    with pytest.raises(CompilerError, match="cannot write"):
+        compile_library(compiler, program, tmp_path / "half.c" / "out.so")
+
+
+def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("cc", "mine"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CC", "mine -m32")
+    assert find_compiler("CC", ("gcc", "cc")) == [str(tmp_path / "mine"), "-m32"]
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert find_compiler("CC", ("gcc", "cc")) == [str(tmp_path / "cc")]
+    monkeypatch.delenv("CC")
+    assert find_compiler("CC", ("gcc", "cc")) == [str(tmp_path / "cc")]
+    with pytest.raises(CompilerError, match=r"no C\+\+ compiler"):
+        find_compiler("CXX", ("g++",))
