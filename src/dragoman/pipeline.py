@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.pytorch import require_pytorch
 from dragoman.decoding.engine import Engine, Hypothesis, Request
-from dragoman.decoding.options import Beam, Decoding
+from dragoman.decoding.options import Beam, Decoding, Stop
 from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Rule
 from dragoman.text.tokenizer import Tokenizer
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _TRUNCATED = 511  # tokens that `truncation` leaves of a source; with the end, the 512 of OPUS-MT models
+
+_STOPS: dict[bool | str, Stop] = {True: "full", False: "patient", "never": "exact"}  # of early_stopping
 
 
 class PipelineOptions(TypedDict, total=False):
@@ -36,7 +39,7 @@ class PipelineOptions(TypedDict, total=False):
     num_beams: int | None
     num_return_sequences: int | None
     length_penalty: float | None  # the exponent of the length, whatever formula the model folder has
-    early_stopping: bool | None
+    early_stopping: bool | Literal["never"] | None
     max_length: int | None
     max_new_tokens: int | None
     min_length: int | None
@@ -137,7 +140,7 @@ class Pipeline:
         if "length_penalty" in chosen:
             how = replace(how, length_penalty=chosen["length_penalty"], normalization="power")
         if "early_stopping" in chosen:
-            how = replace(how, stop="full" if chosen["early_stopping"] else "patient")
+            how = replace(how, stop=_STOPS[chosen["early_stopping"]])
         return how
 
     def _spoken_to(self, text: str, chosen: Mapping[str, Any]) -> str:
@@ -163,8 +166,11 @@ class Pipeline:
             value = chosen.get(name, least)
             if type(value) is not int or value < least:
                 raise ConfigError(f"{name} = {value!r}", hint=f"use a whole number, at least {least}")
-        if not isinstance(chosen.get("early_stopping", False), bool):
-            raise ConfigError(f"early_stopping = {chosen['early_stopping']!r}", hint="use True or False")
+        early = chosen.get("early_stopping", False)
+        if not isinstance(early, bool) and early != "never":
+            raise ConfigError(f"early_stopping = {early!r}", hint='use True, False or "never"')
+        if chosen.get("return_tensors"):
+            require_pytorch("return_tensors")
         _truncates(chosen)
         self._check_language(chosen)
         self._beam(chosen)

@@ -148,6 +148,7 @@ def plain_beam(
     normalization: str,
     allow: Callable[[Tokens, np.ndarray], np.ndarray] = lambda prefix, logp: logp,
     stop: str = "full",
+    n_best: int = 1,
 ) -> list[Found]:
     """Beam search over Python lists."""
     live: list[tuple[Tokens, tuple[float, ...]]] = [((), ())]
@@ -181,7 +182,16 @@ def plain_beam(
             break
         going = options[:places] if stop == "shrinking" else options
         live = [((*tokens, token), logps) for tokens, logps, token in going if token != end][:size]
-        if len(done) >= size:
+        if stop == "exact" and size > 1:
+            # What a live row scores at most, at any length that it may still have.
+            lengths = range(length + 2, limit + 2)
+            hopes = [
+                sum(logps) / penalty(longer, alpha, normalization) for _, logps in live for longer in lengths
+            ]
+            ranked = sorted((one.score for one in done), reverse=True)
+            if len(done) >= n_best and max(hopes, default=-math.inf) <= ranked[n_best - 1]:
+                break
+        elif len(done) >= size:
             worst = sorted(one.score for one in done)[-size]
             hopes = [sum(logps) / penalty(len(logps), alpha, normalization) for _, logps in live]
             if stop != "patient" or max(hopes, default=worst) <= worst:

@@ -70,6 +70,56 @@ def test_every_request_has_its_own_search_rules_and_limit() -> None:
     assert answers_of(PyTorchEngine(model), requests) == [alone(model, request) for request in requests]
 
 
+SHORTLIST = (2, 3, 5, 7)
+
+
+@pytest.mark.parametrize("how", [Beam(size=3, n_best=2), Beam(size=1), Sample(n_best=4, seed=3)], ids=str)
+def test_a_shortlist_holds_for_its_own_sentence(how: Beam | Sample) -> None:
+    model = History(vocab=9, seed=3, end=-1.0)
+    engine = PyTorchEngine(model)
+    free = requests_for(sources((*LENGTHS, *LENGTHS), 9), how, extra=3)
+    chosen: list[tuple[int, ...] | None] = [None, SHORTLIST, (4, 6), ()]
+    requests = [replace(request, shortlist=chosen[i % 4]) for i, request in enumerate(free)]
+    together = answers_of(engine, requests)
+
+    for number, (request, hypotheses) in enumerate(zip(requests, together, strict=True)):
+        assert answers_of(engine, [request]) == [hypotheses]
+        if request.shortlist is not None and request.source:
+            assert all(set(one.tokens) <= set(request.shortlist) for one in hypotheses)
+        else:
+            assert answers_of(engine, [free[number]]) == [hypotheses]
+    whole = [replace(request, shortlist=tuple(range(9))) for request in free]
+    for mine, its in zip(answers_of(engine, whole), answers_of(engine, free), strict=True):
+        assert mine == its
+
+
+def test_an_empty_shortlist_leaves_the_end() -> None:
+    (request,) = requests_for([[4, 5]], Beam(size=2))
+    ((found,),) = answers_of(PyTorchEngine(History(vocab=9)), [replace(request, shortlist=())])
+    assert (found.tokens, found.logp) == ((), 0.0)
+
+
+def test_a_prefix_is_possible_outside_the_shortlist() -> None:
+    model = History(vocab=9, seed=3, end=-3.0)
+    (request,) = requests_for([[4, 5]], Beam(size=2, n_best=2), extra=5)
+    ((one, _),) = answers_of(
+        PyTorchEngine(model), [replace(request, shortlist=SHORTLIST, rules=(Prefix((8, 6)),))]
+    )
+    ((same, _),) = answers_of(
+        PyTorchEngine(model), [replace(request, shortlist=(*SHORTLIST, 6, 8), rules=(Prefix((8, 6)),))]
+    )
+    assert one == same  # the tokens of the prefix join the shortlist
+    assert one.tokens[:2] == (8, 6)
+    assert set(one.tokens) <= {8, 6, *SHORTLIST}
+
+
+@pytest.mark.parametrize("shortlist", [(3, 9), (-1, 3)])
+def test_a_shortlist_outside_the_vocabulary_is_refused(shortlist: tuple[int, ...]) -> None:
+    (request,) = requests_for([[4, 5]])
+    with pytest.raises(ConfigError, match="shortlist"):
+        answers_of(PyTorchEngine(History(vocab=9)), [replace(request, shortlist=shortlist)])
+
+
 def test_no_more_is_read_ahead_than_asked() -> None:
     read = 0
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -74,7 +75,7 @@ def test_a_wide_enough_beam_is_exhaustive_search(alpha: float, normalization: No
 @pytest.mark.parametrize("normalization", ["gnmt", "power"])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.2])
 @pytest.mark.parametrize("size", [1, 2, 4, 9])
-@pytest.mark.parametrize("stop", ["full", "patient", "shrinking"])
+@pytest.mark.parametrize("stop", ["full", "patient", "shrinking", "exact"])
 def test_beam_search_is_the_plain_one(
     stop: Stop, size: int, alpha: float, normalization: Normalization
 ) -> None:
@@ -88,9 +89,9 @@ def test_beam_search_is_the_plain_one(
 
         for line, limit, hypotheses in zip(lines, limits, found, strict=True):
             following = next_of(model, line)
-            plain = plain_beam(following, words_of(model), 2, limit, size, alpha, normalization, stop=stop)[
-                :size
-            ]
+            plain = plain_beam(
+                following, words_of(model), 2, limit, size, alpha, normalization, stop=stop, n_best=size
+            )[:size]
             assert [one.tokens for one in hypotheses] == [one.tokens for one in plain]
             assert [one.truncated for one in hypotheses] == [one.truncated for one in plain]
             for mine, its in zip(hypotheses, plain, strict=True):
@@ -101,17 +102,94 @@ def test_beam_search_is_the_plain_one(
     assert truncated > 0  # the comparison has seen both ways to finish
 
 
+@pytest.mark.parametrize("normalization", ["gnmt", "power"])
+@pytest.mark.parametrize("alpha", [-1.0, 0.0, 0.6, 1.0, 2.5])
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_an_exact_stop_loses_nothing_against_a_search_to_the_limit(
+    n_best: int, alpha: float, normalization: Normalization
+) -> None:
+    earlier = 0
+    for seed in range(6):
+        model = History(vocab=6, seed=seed, end=0.5)
+        lines = sources((3, 5, 4), 6, seed)
+        count = sum(3**length for length in range(5))
+        how = Beam(size=count, n_best=n_best, length_penalty=alpha, normalization=normalization, stop="exact")
+        model.rows.clear()
+        for line, hypotheses in zip(lines, found_by(model, lines, how, limit=4), strict=True):
+            every = every_translation(next_of(model, line), words_of(model), 2, 4, alpha, normalization)
+            assert [one.tokens for one in hypotheses] == [tokens for tokens, _ in every[:n_best]]
+        earlier += len(model.rows) < 5 or model.rows[-1] < max(model.rows)
+    assert earlier or alpha > 1  # it does stop before the limit
+
+
+class Scripted(History):
+    """After n times token 3 the next token has the probabilities `rows[n]`."""
+
+    def __init__(self, rows: Sequence[dict[int, float]]) -> None:
+        super().__init__(vocab=5)
+        p_PV = torch.full((len(rows), 5), 1e-12, dtype=torch.float64)
+        for place, row in enumerate(rows):
+            p_PV[place, list(row)] = torch.tensor(list(row.values()), dtype=torch.float64)
+        self.logits_PV = (p_PV / p_PV.sum(1, keepdim=True)).log()
+
+    def start(self, memory: Memory, max_len: int) -> HistoryState:
+        return HistoryState(torch.full((len(memory.states_BSE),), -1))
+
+    def step(self, token_N: Tensor, state: HistoryState) -> tuple[Tensor, HistoryState]:
+        state = HistoryState((state.place_N + 1).clamp(max=len(self.logits_PV) - 1))
+        return self.logits_PV[state.place_N], state
+
+
+def test_an_exact_stop_finds_what_a_full_one_gives_up() -> None:
+    """Two translations have ended after two steps. The live row is certain from there to its tenth token."""
+    model = Scripted([{3: 0.6304, 2: 0.36, 4: 0.0096}, {2: 0.6424, 3: 0.3576}, *[{3: 1.0}] * 7, {2: 1.0}])
+    how = Beam(size=2, length_penalty=1.0, normalization="power")
+    ((full,),) = found_by(model, [[3]], how, limit=12)
+    ((exact,),) = found_by(model, [[3]], replace(how, stop="exact"), limit=12)
+
+    assert full.tokens == (3,)
+    assert full.score == pytest.approx(-0.452, abs=5e-4)
+    assert exact.tokens == (3,) * 9
+    assert exact.score == pytest.approx(-0.149, abs=5e-4)
+
+
+def test_an_exact_stop_ends_as_soon_as_nothing_can_win() -> None:
+    """Without a length penalty a row only loses: the first end wins at once."""
+    model = Scripted([{2: 0.9, 3: 0.1}, *[{3: 1.0}] * 8])
+    found_by(model, [[3]], Beam(size=2, length_penalty=0.0, stop="exact"), limit=12)
+    assert len(model.rows) == 0 or model.rows == [1]
+    assert found_by(model, [[3]], Beam(size=1, stop="exact"), limit=12)[0][0].tokens == ()
+
+
+def test_an_exact_stop_looks_for_as_many_as_asked() -> None:
+    for seed in range(6):
+        model = History(vocab=8, seed=seed, end=2.0)
+        lines = sources(LENGTHS, 8, seed)
+        few = found_by(model, lines, Beam(size=5, n_best=2, stop="exact"), limit=9)
+        many = found_by(model, lines, Beam(size=5, n_best=5, stop="exact"), limit=9)
+        assert [len(each) for each in many] == [5] * len(lines)
+        assert few == [each[:2] for each in many]
+
+
+@pytest.mark.parametrize("alpha", [400.0, -400.0])
+def test_an_extreme_length_penalty_is_no_crash(alpha: float) -> None:
+    for stop in ("full", "patient", "exact"):
+        how = Beam(size=2, length_penalty=alpha, stop=stop)
+        assert found_by(History(vocab=8, seed=3), sources((3, 5), 8), how, limit=70)
+
+
 def test_the_ways_to_stop_differ() -> None:
     lines = sources(LENGTHS, 8)
+    how = Beam(size=4, n_best=4, length_penalty=1.5)
+    stops: tuple[Stop, ...] = ("full", "patient", "shrinking", "exact")
     translations = {
         stop: [
-            found_by(History(vocab=8, seed=seed), lines, Beam(size=4, n_best=4, stop=stop), limit=12)
+            found_by(History(vocab=8, seed=seed), lines, replace(how, stop=stop), limit=12)
             for seed in range(6)
         ]
-        for stop in ("full", "patient", "shrinking")
+        for stop in stops
     }
-    assert translations["full"] != translations["patient"]
-    assert translations["full"] != translations["shrinking"]
+    assert all(translations[one] != translations[other] for one, other in combinations(stops, 2))
 
 
 @pytest.mark.parametrize("how", [Beam(size=3, n_best=3), Sample(n_best=3)], ids=str)
@@ -189,6 +267,7 @@ def test_a_greater_length_penalty_prefers_longer_translations() -> None:
     [
         Beam(size=1),
         Beam(size=3, n_best=3),
+        Beam(size=3, n_best=2, length_penalty=1.0, stop="exact"),
         Beam(size=12, n_best=5, length_penalty=1.0, normalization="power"),
         Sample(seed=4),
         Sample(seed=4, n_best=3, temperature=1.3, top_k=4, top_p=0.9),
@@ -316,6 +395,45 @@ def test_padding_and_start_are_never_said_and_the_end_always(how: Beam | Sample,
         (found,) = found_by(model, [line], how, limit=5)
         plain = plain_beam(next_of(model, line), words_of(model), ids["end_id"], 5, how.size, 0.6, "gnmt")
         assert [one.tokens for one in found] == [one.tokens for one in plain[: how.size]]
+
+
+# Shortlists
+
+
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("how", [Beam(size=1), Beam(size=4, n_best=4), Beam(size=4, n_best=2, stop="exact")])
+def test_a_shortlist_shares_all_probability_among_its_tokens(how: Beam, renormalize: bool) -> None:
+    model = History(vocab=9, seed=2)
+    how = replace(how, banned=(8,), renormalize=renormalize)
+    lines = sources((3, 5, 4), 9)
+    allowed_BV = torch.zeros(3, 9, dtype=torch.bool)
+    shortlists = ([2, 3, 5, 7, 8], [1, 2, 4, 5], list(range(9)))
+    for allowed_V, shortlist in zip(allowed_BV, shortlists, strict=True):
+        allowed_V[shortlist] = True
+    found = search(
+        model, memory_of(model, lines), how, limit_B=torch.tensor([6, 5, 4]), allowed_BV=allowed_BV
+    )
+
+    never = [0, 1, 8]
+    for line, limit, shortlist, hypotheses in zip(lines, (6, 5, 4), shortlists, found, strict=True):
+        following = next_of(model, line)
+
+        def shared(
+            prefix: tuple[int, ...],
+            shortlist: list[int] = shortlist,
+            following: Callable[[tuple[int, ...]], np.ndarray] = following,
+        ) -> np.ndarray:
+            kept = [token for token in shortlist if not (renormalize and token in never)]
+            logp = np.full(9, -math.inf)
+            own = following(prefix)[kept]
+            logp[kept] = own - math.log(np.exp(own).sum())
+            return logp
+
+        words = [token for token in shortlist if token not in (*never, 2)]
+        plain = plain_beam(shared, words, 2, limit, how.size, 0.6, "gnmt", stop=how.stop, n_best=how.n_best)
+        assert [one.tokens for one in hypotheses] == [one.tokens for one in plain[: how.n_best]]
+        for mine, its in zip(hypotheses, plain, strict=False):
+            np.testing.assert_allclose(mine.token_logp, its.token_logp, rtol=1e-9)
 
 
 # Rules, in a search (test_masks.py has them alone)

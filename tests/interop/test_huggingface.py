@@ -140,12 +140,19 @@ def test_logits_differ_by_rounding_alone(plain: Path) -> None:
         torch.testing.assert_close(logits_of(bundle, *pair), its_TV, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(("early_stopping", "length_penalty"), [(False, 0.0), (False, 1.0), (True, 0.6)])
+STOPS: dict[bool | str, Stop] = {True: "full", False: "patient", "never": "exact"}
+
+
+@pytest.mark.parametrize(
+    ("early_stopping", "length_penalty"),
+    [(False, 0.0), (False, 1.0), (True, 0.6), ("never", 0.0), ("never", 1.0), ("never", -0.5)],
+)
 def test_the_four_best_translations_and_their_scores_are_the_same(
-    early_stopping: bool, length_penalty: float, bundle: Bundle, program: huggingface.Program
+    early_stopping: bool | str, length_penalty: float, bundle: Bundle, program: huggingface.Program
 ) -> None:
-    stop: Stop = "full" if early_stopping else "patient"
-    how = replace(bundle.generation, size=4, n_best=4, stop=stop, length_penalty=length_penalty)
+    how = replace(
+        bundle.generation, size=4, n_best=4, stop=STOPS[early_stopping], length_penalty=length_penalty
+    )
     sources = random_sources(bundle)
 
     ours = found_by(bundle, sources, how)
@@ -326,12 +333,26 @@ def test_settings_of_an_early_repository_are_those_of_config_json(copy: Path) ->
     )
 
 
+@pytest.mark.parametrize(("early_stopping", "stop"), STOPS.items())
+def test_early_stopping_travels_both_ways(
+    early_stopping: bool | str, stop: Stop, copy: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    opus.edit(copy / "generation_config.json", early_stopping=early_stopping)
+    bundle = huggingface.read(copy)
+    huggingface.write(replace(own(), generation=bundle.generation), tmp_path / "written")
+    written = json.loads((tmp_path / "written" / "generation_config.json").read_text())
+
+    assert bundle.generation.stop == stop
+    assert written["early_stopping"] == early_stopping
+    assert "early_stopping" not in caplog.text
+
+
 def test_what_a_search_cannot_keep_is_said(copy: Path, caplog: pytest.LogCaptureFixture) -> None:
     opus.edit(
         copy / "generation_config.json",
         no_repeat_ngram_size=3,
         bad_words_ids=[[5, 6], [8]],
-        early_stopping="never",
+        early_stopping="sometimes",
         repetition_penalty=1.0,
         do_sample=False,
     )
@@ -340,7 +361,7 @@ def test_what_a_search_cannot_keep_is_said(copy: Path, caplog: pytest.LogCapture
     assert bundle.generation.banned == (8,)
     assert "no_repeat_ngram_size = 3" in caplog.text
     assert "[5, 6]" in caplog.text
-    assert "'never'" in caplog.text
+    assert "'sometimes'" in caplog.text
     assert "repetition_penalty" not in caplog.text
     assert "do_sample" not in caplog.text
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dragoman.decoding.options import Beam, Sample
+from dragoman.decoding.options import AttentionOf, Beam, Sample
 from dragoman.decoding.rules import Rule
 
 Tokens = Sequence[int]
@@ -23,6 +23,12 @@ class Request:
     how: Beam | Sample
     max_tokens: int  # length limit of the translation, raised to the length of its prefix if that is longer
     rules: tuple[Rule, ...] = ()
+    attention: AttentionOf | None = None  # the cross-attention to return with each hypothesis
+    shortlist: tuple[int, ...] | None = None
+    """Target ids that may be generated, sorted; None for all. The end and the tokens of a prefix always may.
+
+    The probabilities are normalised over these alone.
+    """
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,11 @@ class Hypothesis:
     logp: float  # log-probability in nats, the end token's included
     token_logp: tuple[float, ...]  # one for each token, then the end token's
     truncated: bool  # the length limit ended it, not the end token
+    attention: tuple[tuple[float, ...], ...] = ()
+    """Weights of the requested cross-attention: one row for each token, then one for the end.
+
+    A row has one weight for each source token, then one for the end of the source.
+    """
 
 
 NOTHING = Hypothesis((), 0.0, 0.0, (), False)  # the answer to an empty source
@@ -54,13 +65,18 @@ class Engine(Protocol):
         A request gets `how.n_best` hypotheses, or as many as exist. An empty source gets `NOTHING`
         without asking the model. At most `lookahead` requests are read before their answers are given;
         a batch holds at most `batch_tokens` source tokens, padding and rows counted, but at least one
-        sentence. Raises ConfigError for a token or a rule that does not fit the vocabulary, ModelError
-        if the model gives no probabilities.
+        sentence. Raises ConfigError for a token, a rule or a shortlist that does not fit the vocabulary
+        and for an attention that the model does not have, ModelError if the model gives no probabilities.
         """
         ...
 
     def score(
-        self, pairs: Iterable[tuple[Tokens, Tokens]], how: Beam, *, batch_tokens: int = 2048
+        self,
+        pairs: Iterable[tuple[Tokens, Tokens]],
+        how: Beam,
+        *,
+        attention: AttentionOf | None = None,
+        batch_tokens: int = 2048,
     ) -> Iterator[tuple[int, Hypothesis]]:
         """Yield (number of the pair, its target as a hypothesis), in any order.
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.options import Beam, Sample
+from dragoman.decoding.requests import check_tokens, never_generated_ids
 from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix, Rule
 from dragoman.models.shapes import ModelConfig
 
@@ -32,9 +33,28 @@ def never_generated(
 
     Raises ConfigError for a banned token outside the vocabulary.
     """
-    _check_tokens("banned tokens", how.banned, config.target_vocab)
-    never = {config.pad_id, config.start_id, *how.banned} - {config.end_id}
-    return torch.tensor(sorted(never), dtype=torch.int64, device=device)
+    return torch.tensor(never_generated_ids(config, how), dtype=torch.int64, device=device)
+
+
+def allowed_of(
+    shortlists_B: Sequence[Sequence[int] | None], rules_B: Sequence[Sequence[Rule]], config: ModelConfig
+) -> Tensor | None:
+    """allowed_BV: the tokens in the shortlist of each sentence, its prefix and the end; all without one.
+
+    None if no sentence has a shortlist. Raises ConfigError for a token outside the vocabulary.
+    """
+    if all(shortlist is None for shortlist in shortlists_B):
+        return None
+    allowed_BV = torch.ones(len(shortlists_B), config.target_vocab, dtype=torch.bool)
+    for allowed_V, shortlist, rules in zip(allowed_BV, shortlists_B, rules_B, strict=True):
+        if shortlist is None:
+            continue
+        prefix = [token for rule in rules if isinstance(rule, Prefix) for token in rule.tokens]
+        check_tokens("shortlist", shortlist, config.target_vocab)
+        check_tokens("forced prefix", prefix, config.target_vocab)
+        allowed_V.zero_()
+        allowed_V[[*shortlist, *prefix, config.end_id]] = True
+    return allowed_BV
 
 
 def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int) -> Mask | None:
@@ -85,7 +105,7 @@ def forced(prefixes: Sequence[Sequence[int]], then: Mask | None = None) -> Mask:
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
         position, vocab = prefix_NT.shape[1], logp_NV.shape[1]
-        _check_tokens("forced prefix", (least, greatest), vocab)
+        check_tokens("forced prefix", (least, greatest), vocab)
         if position >= longest:
             return logp_NV if then is None else then(prefix_NT, logp_NV, sentence_N)
         forced_N = (length_B[sentence_N.to(length_B.device)] > position).to(logp_NV.device)
@@ -132,20 +152,11 @@ def banned(tokens: Sequence[int]) -> Mask:
     token_M = torch.tensor(list(tokens), dtype=torch.int64)
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
-        _check_tokens("banned tokens", tokens, logp_NV.shape[1])
+        check_tokens("banned tokens", tokens, logp_NV.shape[1])
         logp_NV[:, token_M.to(logp_NV.device)] = -math.inf
         return logp_NV
 
     return mask
-
-
-def _check_tokens(what: str, tokens: Sequence[int], vocab: int) -> None:
-    """Raise ConfigError for a token outside the vocabulary."""
-    if tokens and not 0 <= min(tokens) <= max(tokens) < vocab:
-        raise ConfigError(
-            f"{what}: tokens from {min(tokens)} to {max(tokens)}, of a vocabulary of {vocab}",
-            hint="encode the text with the tokenizer of this model",
-        )
 
 
 def _only(mask: Mask, sentences: Sequence[int], count: int) -> Mask:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+import sys
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Literal, TypedDict
 
@@ -10,7 +13,7 @@ from dragoman.base.options import Option, Options
 from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Rule
 
 Normalization = Literal["gnmt", "power"]
-Stop = Literal["full", "patient", "shrinking"]
+Stop = Literal["full", "patient", "shrinking", "exact"]
 
 _BANNED = Option("Ids that are never generated, beside padding and start.", at_least=0)
 _RENORMALIZE = Option(
@@ -38,7 +41,9 @@ class Beam(Options, section="generation"):
         Option(
             "When a search ends. full: as many translations have finished as the beam is wide. patient: and "
             "no unfinished one scores better so far (Hugging Face's early_stopping=False). shrinking: each "
-            "finished translation takes a place of the beam, and the search ends when all are taken (Marian)."
+            "finished translation takes a place of the beam, and the search ends when all are taken "
+            "(Marian). exact: no unfinished one can still be among the n_best (early_stopping='never'); a "
+            "beam of 1 is greedy and stops at its first end."
         ),
     ] = "full"
     banned: Annotated[tuple[int, ...], _BANNED] = ()
@@ -66,7 +71,10 @@ class Beam(Options, section="generation"):
     def penalty(self, length: int) -> float:
         """What `normalise` divides by."""
         base = (5 + length) / 6 if self.normalization == "gnmt" else length
-        return float(base**self.length_penalty)
+        try:
+            return max(float(base**self.length_penalty), sys.float_info.min)
+        except OverflowError:
+            return math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +99,46 @@ class Sample(Options):
         return logp
 
 
+@dataclass(frozen=True)
+class AttentionOf:
+    """Which cross-attention to return: a layer of the decoder and one of its heads, each counted from 1.
+
+    Without a head it is the mean of the layer's heads. Raises ConfigError for a number below 1.
+    """
+
+    layer: int
+    head: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.layer < 1 or (self.head is not None and self.head < 1):
+            raise ConfigError(f"attention {self}", hint="layers and heads are counted from 1")
+
+    def __str__(self) -> str:
+        return f"{self.layer}" if self.head is None else f"{self.layer}.{self.head}"
+
+    @classmethod
+    def of(cls, text: str) -> AttentionOf:
+        """Return the choice in `text`, as "4" or "4.2". Raises ConfigError for any other text."""
+        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+            raise ConfigError(
+                f"attention {text!r}", hint="write LAYER or LAYER.HEAD, such as 4 or 4.2, counted from 1"
+            )
+        return cls(*map(int, text.split(".")))
+
+    def check(self, layers: int, heads: int) -> None:
+        """Raise ConfigError unless a decoder of `layers` layers with `heads` heads each has it."""
+        if self.layer > layers or (self.head or 1) > heads:
+            raise ConfigError(
+                f"attention {self}: the decoder has layers 1 to {layers} with heads 1 to {heads}",
+                hint="write LAYER or LAYER.HEAD",
+            )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decoding(Options):
     """How to translate: every decoding option.
 
-    `beam`, `length_penalty` and `normalization` default to the values in the model folder. Raises
+    `beam`, `length_penalty`, `normalization` and `stop` default to the values in the model folder. Raises
     ConfigError for a value out of range and for options that contradict each other.
     """
 
@@ -105,6 +148,7 @@ class Decoding(Options):
     ] = 1
     length_penalty: Annotated[float | None, Option("Above 0 favours longer translations.")] = None
     normalization: Annotated[Normalization | None, Option("Formula of the length penalty.")] = None
+    stop: Annotated[Stop | None, Option("When a beam search ends.")] = None
     sample: Annotated[Sample | None, Option("Draw instead of searching for the best.")] = None
     to: Annotated[str | None, Option("Target language, for a model that has several.")] = None
     minimum_length: Annotated[int, Option("Shortest translation allowed, in tokens.", at_least=0)] = 0
@@ -120,9 +164,18 @@ class Decoding(Options):
         int,
         Option("Bounds memory: source tokens in a batch, padding and beam included.", at_least=1),
     ] = 4096
+    attention: Annotated[
+        str | None,
+        Option("Return the attention to the source: LAYER, the mean of its heads, or LAYER.HEAD, from 1."),
+    ] = None
+
+    shortlist: Annotated[
+        bool, Option("Use only the target tokens that the model's shortlist allows for a sentence.")
+    ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _ = self.attention_of  # raises ConfigError for anything else than a layer and a head
         self.how(Beam(size=max(Beam().size, self.n_best)))  # raises ConfigError for contradictions
 
     @classmethod
@@ -137,10 +190,10 @@ class Decoding(Options):
         """Return the search to run. `default` is the model folder's."""
         if self.sample is None:
             return self.beam_search(default)
-        if (self.beam, self.length_penalty, self.normalization) != (None, None, None):
+        if (self.beam, self.length_penalty, self.normalization, self.stop) != (None,) * 4:
             raise ConfigError(
                 "sampling together with options of a beam search",
-                hint="leave out beam, length_penalty and normalization, or sample",
+                hint="leave out beam, length_penalty, normalization and stop, or sample",
             )
         of_model = replace(self.sample, banned=default.banned, renormalize=default.renormalize)
         return replace(of_model, n_best=self.n_best) if self.n_best != 1 else of_model
@@ -153,7 +206,13 @@ class Decoding(Options):
             length_penalty=default.length_penalty if self.length_penalty is None else self.length_penalty,
             normalization=default.normalization if self.normalization is None else self.normalization,
             n_best=self.n_best,
+            stop=default.stop if self.stop is None else self.stop,
         )
+
+    @property
+    def attention_of(self) -> AttentionOf | None:
+        """The attention to return."""
+        return None if self.attention is None else AttentionOf.of(self.attention)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -173,6 +232,7 @@ class DecodingOptions(TypedDict, total=False):
     n_best: int
     length_penalty: float | None
     normalization: Normalization | None
+    stop: Stop | None
     sample: Sample | None
     to: str | None
     minimum_length: int
@@ -180,3 +240,5 @@ class DecodingOptions(TypedDict, total=False):
     max_extra_tokens: int
     max_source_tokens: int
     batch_tokens: int
+    attention: str | None
+    shortlist: bool

@@ -5,7 +5,6 @@ It is the reference for every other engine. B sentences, S source length.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -13,10 +12,11 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ConfigError
+from dragoman.decoding.attention import with_attention
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request, Tokens
-from dragoman.decoding.masks import mask_of
-from dragoman.decoding.options import Beam, Sample
-from dragoman.decoding.rules import Prefix
+from dragoman.decoding.masks import allowed_of, mask_of
+from dragoman.decoding.options import AttentionOf, Beam, Sample
+from dragoman.decoding.requests import check_ids, draw_key, limit_of
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import search
 from dragoman.models.mode import evaluating
@@ -53,7 +53,12 @@ class PyTorchEngine:
                     yield from zip((chosen[i][0] for i in group), self._search(how, batch), strict=True)
 
     def score(
-        self, pairs: Iterable[tuple[Tokens, Tokens]], how: Beam, *, batch_tokens: int = 2048
+        self,
+        pairs: Iterable[tuple[Tokens, Tokens]],
+        how: Beam,
+        *,
+        attention: AttentionOf | None = None,
+        batch_tokens: int = 2048,
     ) -> Iterator[tuple[int, Hypothesis]]:
         """See `Engine.score`. A batch holds at most `batch_tokens` tokens a side, or one pair."""
         pairs = list(pairs)
@@ -63,35 +68,32 @@ class PyTorchEngine:
             numbers = [scorable[i] for i in group]
             with evaluating(self.model):
                 targets = [pairs[number][1] for number in numbers]
-                _check_ids("target", targets, self.model.config.target_vocab)
+                check_ids("target", targets, self.model.config.target_vocab)
                 source = self._pad([pairs[number][0] for number in numbers])
-                scored = score(self.model, *source, targets, how)
+                scored = score(self.model, *source, targets, how, attention=attention)
             yield from zip(numbers, scored, strict=True)
 
     def _search(self, how: Beam | Sample, batch: Sequence[Request]) -> list[list[Hypothesis]]:
         with torch.no_grad(), evaluating(self.model):
-            return search(
+            rules_B = [request.rules for request in batch]
+            shortlists_B = [request.shortlist for request in batch]
+            allowed_BV = allowed_of(shortlists_B, rules_B, self.model.config)
+            memory = self.model.encode(*self._pad([request.source for request in batch]))
+            found = search(
                 self.model,
-                self.model.encode(*self._pad([request.source for request in batch])),
+                memory,
                 how,
-                limit_B=torch.tensor([_limit(request) for request in batch], device=self.model.device),
-                mask=mask_of([request.rules for request in batch], self.model.config.end_id),
-                keys=[_key(request.source) for request in batch],
+                limit_B=torch.tensor([limit_of(request) for request in batch], device=self.model.device),
+                mask=mask_of(rules_B, self.model.config.end_id),
+                allowed_BV=None if allowed_BV is None else allowed_BV.to(self.model.device),
+                keys=[draw_key(request.source) for request in batch],
             )
+            return with_attention(self.model, memory, found, [request.attention for request in batch])
 
     def _pad(self, sources: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
         config = self.model.config
-        _check_ids("source", sources, config.source_vocab)
+        check_ids("source", sources, config.source_vocab)
         return pad(sources, config.pad_id, config.end_id, self.model.device)
-
-
-def _check_ids(side: str, lines: Sequence[Tokens], vocab: int) -> None:
-    """Raise ConfigError for an id outside the vocabulary."""
-    if bad := [token for line in lines for token in line if not 0 <= token < vocab]:
-        raise ConfigError(
-            f"{side} token {bad[0]}, of a vocabulary of {vocab}",
-            hint="encode the text with the tokenizer of this model",
-        )
 
 
 def groups(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
@@ -117,14 +119,3 @@ def pad(
     rows = [[*source, end_id, *[pad_id] * (longest - 1 - len(source))] for source in sources]
     lengths = [len(source) + 1 for source in sources]
     return torch.tensor(rows, device=device), torch.tensor(lengths, device=device)
-
-
-def _limit(request: Request) -> int:
-    prefixes = [len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix)]
-    return max([request.max_tokens, *prefixes])
-
-
-def _key(source: Tokens) -> int:
-    """Return a number that identifies a sentence, the same in every process."""
-    text = ",".join(map(str, source)).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
+from dragoman.decoding.attention import recorded, rows_of
 from dragoman.decoding.engine import Hypothesis
 from dragoman.decoding.masks import never_generated
-from dragoman.decoding.options import Beam
+from dragoman.decoding.options import AttentionOf, Beam
 from dragoman.models.seq2seq import AnySeq2Seq
 
 # Positions whose log-probabilities are computed at a time. All at once would double the memory.
@@ -27,12 +28,15 @@ def score(
     source_len_B: Tensor,
     targets: Sequence[Sequence[int]],
     how: Beam | None = None,
+    *,
+    attention: AttentionOf | None = None,
 ) -> list[Hypothesis]:
     """Score each target (tokens without start and end) in one teacher-forced pass.
 
     The end token is scored too, and the score is normalised as `how` says. So a search that finds the
-    same tokens gives the same scores. The model should be in evaluation mode. Raises ModelError if the
-    model gives no probabilities.
+    same tokens gives the same scores. `attention` is returned with each hypothesis. The model should be in
+    evaluation mode. Raises ModelError if the model gives no probabilities, ConfigError if it has no such
+    attention.
     """
     how = how or Beam()
     config = model.config
@@ -45,7 +49,9 @@ def score(
         target_BT[b, 1 : len(target) + 1] = tokens_T
         predict_BT[b, : len(target)] = tokens_T
     with torch.no_grad():
-        logits_BTV = model.decode(target_BT, model.encode(source_BS, source_len_B))
+        memory = model.encode(source_BS, source_len_B)
+        with recorded(model, attention) as weights:
+            logits_BTV = model.decode(target_BT, memory)
         logps = []
         for first in range(0, longest, _POSITIONS):
             logits_BtV = logits_BTV[:, first : first + _POSITIONS]
@@ -54,8 +60,9 @@ def score(
                 logits_BtV = logits_BtV.index_fill(2, never, -math.inf)
             logp_BtV = logits_BtV.to(torch.promote_types(logits_BtV.dtype, torch.float32)).log_softmax(-1)
             logps.append(logp_BtV.gather(2, predict_BT[:, first : first + _POSITIONS, None])[:, :, 0])
+    rows_B = rows_of(weights[0], memory.visible_BS, targets) if weights else [()] * len(targets)
     hypotheses = []
-    for target, logp_T in zip(targets, torch.cat(logps, 1).tolist(), strict=True):
+    for target, logp_T, rows in zip(targets, torch.cat(logps, 1).tolist(), rows_B, strict=True):
         token_logp = tuple(logp_T[: len(target) + 1])
         logp = math.fsum(token_logp)
         if math.isnan(logp):
@@ -64,6 +71,6 @@ def score(
                 hint="are its weights damaged? Train again, or load another checkpoint",
             )
         hypotheses.append(
-            Hypothesis(tuple(target), how.normalise(logp, len(token_logp)), logp, token_logp, False)
+            Hypothesis(tuple(target), how.normalise(logp, len(token_logp)), logp, token_logp, False, rows)
         )
     return hypotheses

@@ -88,6 +88,7 @@ def search(
     *,
     limit_B: Tensor,
     mask: Mask | None = None,
+    allowed_BV: Tensor | None = None,
     keys: Sequence[int] | None = None,
     watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
@@ -95,7 +96,8 @@ def search(
 
     Sentence b gets at most `limit_B[b]` tokens. At the limit the end token is forced, at its own
     log-probability. Padding, start and `how.banned` are never generated. `how.stop` says when a beam search
-    ends for a sentence. `mask` forbids tokens (see `masks.py`).
+    ends for a sentence. `mask` forbids tokens (see `masks.py`). `allowed_BV` is true for the tokens that a
+    sentence may use, the end among them; the probabilities are normalised over these alone.
     `keys` identify the sentences for `Sample`, by default by number: draws are a function of the seed,
     the key and the model. `watch` is called with every step of a beam search.
 
@@ -110,9 +112,11 @@ def search(
     with torch.no_grad():
         match how:
             case Beam():
-                finished = _beam(model, memory, how, limit_B, mask, watch)
+                finished = _beam(model, memory, how, limit_B, mask, allowed_BV, watch)
             case Sample():
-                finished = _sample(model, memory, how, limit_B, mask, keys or range(len(hypotheses)))
+                finished = _sample(
+                    model, memory, how, limit_B, mask, allowed_BV, keys or range(len(hypotheses))
+                )
         for sentence, hypothesis in finished:
             hypotheses[sentence].append(hypothesis)
     if not all(hypotheses):
@@ -129,14 +133,18 @@ def _beam(
     how: Beam,
     limit_B: Tensor,
     mask: Mask | None,
+    allowed_BV: Tensor | None,
     watch: Watch | None,
 ) -> Iterator[tuple[int, Hypothesis]]:
     end = model.config.end_id
     live, logits_NV = _start(model, memory, limit_B)
     count_B = torch.zeros_like(limit_B)  # finished translations of each live sentence
     best_BR = live.total_N.new_full((len(limit_B), how.size), -math.inf)  # the scores of the best of them
+    longest_B = live.total_N.new_tensor([how.penalty(limit + 1) for limit in limit_B.tolist()])
+    # A beam of 1 that looks beyond its first end would not be greedy search.
+    compared = how.stop == "patient" or (how.stop == "exact" and how.size > 1)
     while True:
-        logp_NV, own_end_N = _choices(logits_NV, live, mask, model.config, how)
+        logp_NV, own_end_N = _choices(logits_NV, live, mask, allowed_BV, model.config, how)
 
         # Treat the end separately: a sentence continues with `size` rows, however many others end.
         end_N = logp_NV[:, end].clone()
@@ -162,11 +170,17 @@ def _beam(
 
         count_B = count_B + finish_BR.sum(1)
         open_B = count_B < how.size
-        if how.stop == "patient":
-            penalty = how.penalty(live.token_NT.shape[1] + 1)
-            score_BR = (total_BR + end_BR).masked_fill(~finish_BR, -math.inf) / penalty
+        if compared:
+            length = live.token_NT.shape[1] + 1
+            score_BR = ((total_BR + end_BR) / how.penalty(length)).masked_fill(~finish_BR, -math.inf)
             best_BR = torch.cat((best_BR, score_BR), 1).topk(how.size).values
-            open_B |= next_BQ[:, 0] / penalty > best_BR[:, -1]
+            if how.stop == "patient":
+                open_B |= next_BQ[:, 0] / how.penalty(length) > best_BR[:, -1]
+            else:
+                # A row scores best if it loses nothing more and the penalty divides by the most: that of
+                # the longest translation, or of the next length if it falls (Huang et al. 2017).
+                most = longest_B if how.length_penalty > 0 else how.penalty(length + 1)
+                open_B = next_BQ[:, 0] / most > best_BR[:, how.n_best - 1]
         going_B = ~at_limit_B & open_B & (next_BQ[:, 0] > -math.inf)
         going_B = going_B.nonzero()[:, 0]  # as indices; the other sentences leave the batch
         token_BQ = token_NK.view(b, rows * k).gather(1, candidate_BQ)
@@ -192,6 +206,7 @@ def _beam(
         if not len(going_B):
             return
         limit_B, count_B, best_BR = limit_B[going_B], count_B[going_B], best_BR[going_B]
+        longest_B = longest_B[going_B]
         if how.size > 1 or len(going_B) < b:  # otherwise every row continues in its place
             live = live.select((going_B[:, None] * rows + row_BQ[going_B]).flatten())
         token_N, logp_N, total_N = (x_BQ[going_B].flatten() for x_BQ in (token_BQ, logp_BQ, next_BQ))
@@ -218,6 +233,7 @@ def _sample(
     how: Sample,
     limit_B: Tensor,
     mask: Mask | None,
+    allowed_BV: Tensor | None,
     keys: Sequence[int],
 ) -> Iterator[tuple[int, Hypothesis]]:
     end = model.config.end_id
@@ -229,7 +245,7 @@ def _sample(
     draws = [(key, sample) for key in keys for sample in range(how.n_best)]
     uniform_NT = uniforms(how.seed, draws, int(limit_B.max()) + 1).to(logits_NV.device)
     while True:
-        logp_NV, own_end_N = _choices(logits_NV, live, mask, model.config, how)
+        logp_NV, own_end_N = _choices(logits_NV, live, mask, allowed_BV, model.config, how)
         uniform_N = uniform_NT[:, live.token_NT.shape[1]]
         token_N = draw(logp_NV, uniform_N, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
         at_limit_N = limit_N == live.token_NT.shape[1]
@@ -272,11 +288,18 @@ def _step(model: AnySeq2Seq, live: LiveRows) -> tuple[LiveRows, Tensor]:
 
 
 def _choices(
-    logits_NV: Tensor, live: LiveRows, mask: Mask | None, config: ModelConfig, how: Beam | Sample
+    logits_NV: Tensor,
+    live: LiveRows,
+    mask: Mask | None,
+    allowed_BV: Tensor | None,
+    config: ModelConfig,
+    how: Beam | Sample,
 ) -> tuple[Tensor, Tensor]:
     """Return logp_NV of the next token, -inf where forbidden, and own_end_N of the end before the mask."""
     end = config.end_id
     never = never_generated(config, how, logits_NV.device)
+    if allowed_BV is not None:
+        logits_NV = logits_NV.masked_fill(~allowed_BV[live.sentence_N], -math.inf)
     if how.renormalize:
         logits_NV = logits_NV.index_fill(1, never, -math.inf)
     logp_NV = logits_NV.log_softmax(-1)  # a new tensor, because the following code changes it

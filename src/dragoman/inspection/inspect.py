@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.attention import source_weights
 from dragoman.decoding.engine import Hypothesis
 from dragoman.decoding.masks import mask_of
 from dragoman.decoding.options import Beam
@@ -254,8 +255,7 @@ def _weights(model: AnySeq2Seq) -> Iterator[_Weights]:
     weights: _Weights = {}
 
     def keep(kind: str, module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
-        weights_HQK = _weights_of(module, arguments, output)
-        weights.setdefault(kind, []).append(weights_HQK[0] if weights_HQK.dim() == 4 else weights_HQK)
+        weights.setdefault(kind, []).append(_weights_of(module, arguments, output))
 
     handles = []
     for name, module in model.named_modules():
@@ -270,22 +270,16 @@ def _weights(model: AnySeq2Seq) -> Iterator[_Weights]:
 
 
 def _weights_of(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor:
-    """Return the attention weights of this call, 0 for hidden keys."""
+    """Return the attention weights (H, Q, K) of this call for one sentence, 0 for hidden keys."""
     match module:
         case SelfAttention():
             x_BTE, view = arguments
             q, k, _ = module.laid_out(x_BTE, view)
             bias = module.positions.added(view.bias, q, view.distance_TS)
             weights: Tensor = view.matrix(attention_weights(q, k, bias))
-            return weights
-        case CrossAttention():
-            x_BTE, k_BHSD, _, bias_B11S = arguments
-            return attention_weights(module.queries(x_BTE), k_BHSD, bias_B11S)
-        case RecurrentAttention():
-            h_BTE, keys_BSE, _, bias_B1S = arguments
-            return module.weights(h_BTE, keys_BSE, bias_B1S)
+            return weights[0]
         case _:
-            return output
+            return source_weights(module, arguments, output)[0]
 
 
 def _attention(weights: _Weights) -> Iterator[Attention]:

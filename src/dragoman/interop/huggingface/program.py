@@ -81,7 +81,7 @@ class Transformers:
         beam: int,
         max_tokens: int,
         length_penalty: float = 1.0,
-        early_stopping: bool = False,
+        early_stopping: bool | str = False,
     ) -> list[list[tuple[list[int], float]]]:
         """The best translations of each source and their scores: as many as the beam is wide, best first.
 

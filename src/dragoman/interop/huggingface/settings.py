@@ -180,7 +180,7 @@ def beam_of(generation: Table, ids: Mapping[str, int], vocab: int, where: str) -
         else:
             lost.append(f"bad_words_ids: {word}, a sequence of tokens")
     early = generation.get("early_stopping")
-    if early not in (None, True, False):
+    if early not in (None, True, False, "never"):
         lost.append(f"early_stopping = {early!r}")
     if generation.get("forced_eos_token_id") not in (None, ids["end_id"], [ids["end_id"]]):
         lost.append(f"forced_eos_token_id = {generation['forced_eos_token_id']}")
@@ -198,7 +198,7 @@ def beam_of(generation: Table, ids: Mapping[str, int], vocab: int, where: str) -
             # The end is never banned there either. Padding and start are always banned here.
             banned=tuple(sorted(set(banned) - set(ids.values()))),
             renormalize=get("renormalize_logits", False),
-            stop="full" if early is True else "patient",
+            stop="full" if early is True else "exact" if early == "never" else "patient",
         )
     except ConfigError as error:
         raise ModelError(f"{where}: {error}", hint=error.hint) from error
@@ -244,7 +244,7 @@ def generation_table(beam: Beam, shape: TransformerConfig) -> dict[str, Any]:
     return {
         "num_beams": beam.size,
         "length_penalty": power_of(beam),
-        "early_stopping": beam.stop != "patient",
+        "early_stopping": {"patient": False, "exact": "never"}.get(beam.stop, True),
         "renormalize_logits": beam.renormalize,
         "bad_words_ids": [[token] for token in sorted(never)],
         "max_length": _MAX_LENGTH,
