@@ -19,9 +19,11 @@ from torch import Tensor
 
 from dragoman.base.errors import ModelError
 from dragoman.decoding.options import Beam
-from dragoman.folder.config import WEIGHTS, FolderConfig, banned_outside, read_config, write_config
+from dragoman.folder.config import WEIGHTS, FolderConfig, read_config, write_config
 from dragoman.folder.digest import check_digest, digest_of
 from dragoman.folder.header import Outline, read_header
+from dragoman.folder.quantised import dequantised
+from dragoman.folder.vocabulary import tokenizer_of_folder
 from dragoman.folder.weights import put_weights, read_weights, weights_of, writing_weights
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import Architecture
@@ -68,26 +70,15 @@ def write_folder(
 
 
 def load(folder: Path) -> Bundle:
-    """Return the bundle in `folder`, its model in evaluation mode.
+    """Return the bundle in `folder`, its model in evaluation mode. A quantised model becomes float32.
 
     Raises ModelError if a file is missing, damaged or of a newer format.
     """
     folder = Path(folder)
     config = read_config(folder)
-    shape, tokenizer = config.model, Tokenizer.load(folder)
-    if (tokenizer.source_size, tokenizer.target_size) != (shape.source_vocab, shape.target_vocab):
-        raise ModelError(
-            f"{folder}: the tokenizer has {tokenizer.source_size} and {tokenizer.target_size} tokens, "
-            f"the model {shape.source_vocab} and {shape.target_vocab}",
-            hint="these files do not belong together",
-        )
-    if outside := banned_outside(config):
-        raise ModelError(
-            f"{folder}/generation.json: bans id {outside[0]} in a vocabulary of {shape.target_vocab}",
-            hint="these files do not belong together",
-        )
+    shape, tokenizer = config.model, tokenizer_of_folder(folder, config)
     path = folder / WEIGHTS
-    model = new_model(shape, read_header(path), path)
+    model = new_model(shape, dequantised(read_header(path), path), path)
     put_weights(model, read_weights(path), path)
     check_digest(path, config.weights)
     return Bundle(

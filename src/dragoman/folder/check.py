@@ -25,7 +25,10 @@ from dragoman.folder.config import (
 from dragoman.folder.digest import check_digest
 from dragoman.folder.fit import misfits
 from dragoman.folder.header import Outline, read_header
+from dragoman.folder.quantised import dequantised, holds_int8, scale_faults
+from dragoman.folder.shortlist import read_shortlist
 from dragoman.folder.weights import not_finite, outlines, weights_of
+from dragoman.text.shortlist import SHORTLIST
 from dragoman.text.tokenizer import Tokenizer
 
 T = TypeVar("T")
@@ -61,6 +64,8 @@ def _checks(folder: Path) -> Iterator[Check]:
     yield _digest(config, path)
     yield from _fit(config, header, path)
     yield _finite(header, path)
+    if config is not None and (folder / SHORTLIST).exists():
+        yield _read(SHORTLIST, lambda: read_shortlist(folder, config, whole=True))[1]
 
 
 def _read(name: str, read: Callable[[], T]) -> tuple[T | None, Check]:
@@ -140,12 +145,20 @@ def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path
     if config is None or header is None:
         yield _skipped("names and shapes", "config.json and the weights")
         return
-    model, check = _read("names and shapes", lambda: new_model(config.model, header, path))
+    if config.quantised or holds_int8(header):
+        faults = scale_faults(header)
+        if (config.quantised is None) == holds_int8(header):
+            faults.append("config.json and the weights differ in whether the model is quantised")
+        yield _outcome("int8 matrices", faults, "each has its scales")
+        if faults:
+            return
+    weights = dequantised(header, path)
+    model, check = _read("names and shapes", lambda: new_model(config.model, weights, path))
     if model is None:
         yield check
         return
     needed = outlines(weights_of(model))
-    found = misfits(header, needed)
+    found = misfits(weights, needed)
     yield _outcome("names of weights", found.names, f"{len(needed)} weights, as config.json needs them")
     for name, faults in (("shapes of weights", found.shapes), ("types of weights", found.dtypes)):
         yield _outcome(name, [listing(faults, separator="; ")] if faults else [], "as config.json needs them")

@@ -13,9 +13,11 @@ from dragoman.base.files import write_whole
 from dragoman.base.options import entries
 from dragoman.decoding.options import Beam
 from dragoman.folder.digest import is_digest
+from dragoman.folder.quantised import Quantised
 from dragoman.models.shapes import Architecture
 
 FORMAT_VERSION = 1
+_QUANTISED_VERSION = 2  # of quantised folders: a release that cannot read int8 refuses them
 WEIGHTS = "model.safetensors"
 CARD = "README.md"
 _RESTORE = "restore the file or train again"
@@ -47,6 +49,7 @@ class FolderConfig:
     target_language: str
     generation: Beam = Beam()
     weights: str | None = None  # the digest of model.safetensors (`folder/digest.py`); None in release 0.1
+    quantised: Quantised | None = None  # the type of its matrices (`folder/quantised.py`); None for floats
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,9 @@ def read_model_config(folder: Path) -> FolderConfig:
     path = folder / "config.json"
     table = read_json(folder, path.name)
     version = table.get("format_version")
-    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+    if type(version) is not int or version not in (FORMAT_VERSION, _QUANTISED_VERSION):
         raise ModelError(
-            f"{path}: format_version {version!r}, this dragoman reads up to {FORMAT_VERSION}",
+            f"{path}: format_version {version!r}, this dragoman reads up to {_QUANTISED_VERSION}",
             hint="upgrade dragoman",
         )
     architecture = table.get("architecture")
@@ -85,12 +88,25 @@ def read_model_config(folder: Path) -> FolderConfig:
             f"{path}: weights = {weights!r} is not a digest that this dragoman knows",
             hint="upgrade dragoman, or restore config.json",
         )
+    quantised = table.get("quantised")
+    if quantised not in (None, *get_args(Quantised)):
+        raise ModelError(
+            f"{path}: quantised = {quantised!r} is not a type that this dragoman knows",
+            hint="upgrade dragoman",
+        )
+    if version != _version(quantised):
+        raise ModelError(
+            f"{path}: format_version {version} with quantised = {quantised!r}, which has format_version "
+            f"{_version(quantised)}",
+            hint=_RESTORE,
+        )
     try:
         return FolderConfig(
             model=from_table(_Shape, {"model": {**table["model"], "architecture": architecture}}).model,
             source_language=str(table["source_language"]),
             target_language=str(table["target_language"]),
             weights=weights,
+            quantised=quantised,
         )
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
         raise _unusable(path, error) from error
@@ -114,7 +130,7 @@ def write_config(config: FolderConfig, folder: Path) -> None:
     """Write config.json and generation.json."""
     architecture = config.model.architecture
     table = {
-        "format_version": FORMAT_VERSION,
+        "format_version": _version(config.quantised),
         "architecture": architecture,
         "source_language": config.source_language,
         "target_language": config.target_language,
@@ -122,9 +138,15 @@ def write_config(config: FolderConfig, folder: Path) -> None:
     }
     if config.weights is not None:
         table["weights"] = config.weights
+    if config.quantised is not None:
+        table["quantised"] = config.quantised
     write_whole(folder / "config.json", json.dumps(table, indent=2) + "\n")
     generation = options_to_write(config.generation, "generation")
     write_whole(folder / "generation.json", json.dumps(generation, indent=2) + "\n")
+
+
+def _version(quantised: Quantised | None) -> int:
+    return FORMAT_VERSION if quantised is None else _QUANTISED_VERSION
 
 
 def options_to_write(config: Any, section: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from dragoman.base.config import difference, to_table
 from dragoman.base.errors import ModelError
 from dragoman.folder.config import WEIGHTS, FolderConfig, read_config, read_json
 from dragoman.folder.header import Outline, read_header
+from dragoman.folder.quantised import dequantised, scale_name
+from dragoman.folder.weights import dequantise
 from dragoman.text.tokenizer import Tokenizer
 
 _BLOCK = 1_000_000  # numbers that are compared at once, in float64
@@ -61,7 +63,7 @@ def differences(first: Path, second: Path) -> FolderDifference:
     """
     folders = Path(first), Path(second)
     one, other = (read_config(folder) for folder in folders)
-    headers = [read_header(folder / WEIGHTS) for folder in folders]
+    headers = [_matrices(folder / WEIGHTS) for folder in folders]
     both = [name for name in headers[0] if headers[0][name].shape == _shape(headers[1].get(name))]
     return FolderDifference(
         config=difference(_about(one), _about(other)),
@@ -105,6 +107,21 @@ def _about_tokenizer(folder: Path, tokenizer: Tokenizer) -> dict[str, Any]:
     }
 
 
+def _matrices(path: Path) -> dict[str, Outline]:
+    """Return the weights in a file in their own type, without the scales of int8 matrices."""
+    header = read_header(path)
+    return {name: header[name] for name in dequantised(header, path)}
+
+
+def _numbers(file: Any, name: str, path: Path) -> Tensor:
+    """Return a weight, in float32 if it is stored as int8."""
+    weight: Tensor = file.get_tensor(name)
+    if weight.dtype != torch.int8:
+        return weight
+    scale = scale_name(name)
+    return dequantise({name: weight, scale: file.get_tensor(scale)}, path)[name]
+
+
 def _shape(outline: Outline | None) -> tuple[int, ...] | None:
     return outline.shape if outline is not None else None
 
@@ -129,7 +146,8 @@ def _of_numbers(one: Path, other: Path, names: list[str]) -> list[WeightDifferen
     try:
         with safe_open(one / WEIGHTS, "pt") as first, safe_open(other / WEIGHTS, "pt") as second:
             for name in names:
-                if (change := _of_weight(name, first.get_tensor(name), second.get_tensor(name))) is not None:
+                before, after = _numbers(first, name, one), _numbers(second, name, other)
+                if (change := _of_weight(name, before, after)) is not None:
                     found.append(change)
     except (OSError, SafetensorError) as error:
         raise ModelError(

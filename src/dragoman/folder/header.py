@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ class Outline:
 
     shape: tuple[int, ...]
     dtype: str  # as PyTorch calls it: float32
+    place: int = field(default=0, compare=False)  # of its first byte in the file
 
     @property
     def count(self) -> int:
@@ -58,7 +59,11 @@ def read_header(path: Path) -> dict[str, Outline]:
             table = json.loads(file.read(length), object_pairs_hook=_once)
         if not isinstance(table, dict):
             raise ValueError("its header is not a JSON object")
-        return {name: _outline(name, row, size) for name, row in table.items() if name != "__metadata__"}
+        return {
+            name: _outline(name, row, size, 8 + length)
+            for name, row in table.items()
+            if name != "__metadata__"
+        }
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelError(f"{path}: cannot be read as weights ({reason})", hint=_DAMAGED) from error
@@ -73,7 +78,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _outline(name: str, row: Any, size: int) -> Outline:
+def _outline(name: str, row: Any, size: int, start: int) -> Outline:
     """Return shape and type in a row of the header. Raises ValueError if it does not fit `size` bytes."""
     try:
         shape, (begin, end) = tuple(row["shape"]), row["data_offsets"]
@@ -82,7 +87,7 @@ def _outline(name: str, row: Any, size: int) -> Outline:
         raise ValueError(f"its header has no shape, type and place of {name}") from None
     if any(type(number) is not int or number < 0 for number in (*shape, begin, end)):
         raise ValueError(f"its header has a shape or place of {name} that is not a whole number")
-    outline = Outline(shape=shape, dtype=dtype)
+    outline = Outline(shape=shape, dtype=dtype, place=start + begin)
     if end > size or end - begin != outline.count * width:
         raise ValueError(f"{name} does not fit into the file")
     return outline

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dragoman.base.config import difference, to_table
@@ -39,7 +40,7 @@ def average_folders(folders: Sequence[Path], output: Path) -> None:
                 f"the average is NaN or infinite in {listing(names)}",
                 hint="dragoman model verify says which model has such weights",
             )
-        write_folder(configs[0], Tokenizer.load(folders[0]), weights, part)
+        write_folder(replace(configs[0], quantised=None), Tokenizer.load(folders[0]), weights, part)
         rows = [
             [f"model {number}", f"{folder}, {config.weights or 'without a digest'}"]
             for number, (folder, config) in enumerate(zip(folders, configs, strict=True), 1)

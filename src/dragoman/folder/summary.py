@@ -12,6 +12,7 @@ from dragoman.base.options import entries
 from dragoman.base.tables import aligned, count, read_markdown
 from dragoman.folder.config import CARD, WEIGHTS, FolderConfig, options_to_write, read_config, read_json
 from dragoman.folder.header import Outline, read_header
+from dragoman.folder.quantised import dequantised
 from dragoman.models.shapes import Architecture
 from dragoman.text.clean import clean
 from dragoman.text.tokenizer import Tokenizer
@@ -48,7 +49,8 @@ class Summary:
     format_version: int
     config: FolderConfig
     tokenizer: Tokenizer
-    weights: Mapping[str, Outline]
+    weights: Mapping[str, Outline]  # as the model has them: int8 matrices as float32, without their scales
+    stored: Mapping[str, Outline]  # as they are in the file
     sizes: Mapping[str, int]  # bytes of each file; of a folder, of all files in it
     card: Mapping[str, Sequence[Sequence[str]]]  # the tables of the model card by heading
 
@@ -96,8 +98,9 @@ class Summary:
             ],
             "weights": {
                 "digest": config.weights,
-                "tensors": len(self.weights),
-                "dtypes": _dtypes(self.weights),
+                "tensors": len(self.stored),
+                "dtypes": _dtypes(self.stored),
+                **({"quantised": config.quantised} if config.quantised else {}),
                 "bytes": self.sizes[WEIGHTS],
             },
             "files": dict(self.sizes),
@@ -114,7 +117,8 @@ class Summary:
             *([["target languages", ", ".join(languages)]] if languages else []),
             ["special ids", _listed(to_table(self.tokenizer.specials))],
             ["search", _listed(options_to_write(config.generation, "generation"))],
-            ["weights", f"{count(len(self.weights), 'tensor')} of {' and '.join(_dtypes(self.weights))}"],
+            ["weights", f"{count(len(self.stored), 'tensor')} of {' and '.join(_dtypes(self.stored))}"],
+            *([["quantised", config.quantised]] if config.quantised else []),
             ["digest", config.weights or "none: written by release 0.1"],
             ["format version", str(self.format_version)],
         ]
@@ -139,12 +143,14 @@ def summary_of(folder: Path) -> Summary:
     """
     folder = Path(folder)
     config = read_config(folder)
+    stored = read_header(folder / WEIGHTS)
     return Summary(
         folder=folder,
         format_version=read_json(folder, "config.json")["format_version"],
         config=config,
         tokenizer=Tokenizer.load(folder),
-        weights=read_header(folder / WEIGHTS),
+        weights=dequantised(stored, folder / WEIGHTS),
+        stored=stored,
         sizes={
             path.name + "/" * path.is_dir(): _bytes(path)
             for path in sorted(folder.iterdir())

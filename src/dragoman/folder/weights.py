@@ -1,4 +1,7 @@
-"""Read, write and average weights as safetensors files, and copy them into a model."""
+"""Read, write and average weights as safetensors files, and copy them into a model.
+
+Weights that a quantised folder stores as int8 are read as float32, so every program reads such folders.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from dragoman.base.errors import DragomanError, ModelError
 from dragoman.base.files import replacing
 from dragoman.folder.fit import check_fit
 from dragoman.folder.header import Outline
+from dragoman.folder.quantised import GREATEST, dequantised, holds_int8, is_quantised, scale_name
 
 
 class HasWeights(Protocol):
@@ -79,14 +83,62 @@ def write_weights(
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Return weights by name. Raises ModelError if the file is missing or damaged."""
+    """Return weights by name, int8 matrices as float32.
+
+    Raises ModelError if the file is missing or damaged.
+    """
     try:
-        return load_file(path)
+        weights = load_file(path)
     except (OSError, SafetensorError) as error:
         raise ModelError(
             f"{path}: cannot be read as weights ({error})",
             hint="was it copied whole? restore it or train again",
         ) from error
+    if holds_int8(outlines(weights)):
+        return dequantise(weights, path)
+    return weights
+
+
+def quantise(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights as a quantised folder stores them (`folder/quantised.py`).
+
+    The scale of a row is its greatest absolute value / 127. Numbers are rounded to the nearest integer, half
+    to even. A row of zeros has the scale 0.
+    """
+    stored: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        weight = weight.float()
+        if not is_quantised(name):
+            stored[name] = weight
+            continue
+        scale = weight.abs().amax(1) / GREATEST
+        numbers = (weight / scale[:, None]).nan_to_num(0.0, 0.0, 0.0)  # 0 / 0 in a row of zeros
+        stored[name] = numbers.round().clamp(-GREATEST, GREATEST).to(torch.int8)
+        stored[scale_name(name)] = scale
+    return stored
+
+
+def dequantise(stored: Mapping[str, Tensor], where: Path | str) -> dict[str, Tensor]:
+    """Return weights as a model has them, in float32 if they were int8: each number times its row's scale.
+
+    Raises ModelError if scales are missing, of another shape, NaN or infinite. `where` names the
+    weights.
+    """
+    names = dequantised(outlines(stored), where)
+    return {name: _dequantised(name, stored, where) for name in names}
+
+
+def _dequantised(name: str, stored: Mapping[str, Tensor], where: Path | str) -> Tensor:
+    weight = stored[name]
+    if weight.dtype != torch.int8:
+        return weight
+    scale = stored[scale_name(name)]
+    if not bool(scale.isfinite().all()):
+        raise ModelError(
+            f"{where}: {scale_name(name)} is NaN or infinite in a row",
+            hint="restore the file, or quantise the model again",
+        )
+    return weight * scale[:, None]
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:

@@ -1,0 +1,84 @@
+"""Store a model's matrices as int8, in a new model folder of a quarter of the size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.files import new_folder, write_whole
+from dragoman.base.tables import listing, markdown
+from dragoman.folder.bundle import new_model, write_folder
+from dragoman.folder.card import write_card
+from dragoman.folder.config import CARD, WEIGHTS, FolderConfig, read_config
+from dragoman.folder.digest import check_digest, digest_of
+from dragoman.folder.fit import check_fit
+from dragoman.folder.header import read_header
+from dragoman.folder.quantised import ARCHITECTURES
+from dragoman.folder.summary import read_card
+from dragoman.folder.weights import not_finite, outlines, quantise, read_weights, weights_of
+from dragoman.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Bytes of the weights before and after."""
+
+    before: int
+    after: int
+
+
+def check_quantisable(folder: Path, config: FolderConfig) -> None:
+    """Raise ConfigError if the model is quantised already, or of an architecture that cannot be quantised."""
+    if config.quantised:
+        raise ConfigError(
+            f"{folder}: quantised already, to {config.quantised}",
+            hint="use it as it is, or name the original",
+        )
+    if config.model.architecture not in ARCHITECTURES:
+        raise ConfigError(
+            f"{folder}: {config.model.architecture} models cannot be quantised",
+            hint=f"only these can: {', '.join(ARCHITECTURES)}",
+        )
+
+
+def quantise_folder(folder: Path, output: Path) -> Sizes:
+    """Write the model in `folder` to the new folder `output`, its matrices as int8 (`folder/quantised.py`).
+
+    Tokenizer, search and model card go along. Raises ConfigError if the model cannot be quantised or `output`
+    exists, ModelError if `folder` is damaged or has weights that are not finite. Leaves nothing behind then.
+    """
+    with new_folder(output) as part:
+        config = read_config(folder)
+        check_quantisable(folder, config)
+        source = folder / WEIGHTS
+        needed = outlines(weights_of(new_model(config.model, read_header(source), source)))
+        weights = read_weights(source)
+        check_fit(outlines(weights), needed, source)
+        check_digest(source, config.weights)
+        if names := not_finite(weights):
+            raise ModelError(
+                f"{source}: NaN or infinite in {listing(names)}", hint="such a model cannot translate"
+            )
+        write_folder(replace(config, quantised="int8"), Tokenizer.load(folder), quantise(weights), part)
+        sizes = Sizes(before=source.stat().st_size, after=(part / WEIGHTS).stat().st_size)
+        _write_card(folder, config, sizes, part)
+    return sizes
+
+
+def _write_card(folder: Path, config: FolderConfig, sizes: Sizes, part: Path) -> None:
+    """Copy the model card, or write one, with a section that says what was quantised."""
+    rows = [
+        ["from", f"{folder}, {config.weights or 'without a digest'}"],
+        ["type", "int8, one scale a row"],
+        ["bytes of the weights", f"{sizes.before:,} -> {sizes.after:,}"],
+    ]
+    card = read_card(folder)
+    if card is None:
+        write_card(part, {"Quantised": rows})
+        return
+    if config.weights is not None:  # a card of a folder that was imported or averaged has the digest
+        card = card.replace(f"`{config.weights}`", f"`{digest_of(part / WEIGHTS)}`")
+    write_whole(
+        part / CARD, "\n".join([card.rstrip(), "", "## Quantised", "", *markdown(["", ""], rows), ""])
+    )
