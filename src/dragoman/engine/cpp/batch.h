@@ -1,0 +1,74 @@
+// Continuous batching: one queue of sentences, and threads that translate them.
+//
+// Each thread has a batch of its own. When a sentence is finished, the next of the queue takes its place at the next
+// step. A session is one caller's sentences; the batches are shared by all sessions.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "search.h"
+
+namespace dragoman {
+
+// The translations of one request, or why there are none.
+struct Answer {
+    int64_t number = 0;
+    std::vector<Hypothesis> hypotheses;
+    int64_t failed = -1;     // the tokens after which the model gave no probabilities
+    bool exhausted = false;  // memory ran out
+};
+
+struct Session {
+    int64_t budget = 4096;  // source tokens in a batch, rows counted
+    bool cancelled = false;
+    std::deque<Answer> answers;
+};
+
+struct Job {
+    std::shared_ptr<Session> session;
+    int64_t number;
+    Request request;
+};
+
+class Engine {
+  public:
+    Engine(std::unique_ptr<Model> model, int threads);
+    ~Engine();
+
+    const Model& model() const { return *model_; }
+    std::shared_ptr<Session> begin(int64_t budget);
+    void submit(std::vector<Job> jobs);
+    // Return the answers of a session so far, at most `most`. Without any, wait up to `milliseconds` for one.
+    std::vector<Answer> collect(Session& session, int64_t most, int milliseconds);
+    // Drop the rest of a session.
+    void cancel(Session& session);
+
+  private:
+    struct Running {
+        Job job;  // its request moves to the search
+        std::unique_ptr<Search> search;
+        int64_t rows() const { return search ? search->request().rows() : job.request.rows(); }
+    };
+
+    void work();
+    std::vector<Job> take(const std::vector<Running>& running);
+    void answer(const Job& job, Answer answer);
+
+    std::unique_ptr<Model> model_;
+    const int threads_;
+    Team team_;
+    std::atomic<int> busy_{0};  // threads with a batch
+    std::mutex mutex_;
+    std::condition_variable waiting_, answered_;
+    std::deque<Job> queue_;
+    std::vector<std::thread> workers_;
+    std::atomic<bool> closing_{false};
+};
+
+}  // namespace dragoman

@@ -1,0 +1,42 @@
+// Weights as they come from a file, and as products take them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels.h"
+
+namespace dragoman {
+
+enum class Stored { float32, float64, float16, bfloat16, int8 };
+
+// A matrix in a file that is mapped to memory. It is read row by row, so its pages can be given back.
+struct Weights {
+    Stored stored = Stored::float32;
+    int64_t rows = 0, columns = 0;  // a vector has one column
+    const void* data = nullptr;
+    const float* scale = nullptr;  // int8: of each row
+
+    // Read a row as float32.
+    void read(int64_t row, float* out) const;
+};
+
+// The packed weights of a linear layer, with the memory that they need.
+class Linear {
+  public:
+    Linear() = default;
+    // Pack rows first .. first + count - 1 of `weights`, and as many of `bias`, which may be null.
+    // int8: scale = max |w| / 127 for each output, weights rounded to nearest even. Weights stored as int8 keep their
+    // numbers and scales.
+    Linear(Type type, const Weights& weights, int64_t first, int64_t count, const Weights* bias);
+    const Packed& packed() const { return packed_; }
+
+  private:
+    Packed packed_;
+    std::shared_ptr<void> memory_;  // of all that packed_ points to
+};
+
+// Read row `row` of an embedding as the product with it sees the row: rounded to `type`.
+void read_rounded(Type type, const Weights& weights, int64_t row, float* out);
+
+}  // namespace dragoman

@@ -1,0 +1,195 @@
+#include "model.h"
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "positions.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+namespace dragoman {
+namespace {
+
+// Give back the pages of a mapped file. The system reads them again if they are needed again.
+void give_back(const Weights& weights) {
+#if defined(__linux__)
+    const int64_t bytes = weights.rows * weights.columns * (weights.stored == Stored::float64   ? 8
+                                                            : weights.stored == Stored::float32 ? 4
+                                                            : weights.stored == Stored::int8    ? 1
+                                                                                                : 2);
+    const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE)), start = uintptr_t(weights.data);
+    const uintptr_t first = (start + page - 1) / page * page, last = (start + uintptr_t(bytes)) / page * page;
+    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+#else
+    (void)weights;
+#endif
+}
+
+std::string shape_text(int64_t rows, int64_t columns) {
+    return columns == 1 ? std::to_string(rows) : std::to_string(rows) + " x " + std::to_string(columns);
+}
+
+// Collects what is to be packed, so that several threads can do it.
+class Packer {
+  public:
+    Packer(Type type, const NamedWeights& weights, bool mapped) : type_(type), weights_(weights), mapped_(mapped) {}
+
+    const Weights& find(const std::string& name, int64_t rows, int64_t columns = 1) {
+        used_.insert(name);
+        auto found = weights_.find(name);
+        if (found == weights_.end()) throw Unusable("weight " + name + " is missing");
+        const Weights& weights = found->second;
+        if (weights.rows != rows || weights.columns != columns)
+            throw Unusable("weight " + name + " is " + shape_text(weights.rows, weights.columns) +
+                           ", the model needs " + shape_text(rows, columns));
+        return weights;
+    }
+
+    std::vector<float> numbers(const std::string& name, int64_t rows, int64_t columns = 1) {
+        const Weights& weights = find(name, rows, columns);
+        std::vector<float> out(rows * columns);
+        for (int64_t row = 0; row < rows; row++) weights.read(row, out.data() + row * columns);
+        return out;
+    }
+
+    Norm norm(const std::string& name, int64_t width) {
+        return {numbers(name + ".weight", width), numbers(name + ".bias", width)};
+    }
+
+    // Pack rows first .. first + count - 1 of a layer with `outputs` outputs.
+    void linear(Linear& out, const std::string& name, int64_t outputs, int64_t inputs, bool biased, int64_t first,
+                int64_t count) {
+        const Weights& weights = find(name + ".weight", outputs, inputs);
+        const Weights* bias = biased ? &find(name + ".bias", outputs) : nullptr;
+        pack(out, weights, bias, first, count);
+    }
+
+    void pack(Linear& out, const Weights& weights, const Weights* bias, int64_t first, int64_t count) {
+        tasks_.push_back([=, &out, &weights] {
+            out = Linear(type_, weights, first, count, bias);
+            if (mapped_) give_back(weights);
+        });
+    }
+
+    void linear(Linear& out, const std::string& name, int64_t outputs, int64_t inputs, bool biased = true) {
+        linear(out, name, outputs, inputs, biased, 0, outputs);
+    }
+
+    // Raise Unusable if there are weights that the model has no use for.
+    void check_all_used() const {
+        for (const auto& [name, weights] : weights_)
+            if (!used_.count(name)) throw Unusable("the model has no weight " + name);
+    }
+
+    void run(int threads) {
+        std::atomic<size_t> next{0};
+        std::exception_ptr failure;
+        std::mutex mutex;
+        auto work = [&] {
+            try {
+                for (size_t i; (i = next++) < tasks_.size();) tasks_[i]();
+            } catch (...) {
+                std::lock_guard lock(mutex);
+                failure = std::current_exception();
+            }
+        };
+        std::vector<std::thread> others;
+        try {
+            for (int i = 1; i < threads; i++) others.emplace_back(work);
+        } catch (const std::system_error&) {  // the system gives no more threads: go on with those
+        }
+        work();
+        for (auto& other : others) other.join();
+        if (failure) std::rethrow_exception(failure);
+    }
+
+  private:
+    Type type_;
+    const NamedWeights& weights_;
+    bool mapped_;
+    std::set<std::string> used_;
+    std::vector<std::function<void()>> tasks_;
+};
+
+}  // namespace
+
+Model::Model(const Shape& shape_, Type type_, const Kernels* kernels_, const NamedWeights& weights, bool mapped,
+             int threads)
+    : shape(shape_), type(type_), kernels(kernels_), encoder(shape_.encoder_layers), decoder(shape_.decoder_layers) {
+    const int64_t width = shape.width, hidden = shape.hidden;
+    const int64_t gates = Activation(shape.activation) == Activation::swiglu ? 2 : 1;
+    const bool biased = shape.attention_bias;
+    Packer packer(type, weights, mapped);
+
+    auto self_attention = [&](SelfAttention& attention, const std::string& name) {
+        packer.linear(attention.project, name + ".project", 3 * width, width, biased);
+        packer.linear(attention.output, name + ".output", width, width, biased);
+        if (shape.positions == Positions::relative) {
+            attention.relative.of_keys = packer.numbers(name + ".positions.of_keys.weight", DISTANCES, shape.head());
+            attention.relative.of_values = packer.numbers(name + ".positions.of_values.weight", DISTANCES, shape.head());
+        }
+    };
+    auto feed_forward = [&](FeedForward& layer, const std::string& name) {
+        packer.linear(layer.inner, name + ".inner", gates * hidden, width);
+        packer.linear(layer.outer, name + ".outer", width, hidden);
+    };
+
+    target_embedding = packer.find("target_embedding.weight", shape.target_vocab, width);
+    source_embedding = shape.tie == Tie::all ? target_embedding
+                                             : packer.find("source_embedding.weight", shape.source_vocab, width);
+    // The output layer first: it is the largest.
+    const Weights& output = shape.tie == Tie::none ? packer.find("logits.weight", shape.target_vocab, width)
+                                                   : packer.find("target_embedding.weight", shape.target_vocab, width);
+    const Weights* bias = shape.output_bias ? &packer.find("logits.bias", shape.target_vocab) : nullptr;
+    packer.pack(logits, output, bias, 0, shape.target_vocab);
+
+    for (int32_t i = 0; i < shape.encoder_layers; i++) {
+        EncoderLayer& layer = encoder[i];
+        const std::string name = "encoder." + std::to_string(i);
+        self_attention(layer.attention, name + ".attention");
+        feed_forward(layer.feed_forward, name + ".feed_forward");
+        layer.attention_norm = packer.norm(name + ".attention_residual.norm", width);
+        layer.feed_forward_norm = packer.norm(name + ".feed_forward_residual.norm", width);
+    }
+    for (int32_t i = 0; i < shape.decoder_layers; i++) {
+        DecoderLayer& layer = decoder[i];
+        const std::string name = "decoder." + std::to_string(i), cross = name + ".cross_attention";
+        if (shape.ssru) {
+            packer.linear(layer.recurrence.candidate, name + ".attention.candidate", width, width, false);
+            packer.linear(layer.recurrence.forget, name + ".attention.forget", width, width);
+        } else {
+            self_attention(layer.attention, name + ".attention");
+        }
+        packer.linear(layer.cross_attention.query, cross + ".project", 3 * width, width, biased, 0, width);
+        packer.linear(layer.cross_attention.keys_values, cross + ".project", 3 * width, width, biased, width,
+                      2 * width);
+        packer.linear(layer.cross_attention.output, cross + ".output", width, width, biased);
+        feed_forward(layer.feed_forward, name + ".feed_forward");
+        layer.attention_norm = packer.norm(name + ".attention_residual.norm", width);
+        layer.cross_attention_norm = packer.norm(name + ".cross_attention_residual.norm", width);
+        layer.feed_forward_norm = packer.norm(name + ".feed_forward_residual.norm", width);
+    }
+    if (shape.pre_norm && shape.final_norm) {
+        encoder_norm = packer.norm("encoder_norm", width);
+        decoder_norm = packer.norm("decoder_norm", width);
+    }
+    if (shape.positions == Positions::learned)
+        learned = packer.numbers("positions.table.weight", LONGEST_LEARNED, width);
+    if (shape.positions == Positions::t5) {  // the layers of a stack share their biases
+        t5_encoder = packer.numbers("encoder.0.attention.positions.table.weight", T5_BUCKETS, shape.heads);
+        if (!shape.ssru)
+            t5_decoder = packer.numbers("decoder.0.attention.positions.table.weight", T5_BUCKETS, shape.heads);
+    }
+    packer.check_all_used();
+    packer.run(threads);
+}
+
+}  // namespace dragoman

@@ -1,0 +1,117 @@
+// The search for the translations of one sentence: decoding/search.py, a sentence at a time.
+//
+// A search asks for rows of the next decoding step, then reads the answers. Many searches share a step.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transformer.h"
+#include "vocabulary.h"
+
+namespace dragoman {
+
+enum class Kind : int32_t { beam, sample, score };
+enum class Stop : int32_t { full, patient, shrinking, exact };
+enum class Normalization : int32_t { gnmt, power };
+
+// One sentence to translate, or to score: `Request` in decoding/engine.py.
+struct Request {
+    Kind kind = Kind::beam;
+    int32_t size = 1;   // of the beam
+    int32_t n_best = 1;
+    Stop stop = Stop::full;
+    Normalization normalization = Normalization::gnmt;
+    double length_penalty = 0;
+    double temperature = 1, top_p = 1;
+    int32_t top_k = 0;
+    bool renormalise = false;
+    int32_t limit = 0;    // tokens of a translation, at most
+    int32_t minimum = 0;  // tokens of a translation, at least
+    int32_t layer = -1, head = -1;  // whose cross-attention to return, counted from 0; layer -1 for no layer
+    bool ruled = false;             // whether there are rules
+    std::vector<int32_t> source;    // the end included
+    std::vector<int32_t> prefix;    // or the whole translation, if it is to be scored
+    std::vector<int32_t> ngrams;    // lengths of n-grams that must not come twice
+    std::vector<int32_t> banned;    // by rules; sorted
+    std::vector<int32_t> never;     // padding, start and others, by the model; sorted
+    std::vector<int32_t> shortlist; // the only ids that may be generated; sorted
+    bool listed = false;            // whether `shortlist` applies
+    std::vector<double> uniforms;   // [n_best][limit + 1], for draws
+
+    int64_t rows() const { return kind == Kind::beam ? size : kind == Kind::sample ? n_best : 1; }
+    double penalty(int64_t length) const;
+    double normalised(double logp, int64_t length) const;
+};
+
+// A finished translation: `Hypothesis` in decoding/engine.py.
+struct Hypothesis {
+    std::vector<int32_t> tokens;
+    std::vector<float> token_logp;  // of each token, then of the end
+    double score = 0, logp = 0;
+    bool truncated = false;
+    std::vector<float> attention;  // [tokens + 1][source], if asked for
+};
+
+class Search {
+  public:
+    Search(Request request, Transformer& transformer, Pool& pool);
+
+    Source& source() { return source_; }
+    const Request& request() const { return request_; }
+    int64_t tokens() const { return int64_t(request_.source.size()) * request_.rows(); }
+
+    // Append the rows of the next step, and what to find out about their next tokens.
+    void ask(std::vector<Row>& rows, std::vector<Scan*>& scans);
+
+    // Read the answers. Returns whether the search goes on.
+    bool advance();
+
+    // The translations, best first. `failed` says after how many tokens the model gave no probabilities, or -1.
+    std::vector<Hypothesis> finish();
+    int64_t failed() const { return failed_; }
+
+  private:
+    struct Node {  // a token of a tree of translations
+        int32_t token, parent;
+        float logp;
+    };
+    struct Live {  // an unfinished translation
+        int32_t node = -1;
+        float total = 0;
+        int32_t draw = 0;
+        std::vector<int32_t> path;  // the slots of its tokens in the cache
+    };
+    struct Candidate {
+        float total, logp;
+        int32_t row, id;
+    };
+
+    void forbid(const Live& live, Scan& scan);
+    bool advance_beam();
+    bool advance_sample();
+    bool advance_score();
+    bool unusable(int64_t rows);
+    float end_logp(int64_t row, bool masked) const;
+    void close(int64_t row, float end, bool truncated);
+    Live extended(int64_t row, int32_t token, float logp, float total, int32_t draw = 0);
+    int32_t draw(const Scan& scan, double uniform, float* logp) const;
+    bool may_still_win(float best) const;
+    bool forced() const { return position_ < int64_t(request_.prefix.size()); }
+    bool at_limit() const { return position_ == request_.limit; }
+
+    Request request_;
+    Source source_;
+    Cache cache_;
+    int32_t start_, end_;
+    int64_t position_ = 0, failed_ = -1;
+    std::vector<Live> live_;
+    std::vector<Node> nodes_;
+    std::vector<Scan> scans_;
+    std::vector<Hypothesis> finished_;
+    std::vector<std::vector<float>> attention_;  // by position: [slots][source]
+};
+
+}  // namespace dragoman

@@ -1,0 +1,99 @@
+#include "vocabulary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace dragoman {
+namespace {
+
+constexpr float INFINITY_ = std::numeric_limits<float>::infinity();
+constexpr int64_t STRIPE = 64 * 1024;  // logits of a stripe of all rows, 256 kB: they stay in the cache
+// Panels whose logits are summed together. Stripes are whole segments: other rows change the stripes, but not the sum.
+constexpr int64_t SEGMENT = 32;
+
+// Set the logits of those ids that lie in first .. last - 1 to -inf.
+void hide(const std::vector<int32_t>& ids, float* logits, int64_t first, int64_t last) {
+    for (auto id = std::lower_bound(ids.begin(), ids.end(), first); id != ids.end() && *id < last; ++id)
+        logits[*id - first] = -INFINITY_;
+}
+
+}  // namespace
+
+void Vocabulary::answer(const std::vector<Scan*>& scans) {
+    const Packed& packed = transformer_.model().logits.packed();
+    const int64_t rows = int64_t(scans.size());
+    bool all = false;
+    needed_.assign(packed.panels, 0);
+    for (Scan* scan : scans) {
+        scan->max = -INFINITY_, scan->sum = 0;
+        scan->end_logit = scan->wanted_logit = -INFINITY_;
+        scan->values.assign(scan->best, -INFINITY_), scan->ids.assign(scan->best, -1);
+        scan->logits.clear(), scan->few.clear();
+        all |= !scan->listed;
+        if (scan->listed)
+            for (int32_t id : *scan->listed) needed_[id / PANEL] = 1;
+    }
+    if (all) std::fill(needed_.begin(), needed_.end(), 1);
+    transformer_.prepare_logits(rows);
+    const int64_t most = std::max<int64_t>(STRIPE / PANEL / rows, SEGMENT) / SEGMENT * SEGMENT;
+    for (int64_t first = 0, last; first < packed.panels; first = last) {
+        last = first + 1;
+        if (!needed_[first]) continue;
+        transformer_.check_open();
+        while (last < packed.panels && last - first < most && needed_[last]) last++;
+        const int64_t width = (last - first) * PANEL;
+        float* stripe = stripe_.get(rows * width);
+        transformer_.logits(rows, first, last, stripe, width);
+        for (int64_t i = 0; i < rows; i++)
+            read(*scans[i], stripe + i * width, first * PANEL, std::min(last * PANEL, packed.outputs));
+    }
+    for (Scan* scan : scans) {
+        if (scan->listed) read_listed(*scan);
+        scan->log_sum = std::log(scan->sum);
+    }
+}
+
+// Read the logits of ids first .. last - 1, and change them.
+void Vocabulary::read(Scan& scan, float* logits, int64_t first, int64_t last) {
+    const Kernels& kernels = *transformer_.model().kernels;
+    if (scan.renormalise) hide(*scan.never, logits, first, last);
+    if (scan.end >= first && scan.end < last) scan.end_logit = logits[scan.end - first];
+    if (scan.wanted >= first && scan.wanted < last) scan.wanted_logit = logits[scan.wanted - first];
+    if (scan.listed) {
+        const auto end = scan.listed->end();
+        for (auto id = std::lower_bound(scan.listed->begin(), end, first); id != end && *id < last; ++id)
+            scan.few.push_back(logits[*id - first]);
+        return;
+    }
+    for (int64_t i = first; i < last; i += SEGMENT * PANEL)
+        kernels.sum_exponentials(logits + (i - first), std::min(SEGMENT * PANEL, last - i), &scan.max, &scan.sum);
+    if (scan.best || scan.keep) {
+        hide(*scan.never, logits, first, last);
+        hide(scan.forbidden, logits, first, last);
+    }
+    if (scan.keep) scan.logits.insert(scan.logits.end(), logits, logits + (last - first));
+    if (!scan.best) return;
+    if (scan.end >= first && scan.end < last) logits[scan.end - first] = -INFINITY_;
+    kernels.find_best(logits, last - first, int32_t(first), scan.best, scan.values.data(), scan.ids.data());
+}
+
+// The same for the ids of a list, whose logits are all in `few`.
+void Vocabulary::read_listed(Scan& scan) {
+    const Kernels& kernels = *transformer_.model().kernels;
+    const std::vector<int32_t>& ids = *scan.listed;
+    kernels.sum_exponentials(scan.few.data(), int64_t(ids.size()), &scan.max, &scan.sum);
+    for (size_t i = 0; i < ids.size(); i++)
+        if (std::binary_search(scan.never->begin(), scan.never->end(), ids[i]) ||
+            std::binary_search(scan.forbidden.begin(), scan.forbidden.end(), ids[i]))
+            scan.few[i] = -INFINITY_;
+    if (scan.keep) {
+        scan.logits.assign(transformer_.model().shape.target_vocab, -INFINITY_);
+        for (size_t i = 0; i < ids.size(); i++) scan.logits[ids[i]] = scan.few[i];
+    }
+    if (!scan.best) return;
+    for (size_t i = 0; i < ids.size(); i++)
+        if (ids[i] != scan.end) kernels.find_best(&scan.few[i], 1, ids[i], scan.best, scan.values.data(), scan.ids.data());
+}
+
+}  // namespace dragoman
