@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast, get_type_hints
@@ -15,11 +16,12 @@ from dragoman import Translation, Translator
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.base.options import entries
 from dragoman.decoding.engine import Engine, Hypothesis, Request
-from dragoman.decoding.options import Beam, Decoding, DecodingOptions, Sample
+from dragoman.decoding.options import AttentionOf, Beam, Decoding, DecodingOptions, Sample
 from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.folder.bundle import Bundle, save
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
+from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from tests.decoding.reference import History
 
@@ -128,6 +130,67 @@ def test_a_stream_is_lazy_and_the_same(translator: Translator) -> None:
     assert [first, *stream] == translator.translate(LINES)
 
 
+def test_equal_lines_are_translated_once(translator: Translator, model: History) -> None:
+    """Also where the draw is random: it is a function of the sentence."""
+    for options in ({}, {"n_best": 2}, {"sample": Sample(seed=3)}):
+        apart = [translator.translate([line], **cast(Any, options))[0] for line in LINES]
+        model.encoded.clear()
+
+        assert list(translator.stream(LINES * 50, window=4, **cast(Any, options))) == apart * 50
+        assert sum(sentences for sentences, _ in model.encoded) == len(LINES) - len(BLANK)
+
+
+def test_equal_lines_with_other_prefixes_are_others(translator: Translator) -> None:
+    found = translator.translate(["abc"] * 4, prefix=["a", "b", "a", ""])
+
+    assert [one.text[:1] for one in found[:3]] == ["a", "b", "a"]
+    assert found[0] == found[2]
+    assert found[3] == translator.translate(["abc"])[0]
+
+
+def test_lines_before_none_are_translated_before_the_next_is_read(translator: Translator) -> None:
+    seen: list[Translation] = []
+
+    def lines() -> Iterator[str | None]:
+        yield from ("abc", "j")
+        yield None
+        assert [one.source for one in seen] == ["abc", "j"]
+        yield from ("cab", None, None, "b")
+
+    for one in translator.stream(lines(), prefix=["", "a", "", "c"]):
+        seen.append(one)
+
+    assert seen == translator.translate(["abc", "j", "cab", "b"], prefix=["", "a", "", "c"])
+
+
+def test_the_lines_before_an_error_are_translated(translator: Translator) -> None:
+    def lines() -> Iterator[str]:
+        yield from LINES
+        raise DataError("line 10")
+
+    seen: list[Translation] = []
+    with pytest.raises(DataError, match="line 10"):
+        for one in translator.stream(lines()):
+            seen.append(one)
+    assert seen == translator.translate(LINES)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
+def test_memory_does_not_grow_with_the_stream() -> None:
+    """200,000 different lines take no more memory than the first 50,000."""
+    translator = Translator(
+        cast(Any, Letters()), cast(Engine, AtOnce()), source_language="en", target_language="en"
+    )
+    lines = (f"abc {number:x}" * 5 for number in range(200_000))
+    pages = {}
+    for number, _ in enumerate(translator.stream(lines), 1):
+        if number % 50_000 == 0:
+            pages[number] = int(Path("/proc/self/statm").read_text().split()[1])
+
+    assert pages[200_000] <= 1.05 * pages[50_000]
+
+
 def test_a_line_break_that_the_model_spells_does_not_break_the_line(model: History) -> None:
     class Breaking(Letters):
         def decode(self, ids: Sequence[int]) -> str:
@@ -229,6 +292,9 @@ def test_cuts_are_flagged(model: History) -> None:
         {"n_best": 0},
         {"length_penalty": math.nan},
         {"normalization": "none"},
+        {"stop": "soon"},
+        {"attention": "0"},
+        {"sample": Sample(), "stop": "exact"},
     ],
     ids=str,
 )
@@ -238,6 +304,48 @@ def test_senseless_options_are_refused_at_once(translator: Translator, option: d
     assert caught.value.hint
     with pytest.raises(ConfigError):
         translator.translate([], **option)
+
+
+def test_the_stop_is_the_models_unless_chosen() -> None:
+    class Recording(Echo):
+        def __init__(self) -> None:
+            self.asked: list[Beam | Sample] = []
+
+        def search(
+            self, requests: Iterable[Request], **options: int
+        ) -> Iterator[tuple[int, list[Hypothesis]]]:
+            requests = list(requests)
+            self.asked += [request.how for request in requests]
+            return super().search(requests)
+
+    engine = Recording()
+    generation = Beam(stop="patient")
+    translator = Translator(
+        cast(Any, Letters()), engine, source_language="en", target_language="de", generation=generation
+    )
+    translator.translate(["abc"])
+    translator.translate(["abc"], stop="exact")
+    assert engine.asked == [generation, Beam(stop="exact")]
+
+
+def test_a_shortlist_limits_each_sentence(model: History) -> None:
+    candidates = array("i", [-1] * 2 * 14)
+    candidates[2 * (4 + LETTERS.index("a"))] = 4 + LETTERS.index("b")
+    shortlist = Shortlist([4 + LETTERS.index("c")], memoryview(candidates), 2, target_vocab=14)
+    translator = translator_of(model)
+    translator.shortlist = shortlist
+    free, limited = translator.translate(LINES), translator.translate(LINES, shortlist=True)
+
+    for one in limited:
+        assert set(one.text) <= ({"b", "c"} if "a" in one.source else {"c"})
+    assert [one.text for one in limited] != [one.text for one in free]
+    assert any("b" in one.text for one in limited)
+
+
+def test_a_shortlist_that_the_model_lacks_is_refused_at_once(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match="no shortlist") as caught:
+        translator.stream(LINES, shortlist=True)
+    assert "dragoman model shortlist" in str(caught.value.hint)
 
 
 def test_options_come_as_an_object_as_keywords_or_both(translator: Translator) -> None:
@@ -269,9 +377,25 @@ class Echo:
             yield number, [Hypothesis(tokens, 0.0, 0.0, (0.0,) * (len(tokens) + 1), False)]
 
     def score(
-        self, pairs: Iterable[tuple[Sequence[int], Sequence[int]]], how: Beam, *, batch_tokens: int = 2048
+        self,
+        pairs: Iterable[tuple[Sequence[int], Sequence[int]]],
+        how: Beam,
+        *,
+        attention: AttentionOf | None = None,
+        batch_tokens: int = 2048,
     ) -> Iterator[tuple[int, Hypothesis]]:
         raise NotImplementedError
+
+
+class AtOnce(Echo):
+    """An engine that answers each request as soon as it has read it."""
+
+    def search(
+        self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        for number, request in enumerate(requests):
+            tokens = tuple(request.source)
+            yield number, [Hypothesis(tokens, 0.0, 0.0, (0.0,) * (len(tokens) + 1), False)]
 
 
 def test_any_engine_will_do_and_answers_in_any_order() -> None:
@@ -400,7 +524,7 @@ def test_spaces_around_a_line_change_nothing() -> None:
 def test_a_saved_model_translates_the_same(tmp_path: Path) -> None:
     bundle = bundle_of("bpe")
     save(bundle, tmp_path)
-    loaded = Translator.load(str(tmp_path), device="cpu")
+    loaded = Translator.load(str(tmp_path), device="cpu", engine="pytorch")
     lines = [source for source, _ in PAIRS]
 
     assert loaded.translate(lines, n_best=2) == Translator.of(bundle).translate(lines, n_best=2)

@@ -11,34 +11,38 @@ A translator is a tokenizer and an engine. This file imports no torch; the PyTor
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
-from itertools import islice, repeat
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack, cast
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.pytorch import require_pytorch
 from dragoman.decoding.engine import Engine, Hypothesis, Request
 from dragoman.decoding.options import Beam, Decoding, DecodingOptions, Normalization
-from dragoman.decoding.rules import Prefix, Rule
+from dragoman.decoding.rules import Prefix
+from dragoman.decoding.stream import Stream
+from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import torch
 
+    from dragoman.engine.choice import DType, EngineName
     from dragoman.folder.bundle import Bundle
+    from dragoman.folder.config import FolderConfig
     from dragoman.inspection import Trace
     from dragoman.pipeline import Pipeline, PipelineOptions
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Item = tuple[str, str]  # a line and its prefix
 
 # The decoding options that `Translator.inspect` uses.
 _INSPECTED = (
-    "beam", "length_penalty", "normalization", "to", "minimum_length", "no_repeat_ngram",
+    "beam", "length_penalty", "normalization", "stop", "to", "minimum_length", "no_repeat_ngram",
     "max_extra_tokens",
 )  # fmt: skip
 
@@ -54,12 +58,18 @@ class Translation:
     token_logp: tuple[float, ...]  # log-probability of each token, then of the end
     truncated: bool  # the source was cut, or the length limit ended the translation
     alternatives: tuple[Translation, ...] = ()  # the next best, best first
+    attention: tuple[tuple[float, ...], ...] = ()
+    """The attention of each token, then of the end, to each source token, then to the source's end.
+
+    Empty unless the option `attention` asks for it.
+    """
 
 
 class Translator:
     """A tokenizer and an engine, ready to translate.
 
-    `generation` has the default options of the search.
+    `generation` has the default options of the search. `shortlist` says which target tokens a sentence may
+    use, if the option of that name asks for it.
     """
 
     def __init__(
@@ -70,52 +80,117 @@ class Translator:
         source_language: str,
         target_language: str,
         generation: Beam | None = None,
+        shortlist: Shortlist | None = None,
+        load_bundle: Callable[[], Bundle] | None = None,
     ) -> None:
-        self.tokenizer, self.engine = tokenizer, engine
+        """`load_bundle` returns the PyTorch model for `bundle` and `inspect`, if the engine has none."""
+        self.tokenizer, self.engine, self.shortlist = tokenizer, engine, shortlist
         self.source_language, self.target_language = source_language, target_language
         self.generation = generation or Beam()
+        self._load_bundle = None if load_bundle is None else cache(load_bundle)
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str | torch.device | None = None) -> Translator:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        device: str | torch.device | None = None,
+        dtype: DType | None = None,
+        engine: EngineName | None = None,
+    ) -> Translator:
         """Load a model: a folder of dragoman's, of Hugging Face's or of Marian's, an archive of one, or the
         name of a model on the Hugging Face hub. A name is a string; a `Path` is never looked for on the hub.
 
-        `device` is a GPU by default if torch finds one, otherwise the CPU. Raises ModelError if the model is
-        missing, damaged or of another kind. What is not dragoman's is converted at each load; `dragoman
-        import` converts it once, and compares it with the other program.
+        `engine` is by default the environment variable DRAGOMAN_ENGINE, otherwise `auto`: the native engine
+        if it is available, the model is a Transformer and no GPU is asked for or found, else PyTorch.
+        `device` is for PyTorch: by default a GPU if there is one, otherwise the CPU. `dtype` is float32,
+        bfloat16, int8 (native engine only), or `auto`: int8 for a quantised model folder, else float32.
+
+        Raises ModelError if the model is missing, damaged or of another kind, ConfigError for options that
+        do not fit. What is not dragoman's is converted at each load; `dragoman import` converts it once, and
+        compares it with the other program.
         """
+        from dragoman.engine.choice import against_native
+        from dragoman.folder.config import read_config
+        from dragoman.folder.shortlist import read_shortlist
+        from dragoman.interop.formats import format_of
         from dragoman.interop.source import opened
 
+        wanted = None if device is None else str(device)
         with opened(path) as folder:
-            bundle = _bundle_in(folder)
-        import torch
-
-        best = "cuda" if torch.cuda.is_available() else "cpu"
-        return cls.of(bundle, device=device or best)
+            ours = format_of(folder) is None
+            bundle = None if ours else _read_bundle(path, folder, "converting the model")
+            config = read_config(folder) if bundle is None else bundle.config
+            reason = against_native(engine, config.model, device=wanted, dtype=dtype)
+            shortlist = read_shortlist(folder, config)
+            if bundle is None and reason is None:
+                translator = cls._native(path, folder, config, dtype)
+                translator.shortlist = shortlist
+                return translator
+            bundle = bundle or _read_bundle(path, folder, f"translating without the native engine ({reason})")
+        if reason is None:
+            translator = cls.of(bundle, dtype=dtype, engine="native")
+        else:
+            translator = cls.of(bundle, device=device or _best_device(), dtype=dtype, engine="pytorch")
+        translator.shortlist = shortlist
+        return translator
 
     @classmethod
-    def of(cls, bundle: Bundle, *, device: str | torch.device | None = None) -> Translator:
-        """The translator of a loaded or newly trained model, with the PyTorch engine."""
-        import torch
+    def _native(cls, path: str | Path, folder: Path, config: FolderConfig, dtype: DType | None) -> Translator:
+        """Load a folder of dragoman's without PyTorch. It may be temporary, if `path` is an archive."""
+        from dragoman.engine.native import NativeEngine
+        from dragoman.folder.vocabulary import tokenizer_of_folder
 
-        from dragoman.decoding.pytorch import PyTorchEngine
+        def load_bundle() -> Bundle:
+            from dragoman.interop.source import opened
 
-        if device is not None:
-            bundle.model.to(torch.device(device))
+            with opened(path) as folder:
+                return _read_bundle(path, folder, "looking into the model")
+
+        return cls(
+            tokenizer_of_folder(folder, config),
+            NativeEngine.load(folder, dtype=dtype or "auto"),
+            source_language=config.source_language,
+            target_language=config.target_language,
+            generation=config.generation,
+            load_bundle=load_bundle,
+        )
+
+    @classmethod
+    def of(
+        cls,
+        bundle: Bundle,
+        *,
+        device: str | torch.device | None = None,
+        dtype: DType | None = None,
+        engine: EngineName | None = "pytorch",
+    ) -> Translator:
+        """The translator of a model in memory. The options are those of `load`.
+
+        With PyTorch, the model itself moves to `device` and changes to `dtype`.
+        """
+        from dragoman.engine.choice import against_native
+
+        config, wanted = bundle.config, None if device is None else str(device)
+        native = against_native(engine, config.model, device=wanted, dtype=dtype) is None
         return cls(
             bundle.tokenizer,
-            PyTorchEngine(bundle.model),
-            source_language=bundle.source_language,
-            target_language=bundle.target_language,
-            generation=bundle.generation,
+            _native_engine(bundle, dtype) if native else _pytorch_engine(bundle, device, dtype),
+            source_language=config.source_language,
+            target_language=config.target_language,
+            generation=config.generation,
+            load_bundle=(lambda: bundle) if native else None,
         )
 
     @property
     def bundle(self) -> Bundle:
-        """Model, tokenizer and languages, as a model folder holds them.
+        """Model, tokenizer and languages, as a model folder holds them, for PyTorch.
 
-        Raises ConfigError if the engine is not the PyTorch engine.
+        A native engine has no PyTorch model, so the first use loads it. Raises ConfigError if PyTorch is not
+        installed, or for an engine of your own.
         """
+        if self._load_bundle is not None:
+            return replace(self._load_bundle(), generation=self.generation)
         from dragoman.decoding.pytorch import PyTorchEngine
         from dragoman.folder.bundle import Bundle
 
@@ -161,21 +236,32 @@ class Translator:
 
     def stream(
         self,
-        lines: Iterable[str],
+        lines: Iterable[str | None],
         decoding: Decoding | None = None,
         *,
         prefix: str | Iterable[str] | None = None,
         window: int = 4096,
         **options: Unpack[DecodingOptions],
     ) -> Iterator[Translation]:
-        """Translate more lines than memory holds. At most `window` lines are read ahead."""
+        """Translate more lines than memory holds, in order.
+
+        The engine works on at most `window` lines at a time, and at most twice as many are held. A line that
+        equals one of the last 10,000 different ones is not translated again. Where `lines` yields None, all
+        lines so far are translated before the next is read: a source that has to wait does that. An error
+        of `lines` is raised after the translations of the lines before it.
+        """
         decoding = Decoding.of(decoding, options)
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
         self._check_target(decoding.to)
+        if decoding.shortlist and self.shortlist is None:
+            raise ConfigError(
+                "this model has no shortlist",
+                hint="make one from parallel text: dragoman model shortlist MODEL SOURCE TARGET",
+            )
         _check_lines(lines)
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window}", hint="use at least 1")
-        return self._stream(_with_prefixes(lines, prefix), decoding, window)
+        return iter(self._stream(_with_prefixes(lines, prefix), decoding, window))
 
     def score(
         self,
@@ -185,12 +271,13 @@ class Translator:
         length_penalty: float | None = None,
         normalization: Normalization | None = None,
         to: str | None = None,
+        attention: str | None = None,
         batch_tokens: int = 2048,
     ) -> list[Translation]:
         """Score `targets` as translations of `sources`, line by line, into the language `to` if given.
 
-        The scores equal those that `translate` gives to the same tokens. Raises DataError if the numbers
-        of sources and targets differ.
+        The scores equal those that `translate` gives to the same tokens. `attention` is a layer, or a layer
+        and a head, as in `Decoding`. Raises DataError if the numbers of sources and targets differ.
         """
         sources, targets = list(sources), list(targets)
         if len(sources) != len(targets):
@@ -200,7 +287,10 @@ class Translator:
             )
         self._check_target(to)
         decoding = Decoding(
-            length_penalty=length_penalty, normalization=normalization, batch_tokens=batch_tokens
+            length_penalty=length_penalty,
+            normalization=normalization,
+            batch_tokens=batch_tokens,
+            attention=attention,
         )
         how = decoding.beam_search(self.generation)
         pairs = zip(
@@ -208,7 +298,8 @@ class Translator:
             self.tokenizer.encode_target(targets),
             strict=True,
         )
-        scored = _in_order(self.engine.score(pairs, how, batch_tokens=batch_tokens))
+        answers = self.engine.score(pairs, how, attention=decoding.attention_of, batch_tokens=batch_tokens)
+        scored = _in_order(answers)
         return [
             replace(self._translation(source, hypothesis), text=target if hypothesis.token_logp else "")
             for source, target, hypothesis in zip(sources, targets, scored, strict=True)
@@ -231,6 +322,7 @@ class Translator:
         a line without tokens or with more than 512, ConfigError for a beam above 50 or an option that
         inspection does not use.
         """
+        require_pytorch("inspecting")
         from dragoman.inspection import inspect
 
         decoding = Decoding.of(decoding, options)
@@ -276,48 +368,61 @@ class Translator:
         )
 
     def _stream(
-        self, lines: Iterator[tuple[str, str]], decoding: Decoding, window: int
-    ) -> Iterator[Translation]:
-        pending: deque[tuple[str, bool]] = deque()  # lines being translated, and whether each was cut
-        requests = self._requests(lines, decoding, window, pending)
-        answers = self.engine.search(requests, batch_tokens=decoding.batch_tokens, lookahead=window)
-        for hypotheses in _in_order(answers):
-            source, cut = pending.popleft()
-            best, *others = [self._translation(source, each, cut=cut) for each in hypotheses]
-            yield replace(best, alternatives=tuple(others))
-
-    def _requests(
-        self,
-        lines: Iterator[tuple[str, str]],
-        decoding: Decoding,
-        window: int,
-        pending: deque[tuple[str, bool]],
-    ) -> Iterator[Request]:
-        """Yield a request for each (line, prefix) and append to `pending`. Lines encode faster together."""
+        self, items: Iterator[Item | None], decoding: Decoding, window: int
+    ) -> Stream[Item, Translation]:
         how, most = decoding.how(self.generation), decoding.max_source_tokens
+        extra = decoding.max_extra_tokens
         begin_of = lru_cache(maxsize=256)(self._prefix)
-        lines = self._warning_of_language(lines) if decoding.to is None else lines
-        while chunk := list(islice(lines, window)):
-            encoded = self.tokenizer.encode_source([_to(decoding.to, line.strip()) for line, _ in chunk])
-            for (line, prefix), tokens in zip(chunk, encoded, strict=True):
-                rules: tuple[Rule, ...] = decoding.rules
-                if tokens and (begin := begin_of(prefix)):
-                    rules = (Prefix(begin), *rules)
-                pending.append((line, len(tokens) > most))
-                tokens = tokens[:most]
-                limit = len(tokens) + decoding.max_extra_tokens
-                yield Request(source=tokens, how=how, max_tokens=limit, rules=rules)
+        attention = decoding.attention_of
+        shortlist = self.shortlist if decoding.shortlist else None
+        cut: set[Item] = set()  # those being translated whose source is too long
 
-    def _warning_of_language(self, lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Yield the lines. Log a warning if one does not say which of several languages it goes to."""
+        def requests(items: Sequence[Item]) -> Iterator[Request]:
+            lines = [_to(decoding.to, line.strip()) for line, _ in items]
+            for item, tokens in zip(items, self.tokenizer.encode_source(lines), strict=True):
+                rules = decoding.rules
+                if tokens and (begin := begin_of(item[1])):
+                    rules = (Prefix(begin), *rules)
+                if len(tokens) > most:
+                    cut.add(item)
+                    tokens = tokens[:most]
+                limit = len(tokens) + extra
+                yield Request(
+                    source=tokens,
+                    how=how,
+                    max_tokens=limit,
+                    rules=rules,
+                    attention=attention,
+                    shortlist=None if shortlist is None else shortlist.of(tokens),
+                )
+
+        def answer(item: Item, request: Request, hypotheses: list[Hypothesis]) -> Translation:
+            best, *others = [self._translation(item[0], each, cut=item in cut) for each in hypotheses]
+            cut.discard(item)
+            return replace(best, alternatives=tuple(others)) if others else best
+
+        if decoding.to is None and len(self.tokenizer.languages) > 1:
+            items = self._warning_of_language(items)
+        return Stream(
+            items,
+            requests,
+            answer,
+            engine=self.engine,
+            batch_tokens=decoding.batch_tokens,
+            window=window,
+            # Attention takes a hundred times the memory of the rest.
+            remembered=0 if attention else 10_000 // decoding.n_best,
+        )
+
+    def _warning_of_language(self, items: Iterator[Item | None]) -> Iterator[Item | None]:
+        """Yield the items. Log a warning if a line does not say which of several languages it goes to."""
         languages = self.tokenizer.languages
-        tags = tuple(f">>{language}<<" for language in languages)
-        silent = len(languages) < 2
-        for line, prefix in lines:
-            if not silent and line.strip() and not line.lstrip().startswith(tags):
+        tags, warned = tuple(f">>{language}<<" for language in languages), False
+        for item in items:
+            if not warned and item is not None and item[0].strip() and not item[0].lstrip().startswith(tags):
                 log.warning("this model has several target languages; choose one: %s", ", ".join(languages))
-                silent = True
-            yield line, prefix
+                warned = True
+            yield item
 
     def _check_target(self, to: str | None) -> None:
         """Raise ConfigError if the model has no such target language."""
@@ -344,6 +449,7 @@ class Translator:
             tokens=tuple(self.tokenizer.target_pieces(hypothesis.tokens)),
             token_logp=hypothesis.token_logp,
             truncated=hypothesis.truncated or cut,
+            attention=hypothesis.attention,
         )
 
     def _prefix(self, prefix: str) -> tuple[int, ...]:
@@ -360,13 +466,15 @@ class Translator:
         return tuple(tokens)
 
 
-def _bundle_in(folder: Path) -> Bundle:
-    """Return the model in a folder of any kind that dragoman reads."""
-    from dragoman.folder.config import read_config
+def _read_bundle(path: str | Path, folder: Path, what: str) -> Bundle:
+    """Return the PyTorch model at `path`, in a folder of any kind that dragoman reads.
+
+    Raises ConfigError, which says what needs PyTorch, if it is not installed.
+    """
     from dragoman.interop.formats import format_of
 
+    require_pytorch(f"{path}: {what}")
     if format_of(folder) is None:
-        read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
         from dragoman.folder.bundle import load
 
         return load(folder)
@@ -375,7 +483,33 @@ def _bundle_in(folder: Path) -> Bundle:
     return read(folder)
 
 
-def _check_lines(lines: Iterable[str]) -> None:
+def _native_engine(bundle: Bundle, dtype: DType | None) -> Engine:
+    from dragoman.engine.native import NativeEngine
+    from dragoman.engine.tensors import place_weights
+
+    dtype = "float32" if dtype in (None, "auto") else dtype
+    return NativeEngine(bundle.model.config, place_weights(bundle.model), dtype=dtype)
+
+
+def _pytorch_engine(bundle: Bundle, device: str | torch.device | None, dtype: DType | None) -> Engine:
+    import torch
+
+    from dragoman.decoding.pytorch import PyTorchEngine
+
+    if device is not None:
+        bundle.model.to(torch.device(device))
+    if dtype == "bfloat16":
+        cast("torch.nn.Module", bundle.model).to(torch.bfloat16)
+    return PyTorchEngine(bundle.model)
+
+
+def _best_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _check_lines(lines: Iterable[str | None]) -> None:
     if isinstance(lines, str):
         raise TypeError("a list of lines is needed; translator(text) translates one text")
 
@@ -396,16 +530,23 @@ def _in_order(answers: Iterable[tuple[int, T]]) -> Iterator[T]:
             due += 1
 
 
-def _with_prefixes(lines: Iterable[str], prefix: str | Iterable[str] | None) -> Iterator[tuple[str, str]]:
-    """(line, prefix) pairs. Raises DataError if the numbers of lines and prefixes differ."""
+def _with_prefixes(lines: Iterable[str | None], prefix: str | Iterable[str] | None) -> Iterator[Item | None]:
+    """Yield (line, prefix) pairs, and None where `lines` does.
+
+    Raises DataError if the numbers of lines and prefixes differ.
+    """
     if prefix is None or isinstance(prefix, str):
-        return zip(lines, repeat(prefix or ""), strict=False)
+        return (None if line is None else (line, prefix or "") for line in lines)
     return _paired(iter(lines), iter(prefix))
 
 
-def _paired(lines: Iterator[str], prefixes: Iterator[str]) -> Iterator[tuple[str, str]]:
+def _paired(lines: Iterator[str | None], prefixes: Iterator[str]) -> Iterator[Item | None]:
     number = 0
-    for number, line in enumerate(lines, start=1):
+    for line in lines:
+        if line is None:
+            yield None
+            continue
+        number += 1
         prefix = next(prefixes, None)
         if prefix is None:
             raise DataError(

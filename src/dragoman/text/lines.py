@@ -51,12 +51,8 @@ class TextFile:
 
     def ended_lines(self) -> Iterator[tuple[str, str]]:
         """Yield each line with its line ending."""
-        try:
-            stream = self.path.open("rb")
-        except OSError as error:
-            raise _unreadable(self.name, error) from error
-        with stream:
-            yield from _ended_lines(stream, self.name)
+        with _opened(self.path, self.name) as stream:
+            yield from ended_lines(stream, self.name)
 
 
 def open_text(path: str | Path) -> TextFile:
@@ -78,15 +74,23 @@ def read_lines(path: str | Path) -> Iterator[str]:
     naming file and line.
     """
     if str(path) == STDIN:
-        return (text for text, _ in _ended_lines(sys.stdin.buffer, "standard input"))
+        return (text for text, _ in ended_lines(sys.stdin.buffer, "standard input"))
     return iter(TextFile(str(path), Path(path)))
 
 
-def read_ended_lines(path: str | Path) -> Iterator[tuple[str, str]]:
-    """Yield each line as `read_lines` does, together with its ending: LF, CRLF or nothing."""
-    if str(path) == STDIN:
-        return _ended_lines(sys.stdin.buffer, "standard input")
-    return TextFile(str(path), Path(path)).ended_lines()
+def open_bytes(path: str | Path) -> BinaryIO:
+    """Return the bytes of a file, gzipped or not, or of standard input for `-`.
+
+    Raise DataError if the file is missing or unreadable.
+    """
+    if str(path) != STDIN:
+        return _opened(Path(path), str(path))
+    try:
+        # Not sys.stdin: a thread that still reads it when the program ends would hold a lock on it, which
+        # the interpreter needs then.
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except (OSError, ValueError):  # standard input may have been replaced by bytes in memory
+        return sys.stdin.buffer
 
 
 def one_line(text: str, where: str) -> str:
@@ -101,7 +105,12 @@ def one_line(text: str, where: str) -> str:
     return _BREAK.sub(" ", text)
 
 
-def _ended_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
+def ended_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
+    """Yield each line as `read_lines` does, together with its ending: LF, CRLF or nothing.
+
+    `name` is the path, for messages.
+    """
+    name = "standard input" if name == STDIN else name
     number = 0
     try:
         read = partial(_unpacked(stream, name).readline, _LONGEST)
@@ -181,6 +190,13 @@ def _spooled(path: str | Path, name: str) -> TextFile:
             hint="set TMPDIR to a folder with more space, or pass a file instead of a pipe",
         ) from error
     return file
+
+
+def _opened(path: Path, name: str) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise _unreadable(name, error) from error
 
 
 def _unreadable(name: str, error: OSError) -> DataError:

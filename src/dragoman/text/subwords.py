@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 import sentencepiece
 
@@ -98,6 +98,7 @@ class Subwords:
         if not loaded or not len(self._processor):
             raise ValueError("not a SentencePiece model")
         self._samplers: dict[float, MergeSampler | LatticeSampler] = {}
+        self._pieces = _Pieces(self._processor)
 
     def __len__(self) -> int:
         return len(self._processor)
@@ -105,6 +106,8 @@ class Subwords:
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line, without start and end. Raise DataError for half a surrogate pair."""
         with _text_alone(lines):
+            if len(lines) == 1:  # a list starts a thread, which takes longer than a line
+                return [self._processor.encode(lines[0], out_type=int)]
             threads = -1 if len(lines) >= _MANY else 1
             ids: list[list[int]] = self._processor.encode(list(lines), out_type=int, num_threads=threads)
             return ids
@@ -135,7 +138,7 @@ class Subwords:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the piece of each id; ▁ is a space, <0xE4> a byte."""
-        return list(self._processor.id_to_piece(list(ids)))
+        return [self._pieces[i] for i in ids]
 
     def surfaces(self, line: str) -> list[str]:
         """Return the text of each token of the line; joined they are the line, with a space before it."""
@@ -216,6 +219,18 @@ class Subwords:
         """Return the ids of the character's UTF-8 bytes, or the unknown id if the model has no bytes."""
         ids = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
         return ids if self._processor.is_byte(ids[0]) else [self._processor.unk_id()]
+
+
+class _Pieces(dict[int, str]):
+    """The piece of each id, read from the model when it is first asked for: reading is slow."""
+
+    def __init__(self, processor: Any) -> None:
+        super().__init__()
+        self._processor = processor
+
+    def __missing__(self, i: int) -> str:
+        self[i] = piece = str(self._processor.id_to_piece(i))
+        return piece
 
 
 @contextmanager
