@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base import machine
+from dragoman.base.errors import ConfigError
 from dragoman.bench import doctor
 from dragoman.bench.doctor import Finding, examine, to_table, to_text
 from dragoman.training import peak
@@ -31,8 +32,8 @@ def test_this_machine_passes() -> None:
     found = by_name()
     assert {name for name, finding in found.items() if finding.status == "problem"} == set()
     assert list(found) == [
-        "Python", "packages", "torch", "processor", "loops in C", "cores", "GPU", "load", "memory", "folder",
-        "text",
+        "Python", "packages", "native engine", "torch", "processor", "loops in C", "cores", "GPU", "load",
+        "memory", "folder", "text",
     ]  # fmt: skip
     import torch
 
@@ -229,3 +230,61 @@ def test_importing_it_imports_no_torch() -> None:
     code = "import sys, dragoman.bench.doctor; sys.exit('torch' in sys.modules)"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONSTARTUP"}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+def test_the_native_engine(monkeypatch) -> None:
+    from dragoman.engine import build, library
+
+    monkeypatch.delenv("DRAGOMAN_ENGINE", raising=False)
+    monkeypatch.setattr(build, "unavailable", lambda: None)
+    monkeypatch.setattr(library, "instructions", lambda: "avx2")
+    assert doctor._engine().value == "avx2 (float32, bfloat16, int8)"
+    assert doctor._engine().status == "fine"
+    monkeypatch.setenv("DRAGOMAN_ENGINE", "pytorch")
+    assert doctor._engine().value.endswith("switched off by DRAGOMAN_ENGINE=pytorch")
+
+    def refuse() -> str:
+        raise ConfigError("DRAGOMAN_INSTRUCTIONS = amx: not on this processor", hint="unset it")
+
+    monkeypatch.setattr(library, "instructions", refuse)
+    assert (doctor._engine().status, doctor._engine().advice) == ("problem", "unset it")
+    monkeypatch.setattr(build, "unavailable", lambda: "no C++ compiler")
+    assert doctor._engine().value == "not in use: no C++ compiler; PyTorch translates"
+    assert "g++" in doctor._engine().advice
+
+
+@pytest.mark.parametrize(("reason", "status"), [(None, "note"), ("no C++ compiler", "problem")])
+def test_without_torch(monkeypatch, reason: str | None, status: str) -> None:
+    """It is a problem only if nothing else translates."""
+    from dragoman.engine import build, library
+
+    monkeypatch.setattr(build, "unavailable", lambda: reason)
+    monkeypatch.setattr(library, "instructions", lambda: "avx2")
+    monkeypatch.setattr(doctor, "has_pytorch", lambda: False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    real = doctor.importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name == "torch":
+            raise doctor.importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(doctor.importlib.metadata, "version", version)
+    found = by_name(measure=True)
+
+    assert found["torch"].status == status
+    assert found["torch"].advice == "pip install 'dragoman[train]'"
+    assert "torch" not in found["packages"].advice
+    assert "speed" not in found
+
+
+def test_floors_of_all_libraries_are_known(monkeypatch) -> None:
+    requirements = [
+        "typer<0.29,>=0.15",
+        "torch>=2.11; extra == 'train'",
+        "ruff>=0.11; extra == 'dev'",
+        "rich>=13",
+    ]
+    monkeypatch.setattr(doctor.importlib.metadata, "requires", lambda _: requirements)
+
+    assert doctor._floors() == {"typer": "0.15", "torch": "2.11", "rich": "13"}

@@ -9,7 +9,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman import native
-from dragoman.models.operations import forward, training_step
+from dragoman.decoding.engine import Request
+from dragoman.decoding.options import Beam
+from dragoman.decoding.pytorch import PyTorchEngine
+from dragoman.decoding.rules import MinimumLength
+from dragoman.models.operations import forward, training_step, translation
+from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.training.batches import Batch, collate
@@ -142,3 +147,28 @@ def test_the_profile_counts_the_same_call_by_call() -> None:
     total = sum(work_of(event.key, event.input_shapes or [])[0] for event in profile.events())
 
     assert total == training_step(shape, [8, 8], [6, 6])
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"activation": "swiglu"}, {"positions": "relative"}, {"decoder_layers": 4}, {"ssru": True}],
+    ids=str,
+)
+def test_a_translation_has_the_products_of_the_search(options: dict[str, object], beam: int) -> None:
+    """The source is read once, and every step has a row for each place of the beam, except the first."""
+    kind = SSRUConfig if "ssru" in options else TransformerConfig
+    shape = kind(**(SMALL | {name: value for name, value in options.items() if name != "ssru"}))
+    request = Request(
+        source=[5] * 6, how=Beam(size=beam, stop="full"), max_tokens=9, rules=(MinimumLength(9),)
+    )
+    with FlopCounterMode(display=False) as counter:
+        list(PyTorchEngine(build_model(shape).eval()).search([request]))
+
+    assert translation(shape, 7, 10, beam) == counter.get_total_flops()  # both with the end
+
+
+def test_a_window_bounds_what_a_step_sees() -> None:
+    narrow, wide = (TransformerConfig(**SMALL, window=n) for n in (2, 100))
+
+    assert translation(narrow, 5, 30) < translation(wide, 5, 30)

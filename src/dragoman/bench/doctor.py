@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.base import machine
+from dragoman.base.errors import ConfigError
+from dragoman.base.pytorch import has_pytorch
 from dragoman.base.tables import count
 from dragoman.version import __version__
 
@@ -46,14 +48,12 @@ def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> l
     `folders` must be writable: by default the current folder, the one for temporary files and the cache.
     A problem is a finding, never an exception.
     """
-    findings = [_python(), _packages()]
+    engine = _engine()
+    findings = [_python(), _packages(), engine]
     try:
         import torch
     except Exception as error:  # a broken build can raise anything
-        advice = "reinstall it: pip install --force-reinstall torch"
-        findings.append(
-            Finding(name="torch", value=f"cannot be imported: {error}", status="problem", advice=advice)
-        )
+        findings.append(_no_torch(error, needed=not engine.data["available"]))
     else:
         findings += [_torch(torch), _processor(torch), _loops(), _threads(torch), _gpu(torch)]
     findings += [
@@ -62,8 +62,8 @@ def examine(*, measure: bool = True, folders: Sequence[Path] | None = None) -> l
         *_folders(default_folders() if folders is None else folders),
         _encoding(),
     ]
-    if measure and "torch" in sys.modules:
-        findings.append(_speed(sys.modules["torch"]))
+    if measure and (loaded := sys.modules.get("torch")):
+        findings.append(_speed(loaded))
     return findings
 
 
@@ -117,6 +117,8 @@ def _packages() -> Finding:
         except importlib.metadata.PackageNotFoundError:
             versions[name] = None
         version, floor = versions[name], floors.get(name, "")
+        if version is None and name == "torch":
+            continue  # optional: it has a finding of its own
         if version is None or _numbers(version) < _numbers(floor):
             wrong.append(f"{name}>={floor}" if floor else name)
     return Finding(
@@ -134,7 +136,9 @@ def _floors() -> dict[str, str]:
         requirements = importlib.metadata.requires("dragoman") or []
     except importlib.metadata.PackageNotFoundError:  # run from the source
         requirements = []
-    matches = [re.match(r"([\w.-]+)\s*>=\s*([\d.]+)\s*$", requirement) for requirement in requirements]
+    # torch is in an extra, and some have an upper limit, too.
+    form = re.compile(r"([\w.-]+)\s*(?:<[\d.]+,)?>=\s*([\d.]+)\s*(?:;\s*extra == ['\"]train['\"])?$")
+    matches = [form.match(requirement) for requirement in requirements]
     return {match[1]: match[2] for match in matches if match}
 
 
@@ -145,6 +149,45 @@ def _numbers(version: str) -> tuple[int, ...]:
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)
+
+
+def _engine() -> Finding:
+    """Whether the native engine translates. Compiles it the first time."""
+    from dragoman.engine.build import unavailable
+    from dragoman.engine.library import TYPES, instructions
+
+    reason, name = unavailable(), "native engine"
+    if reason is not None:
+        return Finding(
+            name=name,
+            value=f"not in use: {reason}; PyTorch translates",
+            status="note",
+            advice="install g++ or clang++: translation is then faster, and needs no PyTorch",
+            data={"available": False, "reason": reason},
+        )
+    try:
+        chosen = instructions()
+    except ConfigError as error:
+        data = {"available": False, "reason": str(error)}
+        return Finding(name=name, value=str(error), status="problem", advice=error.hint, data=data)
+    off = os.environ.get("DRAGOMAN_ENGINE") == "pytorch"
+    return Finding(
+        name=name,
+        value=f"{chosen} ({', '.join(TYPES)})" + (", switched off by DRAGOMAN_ENGINE=pytorch" if off else ""),
+        data={"available": True, "instructions": chosen, "types": list(TYPES)},
+    )
+
+
+def _no_torch(error: Exception, *, needed: bool) -> Finding:
+    if has_pytorch():
+        value, advice = f"cannot be imported: {error}", "reinstall it: pip install --force-reinstall torch"
+        return Finding(name="torch", value=value, status="problem", advice=advice)
+    return Finding(
+        name="torch",
+        value="not installed: training, inspection, and translation without the native engine need it",
+        status="problem" if needed else "note",
+        advice="pip install 'dragoman[train]'",
+    )
 
 
 def _torch(torch: Any) -> Finding:

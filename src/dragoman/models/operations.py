@@ -62,6 +62,32 @@ def training_step(
     return 3 * forward(shape, source_len_B, target_len_B)
 
 
+def translation(shape: TransformerOptions, source: int, target: int, beam: int = 1) -> float:
+    """Return the operations of a search that reads `source` tokens and generates `target`, both with the end.
+
+    The source is encoded once, and so are its keys and values. Each later step has `beam` rows, which see
+    the tokens before; the first step has one. It is what a search needs at least.
+    """
+    e = shape.d_model
+    once = shape.encoder_layers * _encoder_layer(shape, source)
+    once += shape.decoder_layers * product(source, e, 2 * e)
+    rows = 1 + beam * (target - 1)
+    fixed = product(rows, e, 2 * e) + attention_products(rows, source, e) + _feed_forward(shape, rows)
+    if isinstance(shape, SSRUConfig):
+        past = product(rows, e, 2 * e)
+    else:
+        seen = [1, *(beam * _keys(shape, n) for n in range(2, target + 1))]  # by each step's rows together
+        past = product(rows, e, 4 * e) + attention_products(1, sum(seen), e)
+        if shape.positions == "relative":
+            past += attention_products(rows, 2 * RelativePositions.FARTHEST + 1, e)
+    return once + shape.decoder_layers * (fixed + past) + product(rows, e, shape.target_vocab)
+
+
+def _keys(shape: TransformerOptions, n: int) -> int:
+    """The keys that position n of a decoder sees, counted from 1."""
+    return n if shape.window is None else min(n, shape.window)
+
+
 def _encoder_layer(shape: TransformerOptions, s: int) -> float:
     return _positioned_attention(shape, s) + _feed_forward(shape, s)
 
