@@ -15,7 +15,7 @@ IN_VENV := .venv/bin/python
 KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr -s ' \t' _)
 READY := .venv/.ready-$(KEY)
 
-.PHONY: help setup demo test test-slow check format docs clean
+.PHONY: help setup demo test test-slow check format docs wheel clean
 
 help:
 	@echo "make demo        set up, train a small translator in minutes, and try it"
@@ -24,6 +24,7 @@ help:
 	@echo "make check       formatting, lint, types, direction of imports"
 	@echo "make format      correct the formatting"
 	@echo "make docs        build the site of the docs in site/"
+	@echo "make wheel       build a wheel with the native engine inside, in dist/"
 	@echo "make setup       only set up"
 	@echo "make clean       remove .venv and the caches"
 
@@ -53,6 +54,16 @@ format: $(READY)
 docs: $(READY)
 	@$(IN_VENV) -m mkdocs build --strict --quiet
 	@echo "Open site/index.html"
+
+# Without a C++ compiler the wheel has no engine inside, and its name ends in py3-none-any.
+wheel: $(READY)
+	@rm -f dist/dragoman-*.whl
+	@$(IN_VENV) -m hatchling build -t wheel -d dist
+	@if ls dist/dragoman-*-any.whl >/dev/null 2>&1; then \
+	  echo "error: no native engine inside" >&2; \
+	  echo "hint: install g++ or clang++, or name a compiler: make wheel CXX=/path/to/g++" >&2; \
+	  exit 1; \
+	fi
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist build site

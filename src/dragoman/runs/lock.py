@@ -10,11 +10,13 @@ import logging
 import os
 import socket
 from pathlib import Path
-
-import filelock
+from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
+
+if TYPE_CHECKING:
+    import filelock
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,8 @@ class Lock:
         """
         if self._held is not None:
             return
+        import filelock  # of the extra `train`; looking at a folder does not need it
+
         lock = filelock.FileLock(self._path)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.base.pytorch import require_pytorch
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import prepare
 from dragoman.runs.texts import Data
@@ -38,10 +39,11 @@ def train(
     `data` the recipe names the files. `output` becomes a model folder. Repeating the call resumes a run
     that was stopped. With `profile`, profile.txt in `output` says where the time of an update goes.
 
-    Raises ConfigError for invalid options, for options that differ from those the run began with, and for
-    a folder that another run is writing; DataError for text that cannot be used; Interrupted if `stop`
-    returns a signal.
+    Raises ConfigError for invalid options, for options that differ from those the run began with, for a
+    folder that another run is writing, and without PyTorch; DataError for text that cannot be used;
+    Interrupted if `stop` returns a signal.
     """
+    require_pytorch("training")
     observer = observer or Quiet()
     with joined() as world, RunFolder(Path(output)) as folder:
         prepared = prepare(

@@ -1,0 +1,68 @@
+"""The wheel: built with the engine inside, it translates without PyTorch and without a compiler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from dragoman.base.compiler import CompilerError, find_compiler
+from dragoman.translator import Translator
+
+pytest.importorskip("hatchling")
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+SAVED = ROOT / "tests" / "saved" / "0.1"
+MODEL, TEXT = SAVED / "transformer", SAVED / "text" / "test.en"
+
+
+def built(folder: Path, path: str | None = None) -> Path:
+    """The wheel of this checkout. `path` takes the place of PATH."""
+    environment = os.environ | ({} if path is None else {"PATH": path, "CXX": ""})
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=600)
+    (wheel,) = folder.iterdir()
+    return wheel
+
+
+def test_it_translates_in_an_empty_environment(tmp_path: Path) -> None:
+    try:
+        find_compiler("CXX", ("c++", "g++", "clang++"))
+    except CompilerError:
+        pytest.skip("no C++ compiler here")
+    wheel = built(tmp_path / "dist")
+    assert "-py3-none-" in wheel.name
+    assert "-any" not in wheel.name
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = next(tmp_path.glob("venv/[bS]*/python*"))
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([python, "-m", "pip", "install", "-q", str(wheel)], env=alone, check=True, timeout=600)
+    # No compiler, no cache, and nothing of this checkout.
+    bare = {"PATH": str(tmp_path), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*words: str, text: str = "") -> str:
+        return subprocess.run(
+            [python, *words], input=text, cwd=tmp_path, env=bare, capture_output=True, text=True,
+            encoding="utf-8", check=True, timeout=120,
+        ).stdout  # fmt: skip
+
+    assert run("-c", "import importlib.util; print(importlib.util.find_spec('torch'))").strip() == "None"
+    text = TEXT.read_text(encoding="utf-8")
+    translated = run("-m", "dragoman", "translate", str(MODEL), text=text)
+    findings = {row["name"]: row for row in json.loads(run("-m", "dragoman", "doctor", "--json"))}
+
+    assert not (tmp_path / "cache").exists()
+    expected = Translator.load(MODEL, engine="pytorch").translate(text.splitlines())
+    assert translated.splitlines() == [translation.text for translation in expected]
+    assert findings["native engine"]["data"]["available"]
+
+
+def test_without_a_compiler_it_has_no_engine(tmp_path: Path) -> None:
+    wheel = built(tmp_path / "dist", path=str(tmp_path))
+
+    assert wheel.name.endswith("-py3-none-any.whl")
