@@ -8,15 +8,18 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+from dragoman.engine.build import unavailable
+
 SRC = Path(__file__).parents[1] / "src"
 PACKAGE = SRC / "dragoman"
-MODEL = str(Path(__file__).parent / "saved" / "0.1" / "transformer")
+SAVED = Path(__file__).parent / "saved" / "0.1"
+MODEL, TEXT = str(SAVED / "transformer"), str(SAVED / "text" / "test.en")
 
 # A file or folder of the package -> its floor. It may import what stands on a lower floor, and itself.
 FLOORS = {
@@ -28,6 +31,7 @@ FLOORS = {
     "decoding": 3,
     "folder": 4,
     "interop": 5,
+    "engine": 5,
     "pipeline": 5,
     "training": 5,
     "inspection": 5,
@@ -43,8 +47,9 @@ PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing insid
 # Files and folders that never import torch, directly or through what they import.
 TORCHLESS = [
     *("version", "base", "text", "models.shapes", "translator", "pipeline", "display"),
-    *(f"folder.{name}" for name in ("config", "digest", "header", "fit", "summary", "card")),
-    *("decoding.options", "decoding.rules", "decoding.engine", "evaluation"),
+    *("folder.config", "folder.digest", "folder.header", "folder.fit", "folder.quantised", "folder.summary"),
+    *("folder.card", "folder.shortlist", "evaluation", "engine"),
+    *("decoding.options", "decoding.rules", "decoding.engine", "decoding.requests", "decoding.stream"),
     *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
@@ -54,6 +59,11 @@ READS_TENSORS = "dragoman.interop.huggingface.files"
 PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PICKLING_CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.hub.load", "torch.package"}
 SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu", "sentencepiece"]
+# What a translation with the native engine does without. The tokenizer needs sentencepiece.
+HEAVY = [
+    *("torch", "transformers", "numpy", "sacrebleu", "safetensors", "huggingface_hub", "filelock"),
+    *("rich", "pydantic", "multiprocessing", "urllib.request"),
+]
 COMMANDS = [
     "demo",
     "train",
@@ -66,7 +76,7 @@ COMMANDS = [
     "config",
     "doctor",
     "model",
-    *(f"model {command}" for command in ("info", "verify", "average", "diff", "card")),
+    *(f"model {command}" for command in ("info", "verify", "average", "diff", "card", "shortlist")),
 ]
 
 Imports = dict[str, set[str]]
@@ -180,9 +190,9 @@ def test_nothing_is_pickled() -> None:
 # Start-up: what is loaded, seen from outside
 
 
-def loaded_by(code: str) -> list[str]:
+def loaded_by(code: str, slow: Sequence[str] = SLOW_TO_IMPORT) -> list[str]:
     """The slow libraries a fresh interpreter holds after running `code`."""
-    report = f"\nimport sys; print([name for name in {SLOW_TO_IMPORT} if name in sys.modules])"
+    report = f"\nimport sys; print([name for name in {slow!r} if name in sys.modules])"
     result = subprocess.run(
         [sys.executable, "-c", code + report], capture_output=True, text=True, check=False, timeout=60
     )
@@ -231,6 +241,34 @@ for words in [[], *(command.split() for command in {COMMANDS})]:
     assert loaded_by(code) == []
 
 
+@pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+@pytest.mark.parametrize("options", [[], ["--jsonl", "--beam", "3"], ["-o", "out.de"]])
+def test_the_native_engine_translates_without_heavy_libraries(options: list[str], tmp_path: Path) -> None:
+    code = f"""
+import os, sys
+from dragoman.cli import main
+os.chdir({str(tmp_path)!r})
+sys.argv = ["dragoman", "translate", {MODEL!r}, {TEXT!r}, *{options}]
+try:
+    main()
+except SystemExit as done:
+    assert not done.code, done.code
+"""
+    assert loaded_by(code, HEAVY) == []
+
+
+@pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+def test_a_native_translator_loads_no_heavy_libraries() -> None:
+    code = f"""
+from dragoman import Translator
+translator = Translator.load({MODEL!r})
+assert len(translator.translate(["Tom sleeps.", ""], beam=2, n_best=2)) == 2
+assert len(translator.score(["Tom sleeps."], ["Tom schläft."])) == 1
+translator.pipeline()("Tom sleeps.")
+"""
+    assert loaded_by(code, HEAVY) == []
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -249,6 +287,8 @@ for words in [[], *(command.split() for command in {COMMANDS})]:
         ["model", "card", "nowhere"],
         ["model", "diff", MODEL, "nowhere"],
         ["model", "average", MODEL, "nowhere", "-o", "out"],
+        ["model", "shortlist", "nowhere", "a.en", "a.de"],
+        ["model", "shortlist", MODEL, "nowhere.en", "nowhere.de"],
         ["model", "average", MODEL, MODEL, "-o", MODEL],
     ],
     ids=lambda words: " ".join(Path(word).name for word in words),

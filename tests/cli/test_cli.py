@@ -20,6 +20,7 @@ from dragoman.base.errors import TrainingError
 from dragoman.cli.outcome import run
 from dragoman.cli.train import sort_words, spread_valid
 from dragoman.display import Silent
+from dragoman.engine.build import unavailable
 from dragoman.folder.weights import read_weights
 from dragoman.text import toy
 from dragoman.training.trainer import Trainer
@@ -273,6 +274,33 @@ def test_jsonl(dragoman_, model):
     assert (second["text"], second["tokens"]) == ("", [])
 
 
+def test_jsonl_with_attention(dragoman_, model):
+    words = ["translate", model, "--jsonl", "--n-best", "2", "--attention"]
+    head, layer = (
+        [json.loads(line) for line in dragoman_(*words, which, stdin=b"The dog sleeps.\n\n").out.splitlines()]
+        for which in ("1.2", "1")
+    )
+
+    for one in (head[0], head[0]["alternatives"][0], layer[0]):
+        assert len(one["attention"]) == len(one["tokens"]) + 1
+        assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in one["attention"])
+    assert head[0]["attention"] != layer[0]["attention"]
+    assert "attention" not in head[1]
+
+
+def test_the_stop_of_a_search(dragoman_, model, text):
+    words = ["translate", model, text / "test.en", "--scores", "--length-penalty", "2", "--max-extra", "9"]
+    full, exact = (
+        [float(line.split("\t")[0]) for line in dragoman_(*words, "--stop", stop).out.splitlines()]
+        for stop in ("full", "exact")
+    )
+
+    assert len(full) == 30
+    assert all(found >= given_up for found, given_up in zip(exact, full, strict=True))
+    ended = dragoman_("evaluate", model, text / "test.en", text / "test.de", "--stop", "exact", "--json")
+    assert json.loads(ended.out)["sentences"] == 30
+
+
 def test_scores(dragoman_, model):
     plain = dragoman_("translate", model, stdin=b"The dog sleeps.\r\n")
     scored = dragoman_("translate", model, "--scores", stdin=b"The dog sleeps.\r\n")
@@ -353,6 +381,37 @@ def test_a_typed_line_is_answered_at_once(model):
     assert second.decode() == translator("The cat sleeps.") + "\n"
 
 
+def test_a_line_from_a_program_that_waits_is_answered_at_once(model):
+    """Also a line that is equal to one before it, and one that ends the program with a signal."""
+    command = [sys.executable, "-m", "dragoman", "translate", str(model)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        try:
+            answers = []
+            for line in (b"The dog sleeps.\n", b"The cat sleeps.\n", b"The dog sleeps.\n", b"\n"):
+                child.stdin.write(line)
+                child.stdin.flush()
+                answers.append(child.stdout.readline().decode())
+            child.send_signal(signal.SIGINT)
+            assert child.wait(60) == 130
+            assert child.stderr.read() == b"error: interrupted\n"
+        finally:
+            child.kill()
+    translator = Translator.load(model)
+    dog, cat = (translator(line) + "\n" for line in ("The dog sleeps.", "The cat sleeps."))
+    assert answers == [dog, cat, dog, "\n"]
+
+
+def test_an_error_in_a_pipe_comes_after_the_lines_before_it(model):
+    command = [sys.executable, "-m", "dragoman", "translate", str(model)]
+    ended = subprocess.run(command, input=b"The dog sleeps.\n\xff\n", capture_output=True, check=False)
+
+    assert ended.returncode == 3
+    assert ended.stdout.count(b"\n") == 1
+    assert b"error: standard input:2: not valid UTF-8" in ended.stderr
+
+
 def test_a_closed_pipe_is_no_error(model, tmp_path):
     """As when `head` has seen enough."""
     (tmp_path / "in").write_text("The dog sleeps.\n" * 1000)  # as JSON more than a pipe holds
@@ -378,6 +437,39 @@ def test_evaluate_shows_figures_with_their_signatures(dragoman_, model, text, tm
     assert "BLEU   nrefs:1|bs:1000|seed:12345|case:mixed" in cased
     assert "BLEU   nrefs:1|bs:1000|seed:12345|case:lc" in lower
     assert len((tmp_path / "made").read_text(encoding="utf-8").splitlines()) == 30
+
+
+@pytest.mark.skipif(unavailable() is not None, reason="int8 needs the native engine")
+def test_evaluate_shows_what_a_type_costs(dragoman_, model, text, tmp_path):
+    words = ["evaluate", model, text / "test.en", text / "test.de", "--beam", "1", "--bootstrap", "20"]
+
+    shown = dragoman_(*words, "--dtype", "bfloat16,int8", "-o", tmp_path / "made")
+    table = json.loads(dragoman_(*words, "--dtype", "int8", "--json").out)
+
+    rows = [line.split() for line in shown.out.splitlines()]
+    assert [row[:2] for row in rows if "native" in row] == [
+        ["float32", "native"],
+        ["bfloat16", "native"],
+        ["int8", "native"],
+    ]
+    assert table["dtype"] == "int8"
+    float32, int8 = table["types"]
+    assert (float32["dtype"], int8["dtype"]) == ("float32", "int8")
+    assert int8["weights_bytes"] < 0.5 * float32["weights_bytes"]
+    assert table["cased"]["baseline"] == "float32"
+    assert [each["system"] for each in table["cased"]["differences"]] == ["int8"] * 3
+    dragoman_("translate", model, text / "test.en", "--beam", "1", "--dtype", "int8", "-o", tmp_path / "int8")
+    assert (tmp_path / "made").read_text() == (tmp_path / "int8").read_text()
+
+
+def test_evaluate_in_float32_compares_nothing(dragoman_, model, text):
+    words = ["evaluate", model, text / "test.en", text / "test.de", "--bootstrap", "0"]
+
+    ended = dragoman_(*words, "--dtype", "float32", "--json")
+
+    assert [each["dtype"] for each in json.loads(ended.out)["types"]] == ["float32"]
+    assert "baseline" not in json.loads(ended.out)["cased"]
+    assert "types" not in json.loads(dragoman_(*words, "--json").out)
 
 
 def test_evaluate_against_another(dragoman_, model, text):
@@ -485,10 +577,24 @@ def test_positions_in_every_format(dragoman_, tmp_path):
     ("words", "code", "what", "hint"),
     [
         (["trian"], 2, "no such command 'trian'", "did you mean train?"),
+        (["translate", "MODEL", "--dtype", "int4"], 2, "dtype = 'int4'", "choose one of auto, float32"),
+        (["evaluate", "MODEL", "a", "b", "--dtype", "int8,int4"], 2, "'int4' is not one of", "int8"),
+        (["evaluate", "MODEL", "a", "b", "--dtype", "int8,auto"], 2, "'auto' is not one of", "int8"),
+        (
+            ["evaluate", "MODEL", "a", "b", "--dtype", "float32,int8", "--against", "x"],
+            *(2, "--against with --dtype float32,int8", "name one type"),
+        ),
         (["translate", "MODEL", "--beem", "2"], 2, "no such option: --beem", "did you mean --beam?"),
         (["translate", "MODEL", "--beam", "two"], 2, "--beam", "dragoman translate --help"),
         (["translate"], 2, "missing argument 'MODEL'", "dragoman translate --help"),
         (["translate", "MODEL", "--top-k", "2"], 2, "--top-k without --sample", "add --sample"),
+        (["translate", "MODEL", "--stop", "soon"], 2, "stop", "exact"),
+        (["translate", "MODEL", "--shortlist"], 2, "this model has no shortlist", "dragoman model shortlist"),
+        (["model", "shortlist", "MODEL", "PAIR", "--frequent", "0"], 2, "frequent = 0", "at least 1"),
+        (["model", "shortlist", "MODEL", "TEXT/train.en"], 2, "train.en", ""),
+        (["translate", "MODEL", "--attention", "1"], 2, "--attention without --jsonl", "add --jsonl"),
+        (["translate", "MODEL", "--attention", "0", "--jsonl"], 2, "attention 0", "from 1"),
+        (["translate", "MODEL", "TEXT/test.en", "--attention", "9", "--jsonl"], 2, "layers 1 to 1", "LAYER"),
         (["translate", "MODEL", "nowhere.en"], 3, "nowhere.en: no such file", "check the path"),
         (["translate", "nowhere"], 4, "nowhere: no such model folder", "dragoman train"),
         (["translate", "MODEL", "TEXT/test.en", "-o", "TEXT/test.en/x"], 1, "cannot be written", "another"),

@@ -15,7 +15,7 @@ from tests.folder.models import edit, saved
 from dragoman import cli
 from dragoman.cli.outcome import run
 
-COMMANDS = ("info", "verify", "average", "diff", "card")
+COMMANDS = ("info", "verify", "average", "diff", "card", "quantize", "shortlist")
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 
 
@@ -46,7 +46,8 @@ def test_help_has_an_example(model_, command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_missing_folder_is_an_error(model_, tmp_path, command):
-    words = {"average": ["-o", tmp_path / "x"]}.get(command, [])
+    output = ["-o", tmp_path / "x"]
+    words = {"average": output, "quantize": output, "shortlist": ["a.en", "a.de"]}.get(command, [])
     more = [SAVED / "transformer"] if command in ("average", "diff") else []
 
     code, out, err = model_(command, tmp_path / "nowhere", *more, *words)
@@ -92,6 +93,35 @@ def test_verify_exits_with_4_and_lists_all_faults(model_, folders):
     assert len(table["checks"]) == len(lines)
 
 
+def test_quantize_writes_a_folder_that_every_command_reads(model_, folders, tmp_path):
+    output = tmp_path / "int8"
+
+    code, out, err = model_("quantize", folders[0], "-o", output)
+
+    before, after = ((folder / "model.safetensors").stat().st_size for folder in (folders[0], output))
+    assert (code, out) == (0, "")
+    assert err.startswith(f"wrote {output}: weights of {after:,} bytes, ")
+    assert f" of {before:,} bytes" in err
+    assert model_("verify", output)[0] == 0
+    assert "quantised       int8" in model_("info", output)[1]
+    assert json.loads(model_("info", output, "--json")[1])["weights"]["quantised"] == "int8"
+    assert "float32 -> int8" in model_("diff", folders[0], output)[1]
+    assert model_("average", output, folders[0], "-o", tmp_path / "mean")[0] == 0
+    assert model_("diff", output, output)[0] == 0
+
+
+def test_quantize_refuses_an_old_folder_a_quantised_model_and_another_architecture(model_, folders, tmp_path):
+    output = tmp_path / "int8"
+    assert model_("quantize", folders[0], "-o", output, "-q") == (0, "", "")
+
+    assert "exists already" in model_("quantize", folders[1], "-o", output)[2]
+    code, _, err = model_("quantize", output, "-o", tmp_path / "x")
+    assert (code, "quantised already" in err) == (2, True)
+    code, _, err = model_("quantize", SAVED / "recurrent", "-o", tmp_path / "x")
+    assert (code, "recurrent models cannot be quantised" in err) == (2, True)
+    assert not (tmp_path / "x").exists()
+
+
 def test_diff_exits_with_1_if_they_differ(model_, folders):
     code, out, err = model_("diff", *folders)
 
@@ -134,6 +164,23 @@ def test_average(model_, folders, tmp_path):
     assert refused[0] == 2
     assert "model.d_ff: 12 -> 16" in refused[2]
     assert not (tmp_path / "x").exists()
+
+
+def test_shortlist(model_, folders, tmp_path):
+    source, target = tmp_path / "train.en", tmp_path / "train.yo"
+    source.write_text("the moon is pale\nold stones\n", encoding="utf-8")
+    target.write_text("pale the moon is\nstones old\n", encoding="utf-8")
+    code, out, err = model_("shortlist", folders[0], source, target, "--frequent", "1", "--candidates", "2")
+
+    assert (code, out) == (0, "")
+    assert err.startswith(f"wrote {folders[0] / 'shortlist.safetensors'}: from 2 pairs; on average")
+    assert err.endswith("of 10 target tokens\n")
+    assert model_("verify", folders[0])[0] == 0
+    translated = run(
+        typer.main.get_command(cli.app), ["translate", str(folders[0]), str(source), "--shortlist"]
+    )
+    assert translated == 0
+    assert model_("shortlist", folders[1], source, target, "-q") == (0, "", "")
 
 
 def test_card_prints_the_one_of_the_folder(model_):

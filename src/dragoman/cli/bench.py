@@ -122,6 +122,93 @@ def train(
         raise typer.Exit(1)
 
 
+@bench.command("translate", short_help="Measure the translation speed of dragoman and other programs.")
+def bench_translate(
+    contenders: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Contenders to measure. [default: all]")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="MODEL", help="Translate with this model, at its own lengths."),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="Translate with a model of this size and random weights: tiny, small, base or big. "
+            "[default: small]",
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(
+            "--text", metavar="FILE", help="Lines to translate. [default: the embedded English corpus]"
+        ),
+    ] = None,
+    lines: Annotated[
+        int,
+        typer.Option(
+            "--lines", min=1, help="Number of lines. More than the text has are made by changing words."
+        ),
+    ] = 1000,
+    beam: Annotated[
+        list[int] | None,
+        typer.Option("--beam", min=1, help="Width of the beam; repeatable. [default: 1 and 4]"),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="WHAT",
+            help="throughput, latency, start or file; repeatable. [default: all]",
+        ),
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each contender.")] = 5,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", min=1, help="Threads of each contender. [default: the number of cores]"),
+    ] = None,
+    busy: Annotated[bool, typer.Option("--busy", help="Do not wait for the machine to be idle.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Translate the same lines with the same model in dragoman and in other programs, and compare.
+
+    They take turns, each in a separate process, and get the model by `dragoman export`. A model with random
+    weights translates every line to 16 tokens. CTranslate2 and Hugging Face first find their best batches by
+    short runs. `start` is one sentence from the command line, `file` is `dragoman translate` of the lines.
+
+    \b
+      dragoman bench translate
+      dragoman bench translate --preset base --text test.en --rounds 3
+      dragoman bench translate --model runs/en-de --text test.en
+      dragoman bench translate dragoman-int8 ctranslate2-int8 --lines 100000 --only throughput
+    """
+    from dragoman.base import machine
+    from dragoman.bench.decoding import contest, report
+    from dragoman.bench.decoding.contenders import choose_kinds, choose_translators
+    from dragoman.bench.decoding.prepare import prepared
+
+    chosen, kinds = choose_translators(contenders), choose_kinds(only)
+    say = _speaker(quiet)
+    number = threads or machine.usable_cores()
+    with prepared(chosen, model=model, preset=preset, text=text, lines=lines, threads=number) as conditions:
+        result = contest.compete(
+            chosen,
+            conditions,
+            kinds=kinds,
+            beams=sorted(set(beam or (1, 4))),
+            rounds=rounds,
+            patience=contest.Patience(seconds=0 if busy else 60),
+            say=say,
+        )
+    print(json.dumps(result.to_table(), indent=2) if as_json else report.to_text(result))
+    if any(one.disagrees for one in result.results) or not any(one.turns for one in result.results):
+        raise typer.Exit(1)
+
+
 @bench.command("complexity", short_help="Measure table 1 of the paper: cost of a layer against length.")
 def complexity(
     output: Annotated[

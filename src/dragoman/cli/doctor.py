@@ -10,7 +10,7 @@ from dragoman.cli.options import Debug, Json
 
 
 def doctor(as_json: Json = False, debug: Debug = False) -> None:
-    """Check this machine: Python, torch, cores, threads, bf16, memory and GPU. Suggest changes.
+    """Check this machine: Python, native engine, torch, cores, bf16, memory and GPU. Suggest changes.
 
     Exits with 1 if a problem stops dragoman from working.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
@@ -23,13 +24,16 @@ from dragoman.cli.options import (
     Model,
     Quiet,
     Recipe,
+    StopRule,
     TargetLanguage,
     TestName,
+    UseShortlist,
 )
 from dragoman.cli.outcome import waiting, warn
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Decoding
+    from dragoman.decoding.options import Decoding, Stop
+    from dragoman.engine.choice import DType
     from dragoman.evaluation.evaluate import Evaluation
     from dragoman.translator import Translator
 
@@ -51,8 +55,20 @@ def evaluate(
     lowercase: Lowercase = False,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    stop: StopRule = None,
+    shortlist: UseShortlist = False,
     to: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            "--dtype",
+            metavar="auto|TYPE[,TYPE...]",
+            help="Type of the numbers: float32, bfloat16 or int8. Also translates in float32, and shows what "
+            "each type costs in quality and gains in speed.",
+            show_default=False,
+        ),
+    ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
@@ -77,6 +93,7 @@ def evaluate(
     \b
       dragoman evaluate runs/en-de test.en test.de
       dragoman evaluate runs/new test.en test.de --against runs/old --min-bleu 30
+      dragoman evaluate runs/en-de test.en test.de --dtype bfloat16,int8
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
     from dragoman.decoding.options import Decoding
@@ -86,7 +103,15 @@ def evaluate(
     from dragoman.training.malloc import keep_freed_memory
     from dragoman.translator import Translator
 
-    decoding = Decoding(beam=beam, length_penalty=length_penalty, to=to, batch_tokens=batch_tokens)
+    decoding = Decoding(
+        beam=beam,
+        length_penalty=length_penalty,
+        stop=cast("Stop | None", stop),
+        to=to,
+        batch_tokens=batch_tokens,
+        shortlist=shortlist,
+    )
+    dtypes = _dtypes(dtype, alone=against is not None)
     names = _names(text or [], recipe, data)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
     if against is not None and against.resolve() == model.resolve():
@@ -95,22 +120,29 @@ def evaluate(
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=(about.source_language, about.target_language))
     keep_freed_memory()
-    translator = Translator.load(model)
     pairs = [(line.source, line.target) for line in corpus]
-    rival = Translator.load(against) if against is not None and other is None else None
-    evaluation = _evaluate(translator, pairs, decoding, "translating", quiet)
+    types: dict[str, TypeSpeed] = {}
+    hypotheses: dict[str, list[str]] = {}
+    for each in dtypes:  # the last is the one that was asked for
+        translator = Translator.load(model, dtype=each)
+        in_type = f" in {each}" if len(dtypes) > 1 else ""
+        evaluation = _evaluate(translator, pairs, decoding, f"translating{in_type}", quiet)
+        types[str(each)] = _speed(each, translator, evaluation, model)
+        hypotheses[str(each)] = evaluation.hypotheses
+    rival = Translator.load(against, dtype=each) if against is not None and other is None else None
     if output is not None:
         from dragoman.base.files import write_whole
 
         write_whole(output, "".join(f"{line}\n" for line in evaluation.hypotheses))
-    systems = {str(model): evaluation.hypotheses}
+    name = str(model) if len(dtypes) == 1 else str(each)
+    systems = {name: evaluation.hypotheses} if len(dtypes) == 1 else hypotheses
     if against is not None:
         if rival is not None:
             other = _evaluate(rival, pairs, decoding, f"translating with {against}", quiet).hypotheses
         systems = {str(against): other or []} | systems
     results = scoring.results_of(
         systems,
-        str(model),
+        name,
         [list(evaluation.references)],
         [names[-1]],
         test=test,
@@ -130,18 +162,90 @@ def evaluate(
             "sentences_per_second": evaluation.sentences_per_second,
             "beam": size,
             "cut_short": evaluation.truncated,
+            **(
+                {"dtype": types[str(each)].dtype, "types": [asdict(one) for one in types.values()]}
+                if dtype
+                else {}
+            ),
             **scoring.to_table(results),
         }
         print(json.dumps(table, ensure_ascii=False, indent=2))
     else:
         search = "greedy" if size == 1 else f"beam {size}"
         print(f"{model}: {' '.join(names)}, {search}, {evaluation.sentences_per_second:,.1f} sentences/s\n")
+        if len(types) > 1:
+            print("\n".join([*_compared(list(types.values())), ""]))
         print(scoring.to_text(results))
-    bleu = scoring.bleu_of(results, str(model))
+    bleu = scoring.bleu_of(results, name)
     if min_bleu is not None and bleu < min_bleu:
         raise QualityError(
             f"{model}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="--min-bleu sets this limit"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeSpeed:
+    """How fast a model is with numbers of one type, and the size of its weights."""
+
+    dtype: str
+    engine: str
+    seconds: float
+    sentences_per_second: float
+    weights_bytes: int  # in memory
+
+
+def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
+    """Return the types to translate in, float32 first if there are others. Raises ConfigError.
+
+    `alone`: compare with another model instead, in one type.
+    """
+    from dragoman.engine.choice import DType
+
+    known = get_args(DType)
+    names = list(dict.fromkeys(name.strip() for name in dtype.split(","))) if dtype is not None else []
+    if wrong := [name for name in names if name not in known or (name == "auto" and len(names) > 1)]:
+        raise ConfigError(
+            f"--dtype {dtype}: {wrong[0]!r} is not one of the types", hint="use float32, bfloat16 or int8"
+        )
+    if alone and len(names) > 1:
+        raise ConfigError(f"--against with --dtype {dtype}", hint="name one type, or leave out --against")
+    if not names or names == ["auto"] or alone:
+        return [cast("DType | None", names[0] if names else None)]
+    return [cast("DType", name) for name in dict.fromkeys(["float32", *names])]
+
+
+def _speed(dtype: DType | None, translator: Translator, evaluation: Evaluation, model: Path) -> TypeSpeed:
+    from dragoman.folder.config import WEIGHTS
+    from dragoman.folder.header import read_header
+    from dragoman.folder.quantised import bytes_in_memory
+
+    engine = type(translator.engine).__name__
+    default = "bfloat16" if dtype == "bfloat16" else "float32"  # PyTorch's engine has no attribute dtype
+    used = str(getattr(translator.engine, "dtype", default))
+    return TypeSpeed(
+        dtype=used,
+        engine=engine.removesuffix("Engine").lower(),
+        seconds=evaluation.seconds,
+        sentences_per_second=evaluation.sentences_per_second,
+        weights_bytes=bytes_in_memory(read_header(model / WEIGHTS), used),
+    )
+
+
+def _compared(types: list[TypeSpeed]) -> list[str]:
+    """Return a table of speeds and sizes. The first is what the others are compared with."""
+    from dragoman.base.tables import aligned
+
+    rows = [
+        [
+            one.dtype,
+            one.engine,
+            f"{one.sentences_per_second:,.1f}",
+            f"{one.sentences_per_second / types[0].sentences_per_second:.2f} x",
+            f"{one.weights_bytes / 1e6:,.1f} MB",
+        ]
+        for one in types
+    ]
+    return aligned([["type", "engine", "sentences/s", "speed", "weights"], *rows], right=(2, 3, 4))
 
 
 def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]:

@@ -62,7 +62,7 @@ def export_model(
 
     lines = lines_to_verify(verify_on, no_verify=no_verify)
     with waiting(f"exporting to {to}", shown=not quiet):
-        bundle = Translator.load(model, device="cpu").bundle
+        bundle = Translator.load(model, device="cpu", engine="pytorch").bundle
         done = export_model(
             bundle, target, output, quantization=quantization, verified=not no_verify, lines=lines
         )

@@ -6,15 +6,26 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import BeamSize, Debug, LengthPenalty, MinLength, Model, NoRepeatNgram, Quiet
+from dragoman.base.pytorch import require_pytorch
+from dragoman.cli.options import (
+    BeamSize,
+    Debug,
+    LengthPenalty,
+    MinLength,
+    Model,
+    NoRepeatNgram,
+    Quiet,
+    StopRule,
+)
 from dragoman.text.lines import one_line, read_lines
 
 if TYPE_CHECKING:
+    from dragoman.decoding.options import Stop
     from dragoman.inspection import Trace
 
 STDIN = "-"
@@ -74,6 +85,7 @@ def inspect(
     ] = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    stop: StopRule = None,
     prefix: Annotated[
         str, typer.Option("--prefix", metavar="TEXT", help="Begin the translation with this text.")
     ] = "",
@@ -97,18 +109,20 @@ def inspect(
         raise ConfigError(f"--compare as {form}", hint="choose html or txt, or inspect one at a time")
     _check_used(form, view, kind, layer, head)
     sentence = _read() if text == STDIN else one_line(text, "the text")
+    require_pytorch("inspecting")
     from dragoman.decoding.options import Decoding
     from dragoman.translator import Translator
 
     decoding = Decoding(
         beam=beam,
         length_penalty=length_penalty,
+        stop=cast("Stop | None", stop),
         minimum_length=min_length,
         no_repeat_ngram=no_repeat_ngram,
     )
 
     def look(folder: Path, sentence: str, target: str | None) -> Trace:
-        translator = Translator.load(folder)
+        translator = Translator.load(folder, engine="pytorch")
         return translator.inspect(
             sentence, decoding, target=target, prefix=prefix, name=folder.absolute().name
         )

@@ -1,4 +1,4 @@
-"""`dragoman model`: look into model folders, check, average and compare them."""
+"""`dragoman model`: look into model folders, check, average, quantise and compare them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ model = typer.Typer(
     \b
       dragoman model info runs/en-de
       dragoman model verify runs/en-de
-      dragoman model diff runs/first runs/longer""",
+      dragoman model diff runs/first runs/longer
+      dragoman model quantize runs/en-de -o runs/en-de.int8""",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -101,6 +102,90 @@ def model_average(
     average_folders(folders, output)
     if not quiet:
         print(f"wrote {output}", file=sys.stderr)
+
+
+@model.command("shortlist", short_help="Learn which target tokens each source token may need.")
+def model_shortlist(
+    folder: Model,
+    text: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT",
+            help="Parallel text, best the training text: two files, one .tsv or .jsonl, or -.",
+            show_default=False,
+        ),
+    ],
+    frequent: Annotated[
+        int, typer.Option("--frequent", metavar="N", help="Target tokens that every sentence may use.")
+    ] = 100,
+    candidates: Annotated[
+        int, typer.Option("--candidates", metavar="N", help="Translations of each source token.")
+    ] = 100,
+    pairs: Annotated[
+        int, typer.Option("--pairs", metavar="N", help="Learn from at most N pairs, spread over the text.")
+    ] = 500_000,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Learn a vocabulary shortlist from parallel text and write it into the model folder.
+
+    With translate --shortlist a sentence then uses only the most frequent target tokens and the likeliest
+    translations of its own tokens: a few hundred in place of the whole vocabulary. Some words that a
+    translation needs may be missing, so compare with evaluate --shortlist. The file is shortlist.safetensors;
+    delete it to undo.
+
+    \b
+      dragoman model shortlist runs/en-de train.en train.de
+      dragoman translate runs/en-de test.en --shortlist
+    """
+    from dragoman.cli.outcome import waiting
+    from dragoman.folder.config import read_config
+    from dragoman.folder.shortlist import make_shortlist
+    from dragoman.text.corpus import open_corpus
+
+    about = read_config(folder)
+    corpus = open_corpus(text, languages=(about.source_language, about.target_language))
+    with waiting("reading", shown=not quiet) as progress:
+        made = make_shortlist(
+            folder, corpus, frequent=frequent, candidates=candidates, most=pairs, progress=progress
+        )
+    if not quiet:
+        print(
+            f"wrote {made.path}: from {made.lines:,} pairs; on average a sentence may use "
+            f"{made.mean:,.0f} of {made.target_vocab:,} target tokens",
+            file=sys.stderr,
+        )
+
+
+@model.command("quantize", short_help="Store a model as int8, a quarter of the size.")
+def model_quantize(
+    folder: Model,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the model here: a new folder.")
+    ],
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Store the matrices of a model as int8 in a new folder, a quarter of the size.
+
+    Each row of a matrix has a scale of its own; biases and norms stay float32. Tokenizer, search and model
+    card go along. Every command reads the new folder. The native engine multiplies int8; PyTorch first
+    makes the weights float32 again. `dragoman evaluate` shows what int8 costs in BLEU and chrF.
+
+    \b
+      dragoman model quantize runs/en-de -o runs/en-de.int8
+    """
+    from dragoman.base.files import check_new
+    from dragoman.folder.config import read_config
+
+    check_new(output)
+    read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
+    from dragoman.folder.quantisation import quantise_folder
+
+    sizes = quantise_folder(folder, output)
+    if not quiet:
+        share = f"{sizes.after / sizes.before:.0%} of {sizes.before:,} bytes"
+        print(f"wrote {output}: weights of {sizes.after:,} bytes, {share}", file=sys.stderr)
 
 
 @model.command("diff", short_help="Show the differences of two models.")

@@ -23,6 +23,21 @@ LengthPenalty = Annotated[
         help="Above 0 favours longer translations; 0.6 in the paper. [default: the model's]",
     ),
 ]
+StopRule = Annotated[
+    str | None,
+    typer.Option(
+        "--stop",
+        metavar="full|patient|shrinking|exact",
+        help="When a search ends. exact: no unfinished translation can still win. [default: the model's]",
+    ),
+]
+UseShortlist = Annotated[
+    bool,
+    typer.Option(
+        "--shortlist",
+        help="Use only the target tokens that the model's shortlist allows; see dragoman model shortlist.",
+    ),
+]
 TargetLanguage = Annotated[
     str | None,
     typer.Option("--to", metavar="LANGUAGE", help="Translate into this language, if the model has several."),
@@ -36,6 +51,16 @@ NoRepeatNgram = Annotated[
         "--no-repeat-ngram",
         metavar="N",
         help="Forbid N-grams that the translation already has; 0 allows all.",
+    ),
+]
+NumberType = Annotated[
+    str | None,
+    typer.Option(
+        "--dtype",
+        metavar="auto|float32|bfloat16|int8",
+        help="Type of the numbers. auto: int8 if the model is quantised, else float32. int8 needs the native "
+        "engine.",
+        show_default=False,
     ),
 ]
 BatchTokens = Annotated[

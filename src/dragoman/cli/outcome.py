@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import typer
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.pytorch import missing_pytorch
 from dragoman.cli.signals import number_of, raising
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        return _explain(error)
+        return _explain(error, words)
     return 0
 
 
@@ -78,7 +79,8 @@ def waiting(text: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]
         yield lambda text: status.update(Text(text))
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, words: Sequence[str]) -> int:
+    error = missing_pytorch(error, f"dragoman {words[0]}") or error
     if isinstance(error, DragomanError):
         complain(str(error), error.hint)
         return error.exit_code

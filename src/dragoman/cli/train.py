@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
+from dragoman.base.pytorch import require_pytorch
 from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
 from dragoman.cli.signals import Stopper, number_of
 
@@ -174,6 +175,7 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
     Yields its observer, and a function that returns the signal that asks to stop, or 0. Raises Interrupted
     if a signal ends the run before it saves.
     """
+    require_pytorch("training")
     from dragoman.display import Silent, observer_for
     from dragoman.training.malloc import keep_freed_memory
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.input import STDIN, Input
 from dragoman.cli.options import (
     BatchTokens,
     BeamSize,
@@ -22,16 +24,19 @@ from dragoman.cli.options import (
     MinLength,
     Model,
     NoRepeatNgram,
+    NumberType,
     Quiet,
+    StopRule,
     TargetLanguage,
+    UseShortlist,
 )
 from dragoman.cli.outcome import waiting, warn
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Sample
+    from dragoman.decoding.options import Sample, Stop
+    from dragoman.engine.choice import DType
     from dragoman.translator import Translation
 
-STDIN = "-"
 Show = Callable[[int, "Translation", str], str]  # line number, translation, line end -> text
 
 
@@ -51,6 +56,8 @@ def translate(
     ] = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    stop: StopRule = None,
+    shortlist: UseShortlist = False,
     to: TargetLanguage = None,
     n_best: Annotated[
         int,
@@ -98,7 +105,16 @@ def translate(
             "--max-extra", metavar="N", help="A translation may be this many tokens longer than its source."
         ),
     ] = 50,
+    attention: Annotated[
+        str | None,
+        typer.Option(
+            "--attention",
+            metavar="LAYER[.HEAD]",
+            help="With --jsonl: the attention to the source, of a head or the mean of a layer, from 1.",
+        ),
+    ] = None,
     batch_tokens: BatchTokens = 4096,
+    dtype: NumberType = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score and a tab before each translation.")
     ] = False,
@@ -113,7 +129,8 @@ def translate(
 ) -> None:
     """Translate text line by line: n lines in, n lines out, in order.
 
-    An empty line stays empty. Line ends are kept. Each typed line is translated at once.
+    An empty line stays empty. Line ends are kept. Each typed line is translated at once, and so is a line
+    from another program that then waits. Equal lines are translated once.
 
     \b
       dragoman translate runs/en-de test.en -o test.out.de
@@ -125,6 +142,7 @@ def translate(
         _keep_apart(output, names)
     typed = names == [STDIN] and sys.stdin.isatty()
     from dragoman.decoding.options import Decoding
+    from dragoman.text.arriving import arriving
     from dragoman.text.lines import read_lines
     from dragoman.translator import Translator
 
@@ -132,13 +150,18 @@ def translate(
         beam=beam,
         n_best=n_best,
         length_penalty=length_penalty,
+        stop=cast("Stop | None", stop),
         to=to,
         sample=_sample(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed),
         minimum_length=min_length,
         no_repeat_ngram=no_repeat_ngram,
         max_extra_tokens=max_extra,
         batch_tokens=batch_tokens,
+        attention=attention,
+        shortlist=shortlist,
     )
+    if attention is not None and not jsonl:
+        raise ConfigError("--attention without --jsonl", hint="add --jsonl: attention has no place in text")
     if prefix is not None and prefix_file is not None:
         raise ConfigError("--prefix together with --prefix-file", hint="leave out one of them")
     if [*names, str(prefix_file)].count(STDIN) > 1:
@@ -146,21 +169,21 @@ def translate(
             "standard input is named twice", hint="it can be read only once; use a file for one of them"
         )
     _check_exist(names)
-    translator = Translator.load(model)
+    translator = Translator.load(model, dtype=cast("DType | None", dtype))
     if typed and not quiet and sys.stderr.isatty():
         languages = f"{translator.source_language} to {translator.target_language}"
         print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
-    lines = _Lines(names)
+    lines = Input(names)
     translations = translator.stream(
-        lines,
+        arriving(lines) if lines.live and not typed else lines,
         decoding,
         prefix=prefix if prefix_file is None else read_lines(prefix_file),
         window=1 if typed else 4096,
     )
     show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
     shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
-    truncated = _write(translations, lines.ends, show, output, flush=typed, progress=shown)
-    if truncated and not quiet:
+    truncated = _write(translations, lines, show, output, progress=shown)
+    if truncated.count and not quiet:
         _warn_of_truncated(truncated, max_extra)
 
 
@@ -174,46 +197,63 @@ def _sample(sample: bool, **choices: float | None) -> Sample | None:
     return Sample(**options) if sample else None
 
 
+@dataclass
+class Truncated:
+    """The translations that were cut short: how many, and the numbers of the first five."""
+
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, number: int) -> None:
+        self.count += 1
+        if len(self.first) < 5:
+            self.first.append(number)
+
+
 def _write(
-    translations: Iterable[Translation],
-    ends: deque[str],
-    show: Show,
-    output: Path | None,
-    *,
-    flush: bool,
-    progress: bool,
-) -> list[int]:
-    """Write each translation as it comes. Return the numbers of those that were cut short."""
-    truncated: list[int] = []
+    translations: Iterable[Translation], lines: Input, show: Show, output: Path | None, *, progress: bool
+) -> Truncated:
+    """Write each translation as it comes. Return which of them were cut short."""
+    truncated = Truncated()
     with ExitStack() as stack:
         out = stack.enter_context(_opened(output)) if output is not None else sys.stdout
-        say = stack.enter_context(waiting("translating", shown=progress))
+        flush = output is None and not _is_file(out)  # somebody may wait for the line
+        done = stack.enter_context(_progress(lines, shown=progress))
         for number, translation in enumerate(translations, 1):
-            out.write(show(number, translation, ends.popleft()))
+            out.write(show(number, translation, lines.ends.popleft()))
             if flush:
                 out.flush()
             if translation.truncated:
-                truncated.append(number)
-            if number % 100 == 0:
-                say(f"translating: {number:,} lines done")
+                truncated.add(number)
+            done(number)
     return truncated
 
 
-@dataclass
-class _Lines:
-    """The lines of several files without their line ends, which are queued in `ends`."""
+@contextmanager
+def _progress(lines: Input, *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Show rate and time left on standard error, if that is a terminal. Yields what counts the lines."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda number: None
+        return
+    from dragoman.cli.rate import Rate  # loads rich
 
-    names: Sequence[str]
-    ends: deque[str] = field(default_factory=deque)
+    with waiting("translating") as say:
+        rate = Rate()
 
-    def __iter__(self) -> Iterator[str]:
-        from dragoman.text.lines import read_ended_lines
+        def done(number: int) -> None:
+            share = lines.share(number)
+            if rate.due():
+                say(f"translating: {rate.text(number, share)}")
 
-        for place, name in enumerate(self.names, 1):
-            for text, end in read_ended_lines(name):
-                # A last line without an end must not run into the next file's first line.
-                self.ends.append(end or ("" if place == len(self.names) else "\n"))
-                yield text
+        yield done
+
+
+def _is_file(stream: TextIO) -> bool:
+    """Whether what is written goes into a file, not to a terminal or another program."""
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):  # standard output may have been replaced by text in memory
+        return False
 
 
 def _check_exist(names: Iterable[str]) -> None:
@@ -265,13 +305,16 @@ def _json(number: int, translation: Translation, end: str) -> str:
 
 
 def _figures(translation: Translation) -> dict[str, Any]:
-    return {
+    figures: dict[str, Any] = {
         "text": translation.text,
         "score": translation.score,
         "tokens": list(translation.tokens),
         "token_logp": list(translation.token_logp),
         "truncated": translation.truncated,
     }
+    if translation.attention:
+        figures["attention"] = [[round(weight, 6) for weight in row] for row in translation.attention]
+    return figures
 
 
 def _cell(text: str) -> str:
@@ -281,9 +324,10 @@ def _cell(text: str) -> str:
 # ---- standard error --------------------------------------------------------------------------------
 
 
-def _warn_of_truncated(numbers: Sequence[int], max_extra: int) -> None:
-    shown = ", ".join(f"{number:,}" for number in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
-    what = "1 translation is" if len(numbers) == 1 else f"{len(numbers):,} translations are"
+def _warn_of_truncated(truncated: Truncated, max_extra: int) -> None:
+    count, first = truncated.count, truncated.first
+    shown = ", ".join(f"{number:,}" for number in first) + (", ..." if count > len(first) else "")
+    what = "1 translation is" if count == 1 else f"{count:,} translations are"
     warn(
         f"{what} cut short (line {shown}): the line is too long, or its translation reached the limit of "
         f"{max_extra} tokens more than the source (--max-extra)"

@@ -6,18 +6,17 @@ Nothing of it is executed. An archive is unpacked into a temporary folder, and o
 from __future__ import annotations
 
 import logging
-import lzma
 import re
-import tarfile
-import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from dragoman.base.errors import DataError, DragomanError, ModelError
+
+if TYPE_CHECKING:
+    import tarfile
+    import zipfile
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +43,8 @@ def opened(source: str | Path, *, revision: str | None = None) -> Iterator[Path]
     if path.is_dir():
         yield path
     elif path.is_file():
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
             folder = Path(temporary, path.name.split(".")[0] or "model")  # an import reads languages in it
             folder.mkdir()
@@ -111,6 +112,11 @@ def _cached(name: str, revision: str | None, reason: Exception) -> Path:
 
 def _unpack(archive: Path, folder: Path) -> None:
     """Write the files of a zip or tar archive into `folder`."""
+    import lzma
+    import tarfile
+    import zipfile
+    import zlib
+
     try:
         if zipfile.is_zipfile(archive) and archive.suffix != ".npz":
             with zipfile.ZipFile(archive) as packed:

@@ -1,0 +1,62 @@
+"""The lines of the files that a command reads, and how much of them has been read."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+STDIN = "-"
+_MARKED = 32  # lines between two places that are noted
+
+
+class Input:
+    """The lines of several files without their line ends, which are queued in `ends`."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self.ends: deque[str] = deque()
+        self._sizes = [_size(name) for name in names]
+        self._places: deque[tuple[int, int]] = deque()  # number of a line, bytes up to its end
+        self._done = 0  # bytes up to the end of the last line that was asked for
+
+    @property
+    def live(self) -> bool:
+        """Whether a file is a pipe or a terminal, whose next line may not have been written yet."""
+        return None in self._sizes
+
+    def share(self, number: int) -> float | None:
+        """The share of the bytes up to line `number`, which must not decrease; None if it is not known."""
+        while self._places and self._places[0][0] <= number:
+            self._done = self._places.popleft()[1]
+        sizes = [size for size in self._sizes if size is not None]
+        if len(sizes) < len(self._sizes) or not sum(sizes):
+            return None
+        return min(self._done / sum(sizes), 1.0)
+
+    def __iter__(self) -> Iterator[str]:
+        from dragoman.text.lines import ended_lines, open_bytes
+
+        number = before = 0
+        for place, (name, size) in enumerate(zip(self.names, self._sizes, strict=True), 1):
+            with open_bytes(name) as stream:
+                for text, end in ended_lines(stream, name):
+                    # A last line without an end must not run into the next file's first line.
+                    self.ends.append(end or ("" if place == len(self.names) else "\n"))
+                    number += 1
+                    if number % _MARKED == 0 and not self.live:
+                        self._places.append((number, before + stream.tell()))
+                    yield text
+            before += size or 0
+
+
+def _size(name: str) -> int | None:
+    """Bytes of a file, as it is stored; None for a pipe or a terminal."""
+    try:
+        about = os.fstat(sys.stdin.fileno()) if name == STDIN else Path(name).stat()
+    except (OSError, ValueError):  # standard input may have been replaced by bytes in memory
+        return 0
+    return about.st_size if stat.S_ISREG(about.st_mode) else None
