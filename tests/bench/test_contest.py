@@ -34,6 +34,12 @@ def known_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contest, "ceiling", lambda _: {"fp32": 1e9, "bf16": 4e9})
 
 
+@pytest.fixture(autouse=True)
+def unknown_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others do on this machine must not mark a turn as disturbed."""
+    monkeypatch.setattr(turns, "_work", lambda: None)
+
+
 def contender(name: str, *, stock: bool = False, precision: str = "fp32", **options) -> Contender:
     return Contender(name=name, about="about it", precision=precision, stock=stock, **options)  # type: ignore[arg-type]
 
@@ -75,7 +81,6 @@ def test_turns_go_round(conditions: Conditions, monkeypatch: pytest.MonkeyPatch,
         return turn(next(rates[self.name]), 5_000_000 * len(order))
 
     monkeypatch.setattr(Contender, "turn", take)
-    monkeypatch.setattr(turns, "_work", lambda: None)  # the load of this machine is another test's matter
     said: list[str] = []
     named = [contender("a", precision="bf16"), contender("b", stock=True), contender("broken")]
     held = contest.hold(named, conditions, rounds=3, say=said.append)
