@@ -10,6 +10,8 @@ from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.folder.check import check_folder
 from dragoman.folder.config import read_config
+from dragoman.folder.mean import average_folders
+from dragoman.folder.quantisation import quantise_folder
 from dragoman.folder.shortlist import make_shortlist, read_shortlist
 from dragoman.text.lines import Line
 from dragoman.text.tokenizer import Tokenizer
@@ -96,3 +98,16 @@ def test_a_damaged_one_is_refused_and_found(folder: Path) -> None:
     with pytest.raises(ModelError, match="not a shortlist"):
         Translator.load(folder)
     assert {check.name: check.status for check in check_folder(folder)}["shortlist.safetensors"] == "fault"
+
+
+def test_it_goes_along_when_a_model_is_quantised_or_averaged(folder: Path, tmp_path: Path) -> None:
+    make_shortlist(folder, LINES, frequent=1, candidates=3)
+    quantise_folder(folder, tmp_path / "int8")
+    average_folders([folder, folder], tmp_path / "mean")
+    original = read_shortlist(folder, read_config(folder))
+    assert original is not None
+
+    for name in ("int8", "mean"):
+        copy = read_shortlist(tmp_path / name, read_config(tmp_path / name))
+        assert copy is not None
+        assert copy.of(range(10)) == original.of(range(10))

@@ -14,6 +14,7 @@ from dragoman.folder.bundle import write_folder
 from dragoman.folder.card import write_card
 from dragoman.folder.config import WEIGHTS, FolderConfig, read_config, read_json
 from dragoman.folder.digest import check_digest
+from dragoman.folder.shortlist import copy_shortlist
 from dragoman.folder.weights import average, not_finite
 from dragoman.text.tokenizer import Tokenizer
 
@@ -21,10 +22,10 @@ from dragoman.text.tokenizer import Tokenizer
 def average_folders(folders: Sequence[Path], output: Path) -> None:
     """Write a model whose weights are the mean of those in `folders`, summed in float64, to `output`.
 
-    A folder that is named twice counts twice. The search and what matters only in training, such as
-    dropout, are those of the first. Raises ConfigError for fewer than two folders, if `output` exists, and
-    if the models differ in shape, languages or tokenizer, with all differences; ModelError for a folder that
-    is damaged or has weights that are not finite. Leaves nothing behind then.
+    A folder that is named twice counts twice. The search, the shortlist, and what matters
+    only in training, such as dropout, are those of the first. Raises ConfigError for fewer than two folders,
+    if `output` exists, and if the models differ in shape, languages or tokenizer, with all differences;
+    ModelError for a folder that is damaged or has weights that are not finite. Leaves nothing behind then.
     """
     if len(folders) < 2:
         raise ConfigError("one model has no average", hint="name two models or more")
@@ -41,6 +42,7 @@ def average_folders(folders: Sequence[Path], output: Path) -> None:
                 hint="dragoman model verify says which model has such weights",
             )
         write_folder(replace(configs[0], quantised=None), Tokenizer.load(folders[0]), weights, part)
+        copy_shortlist(folders[0], part)
         rows = [
             [f"model {number}", f"{folder}, {config.weights or 'without a digest'}"]
             for number, (folder, config) in enumerate(zip(folders, configs, strict=True), 1)

@@ -15,6 +15,7 @@ from dragoman.folder.digest import check_digest, digest_of
 from dragoman.folder.fit import check_fit
 from dragoman.folder.header import read_header
 from dragoman.folder.quantised import ARCHITECTURES
+from dragoman.folder.shortlist import copy_shortlist
 from dragoman.folder.summary import read_card
 from dragoman.folder.weights import not_finite, outlines, quantise, read_weights, weights_of
 from dragoman.text.tokenizer import Tokenizer
@@ -45,8 +46,9 @@ def check_quantisable(folder: Path, config: FolderConfig) -> None:
 def quantise_folder(folder: Path, output: Path) -> Sizes:
     """Write the model in `folder` to the new folder `output`, its matrices as int8 (`folder/quantised.py`).
 
-    Tokenizer, search and model card go along. Raises ConfigError if the model cannot be quantised or `output`
-    exists, ModelError if `folder` is damaged or has weights that are not finite. Leaves nothing behind then.
+    Tokenizer, shortlist, search and model card go along. Raises ConfigError if the model cannot be quantised
+    or `output` exists, ModelError if `folder` is damaged or has weights that are not finite. Leaves nothing
+    behind then.
     """
     with new_folder(output) as part:
         config = read_config(folder)
@@ -61,6 +63,7 @@ def quantise_folder(folder: Path, output: Path) -> Sizes:
                 f"{source}: NaN or infinite in {listing(names)}", hint="such a model cannot translate"
             )
         write_folder(replace(config, quantised="int8"), Tokenizer.load(folder), quantise(weights), part)
+        copy_shortlist(folder, part)
         sizes = Sizes(before=source.stat().st_size, after=(part / WEIGHTS).stat().st_size)
         _write_card(folder, config, sizes, part)
     return sizes

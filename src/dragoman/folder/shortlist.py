@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.files import write_whole
 from dragoman.folder.config import FolderConfig, read_config, read_json
 from dragoman.text.lines import Line
 from dragoman.text.shortlist import SHORTLIST, Shortlist, write
@@ -98,6 +99,12 @@ def read_shortlist(folder: Path, config: FolderConfig, *, whole: bool = False) -
     if whole:
         shortlist.of(range(config.model.source_vocab))
     return shortlist
+
+
+def copy_shortlist(folder: Path, output: Path) -> None:
+    """Copy the shortlist of a model folder, if it has one, to another with the same tokenizer."""
+    if (folder / SHORTLIST).exists():
+        write_whole(output / SHORTLIST, (folder / SHORTLIST).read_bytes())
 
 
 def _read(folder: Path, config: FolderConfig) -> Shortlist:

@@ -109,7 +109,7 @@ def write(
 
 
 def _header(mapped: mmap.mmap) -> tuple[int, dict[str, Any]]:
-    """Return where the numbers begin, and the table of tensors. Raises ValueError if there is none."""
+    """Return where the numbers begin, and the table of tensors. Raises ValueError for another file."""
     begin = 8 + int.from_bytes(mapped[:8], "little")
     if begin > min(len(mapped), _LONGEST):
         raise ValueError(f"its header is {begin - 8:,} bytes long")
