@@ -368,12 +368,22 @@ def test_a_vocabulary_without_the_end_is_refused() -> None:
 _ENDS = {
     "stream": "next(stream)",
     "thread": "import threading; threading.Thread(target=lambda: list(stream), daemon=True).start()",
+    # An atexit function from before the engine runs after the engine is closed.
+    "late": """
+import threading
+def late():
+    thread = threading.Thread(target=lambda: print(next(stream)), daemon=True)
+    thread.start()
+    thread.join(0.3)
+""",
 }
 
 
 @pytest.mark.parametrize("code", _ENDS.values(), ids=_ENDS)
 def test_a_program_may_end_during_a_stream(code: str) -> None:
     start = """
+import atexit
+atexit.register(lambda: globals().get("late", int)())
 from itertools import count
 from tests.engine.models import native, random_model, shape
 from dragoman.decoding.engine import Request
@@ -383,7 +393,7 @@ requests = (Request(source=(5, 3 + n % 50), how=Beam(size=1), max_tokens=9) for 
 stream = engine.search(requests)
 """
     done = subprocess.run([sys.executable, "-c", start + code], timeout=60, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

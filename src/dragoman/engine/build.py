@@ -72,7 +72,7 @@ def program(flags: Sequence[str] = ()) -> Sources:
 
 @functools.cache
 def _find() -> ctypes.CDLL | str:
-    """Return the library, or why there is none."""
+    """Return the library, or the reason why it is missing."""
     packaged = _HERE / PACKAGED
     if packaged.exists():
         try:

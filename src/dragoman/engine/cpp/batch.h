@@ -16,7 +16,7 @@
 
 namespace dragoman {
 
-// The translations of one request, or why there are none.
+// The translations of one request, or the reason why it has failed.
 struct Answer {
     int64_t number = 0;
     std::vector<Hypothesis> hypotheses;

@@ -19,21 +19,12 @@ namespace {
 
 #include "kernels.inl"
 #include "products.inl"
-
-void product(const Packed& w, const Input& input, int64_t rows, int64_t first, int64_t last, float* out,
-             int64_t stride) {
-    switch (w.type) {
-        case Type::float32: return multiply<DotFloat32>(w, input, rows, first, last, out, stride);
-        case Type::bfloat16: return multiply<DotBfloat16>(w, input, rows, first, last, out, stride);
-        case Type::int8: return multiply<DotInt8>(w, input, rows, first, last, out, stride);
-    }
-}
+#include "table.inl"
 
 }  // namespace
 
 const Kernels* avx512_kernels() {
-    static const Kernels table = {"avx512", prepare,          product,   normalise, add, activate,
-                                  attend, attend_bfloat16, narrow, sum_exponentials, find_best, recur};
+    static const Kernels table = table_of("avx512");
     return &table;
 }
 

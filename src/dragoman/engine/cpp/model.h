@@ -70,8 +70,8 @@ struct Model {
     std::vector<float> learned;                // positions: [LONGEST][E]
     std::vector<float> t5_encoder, t5_decoder;  // [32][H]
 
-    // Pack the weights with `threads` threads. With `mapped` the weights lie in a mapped file, and the pages of what is
-    // packed are given back. Raises Unusable if a weight is missing or has another shape.
+    // Pack the weights with `threads` threads. With `mapped`, the weights lie in a mapped file. Then the
+    // pages of each weight are given back after it is packed. Raises Unusable if a weight is missing or has another shape.
     Model(const Shape& shape, Type type, const Kernels* kernels, const NamedWeights& weights, bool mapped, int threads);
 };
 

@@ -37,8 +37,8 @@ class PositionalEncoding {
     void turn(float* x, int64_t position);
     bool turns() const { return kind_ == Positions::rotary; }
 
-    // Write bias_HT of a query at `position` for keys at first .. first + count - 1. Returns false if there is none.
-    // Relative positions read the query_HD and their vectors.
+    // Write bias_HT of a query at `position` for keys at first .. first + count - 1. Returns false if the
+    // encoding adds no bias. Relative positions read the query_HD and their vectors.
     bool bias(const SelfAttention& layer, const float* query, int64_t position, int64_t first, int64_t count,
               bool decoder, float* out) const;
 

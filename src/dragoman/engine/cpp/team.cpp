@@ -63,7 +63,7 @@ void Team::run(int64_t pieces) {
     }
 }
 
-// Take the next piece and do it. Returns false if there is none.
+// Take the next piece and do it. Returns false if all are taken.
 bool Team::take_piece() {
     uint64_t state = state_.load(std::memory_order_acquire);
     do {

@@ -1,0 +1,137 @@
+"""Requests as `dragoman_submit` in cpp/api.cpp reads them: whole numbers, and fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.base.errors import ConfigError
+from dragoman.decoding.engine import Request, Tokens
+from dragoman.decoding.options import AttentionOf, Beam, Sample
+from dragoman.decoding.requests import (
+    check_ids,
+    check_tokens,
+    draw_key,
+    limit_of,
+    never_generated_ids,
+    prefix_of,
+)
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram
+from dragoman.engine.library import NORMALIZATIONS, STOPS
+from dragoman.models.shapes import SSRUConfig, TransformerConfig
+
+Message = tuple[list[int], Sequence[float]]
+
+_MOST_ROWS = 1_000_000  # of a sentence, in a batch
+_INT = 2**30  # more than any sentence has tokens, and still an int32
+_BEAM, _SAMPLE, _SCORE = range(3)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A translation to score."""
+
+    source: Tokens
+    target: Tokens
+    how: Beam
+    attention: AttentionOf | None
+
+
+def message_of(config: TransformerConfig | SSRUConfig, request: Request | Pair) -> Message:
+    """Return a request for a model of this shape.
+
+    Raises ConfigError for tokens, options and rules that do not fit the model.
+    """
+    check_ids("source", [request.source], config.source_vocab)
+    if isinstance(request, Pair):
+        check_ids("target", [request.target], config.target_vocab)
+        return _score_message(config, request)
+    return _search_message(config, request)
+
+
+def _search_message(config: TransformerConfig | SSRUConfig, request: Request) -> Message:
+    how, prefix, limit = request.how, prefix_of(request), limit_of(request)
+    vocab = config.target_vocab
+    if how.rows > _MOST_ROWS:
+        raise ConfigError(
+            f"{how.rows:,} translations of a sentence at once", hint=f"at most {_MOST_ROWS:,} are possible"
+        )
+    check_tokens("forced prefix", prefix, vocab)
+    minimum = 0
+    ngrams: list[int] = []
+    banned: list[int] = []
+    for rule in request.rules:
+        match rule:
+            case MinimumLength(tokens):
+                minimum = max(minimum, tokens)
+            case NoRepeatedNgram(n):
+                ngrams.append(min(n, _INT))
+            case Banned(tokens=ids):
+                check_tokens("banned tokens", ids, vocab)
+                banned += ids
+    shortlist: list[int] | None = None
+    if request.shortlist is not None:
+        check_tokens("shortlist", request.shortlist, vocab)
+        shortlist = sorted({*request.shortlist, *prefix, config.end_id})
+    layer, head = _attention(config, request.attention)
+    match how:
+        case Beam():
+            kind, size, stop = _BEAM, how.size, STOPS.index(how.stop)
+            normalization, top_k = NORMALIZATIONS.index(how.normalization), 0
+            fractions = [how.length_penalty, 1.0, 1.0]
+        case Sample():
+            kind, size, stop, normalization, top_k = _SAMPLE, 1, 0, 0, min(how.top_k, vocab)
+            fractions = [0.0, how.temperature, how.top_p, *_uniforms(how, request.source, limit)]
+    return _message(
+        config, kind, size, how.n_best, stop, normalization, top_k, how.renormalize, min(limit, _INT),
+        min(minimum, _INT), layer, head, bool(request.rules), source=request.source, prefix=prefix,
+        ngrams=ngrams, banned=sorted(set(banned)), never=never_generated_ids(config, how),
+        shortlist=shortlist, fractions=fractions,
+    )  # fmt: skip
+
+
+def _score_message(config: TransformerConfig | SSRUConfig, pair: Pair) -> Message:
+    how = pair.how
+    layer, head = _attention(config, pair.attention)
+    return _message(
+        config, _SCORE, 1, 1, 0, NORMALIZATIONS.index(how.normalization), 0, how.renormalize,
+        len(pair.target), 0, layer, head, False, source=pair.source, prefix=pair.target, ngrams=(), banned=(),
+        never=never_generated_ids(config, how), shortlist=None, fractions=(how.length_penalty, 1.0, 1.0),
+    )  # fmt: skip
+
+
+def _message(
+    config: TransformerConfig | SSRUConfig,
+    *head: int,
+    source: Tokens,
+    prefix: Tokens,
+    ngrams: Sequence[int],
+    banned: Sequence[int],
+    never: Sequence[int],
+    shortlist: Sequence[int] | None,
+    fractions: Sequence[float],
+) -> Message:
+    """Lay out `Head` of cpp/api.cpp, without the key, and its lists."""
+    lists = ([*source, config.end_id], prefix, ngrams, banned, never)
+    numbers = [*head, *map(len, lists), -1 if shortlist is None else len(shortlist)]
+    for one in lists:
+        numbers += one
+    numbers += shortlist or ()
+    return numbers, fractions
+
+
+def _uniforms(how: Sample, source: Tokens, limit: int) -> list[float]:
+    """The random numbers of each draw, one for each token and the end: those of `sampling.uniforms`."""
+    import numpy as np
+
+    key = draw_key(source)
+    draws = (np.random.default_rng((how.seed, key, sample)).random(limit + 1) for sample in range(how.n_best))
+    return [number for draw in draws for number in draw.tolist()]
+
+
+def _attention(config: TransformerConfig | SSRUConfig, asked: AttentionOf | None) -> tuple[int, int]:
+    """Layer and head of the cross-attention to return, counted from 0; -1 for neither and for the mean."""
+    if asked is None:
+        return -1, -1
+    asked.check(config.decoder_layers, config.heads)
+    return asked.layer - 1, -1 if asked.head is None else asked.head - 1
