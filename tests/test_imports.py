@@ -35,18 +35,19 @@ FLOORS = {
     "pipeline": 5,
     "training": 5,
     "inspection": 5,
-    "translator": 6,
-    "display": 6,
-    "evaluation": 7,
-    "runs": 8,
-    "bench": 9,
-    "cli": 10,
-    "__main__": 11,
+    "loading": 6,
+    "translator": 7,
+    "display": 7,
+    "evaluation": 8,
+    "runs": 9,
+    "bench": 10,
+    "cli": 11,
+    "__main__": 12,
 }
 PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing inside may import it
 # Files and folders that never import torch, directly or through what they import.
 TORCHLESS = [
-    *("version", "base", "text", "models.shapes", "translator", "pipeline", "display"),
+    *("version", "base", "text", "models.shapes", "loading", "translator", "pipeline", "display"),
     *("folder.config", "folder.digest", "folder.header", "folder.fit", "folder.quantised", "folder.summary"),
     *("folder.card", "folder.shortlist", "evaluation", "engine"),
     *("decoding.options", "decoding.rules", "decoding.engine", "decoding.requests", "decoding.stream"),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.pytorch import require_pytorch
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from dragoman.engine.choice import DType, EngineName
     from dragoman.folder.bundle import Bundle
-    from dragoman.folder.config import FolderConfig
     from dragoman.inspection import Trace
+    from dragoman.loading import Loaded
     from dragoman.pipeline import Pipeline, PipelineOptions
 
 log = logging.getLogger(__name__)
@@ -110,51 +110,9 @@ class Translator:
         do not fit. What is not dragoman's is converted at each load; `dragoman import` converts it once, and
         compares it with the other program.
         """
-        from dragoman.engine.choice import against_native
-        from dragoman.folder.config import read_config
-        from dragoman.folder.shortlist import read_shortlist
-        from dragoman.interop.formats import format_of
-        from dragoman.interop.source import opened
+        from dragoman.loading import load_model
 
-        wanted = None if device is None else str(device)
-        with opened(path) as folder:
-            ours = format_of(folder) is None
-            bundle = None if ours else _read_bundle(path, folder, "converting the model")
-            config = read_config(folder) if bundle is None else bundle.config
-            reason = against_native(engine, config.model, device=wanted, dtype=dtype)
-            shortlist = read_shortlist(folder, config)
-            if bundle is None and reason is None:
-                translator = cls._native(path, folder, config, dtype)
-                translator.shortlist = shortlist
-                return translator
-            bundle = bundle or _read_bundle(path, folder, f"translating without the native engine ({reason})")
-        if reason is None:
-            translator = cls.of(bundle, dtype=dtype, engine="native")
-        else:
-            translator = cls.of(bundle, device=device or _best_device(), dtype=dtype, engine="pytorch")
-        translator.shortlist = shortlist
-        return translator
-
-    @classmethod
-    def _native(cls, path: str | Path, folder: Path, config: FolderConfig, dtype: DType | None) -> Translator:
-        """Load a folder of dragoman's without PyTorch. It may be temporary, if `path` is an archive."""
-        from dragoman.engine.native import NativeEngine
-        from dragoman.folder.vocabulary import tokenizer_of_folder
-
-        def load_bundle() -> Bundle:
-            from dragoman.interop.source import opened
-
-            with opened(path) as folder:
-                return _read_bundle(path, folder, "looking into the model")
-
-        return cls(
-            tokenizer_of_folder(folder, config),
-            NativeEngine.load(folder, dtype=dtype or "auto"),
-            source_language=config.source_language,
-            target_language=config.target_language,
-            generation=config.generation,
-            load_bundle=load_bundle,
-        )
+        return cls._of(load_model(path, device=device, dtype=dtype, engine=engine))
 
     @classmethod
     def of(
@@ -169,17 +127,20 @@ class Translator:
 
         With PyTorch, the model itself moves to `device` and changes to `dtype`.
         """
-        from dragoman.engine.choice import against_native
+        from dragoman.loading import ready
 
-        config, wanted = bundle.config, None if device is None else str(device)
-        native = against_native(engine, config.model, device=wanted, dtype=dtype) is None
+        return cls._of(ready(bundle, device=device, dtype=dtype, engine=engine))
+
+    @classmethod
+    def _of(cls, loaded: Loaded) -> Translator:
         return cls(
-            bundle.tokenizer,
-            _native_engine(bundle, dtype) if native else _pytorch_engine(bundle, device, dtype),
-            source_language=config.source_language,
-            target_language=config.target_language,
-            generation=config.generation,
-            load_bundle=(lambda: bundle) if native else None,
+            loaded.tokenizer,
+            loaded.engine,
+            source_language=loaded.config.source_language,
+            target_language=loaded.config.target_language,
+            generation=loaded.config.generation,
+            shortlist=loaded.shortlist,
+            load_bundle=loaded.load_bundle,
         )
 
     @property
@@ -464,49 +425,6 @@ class Translator:
                 hint="use words and characters that the training text has",
             )
         return tuple(tokens)
-
-
-def _read_bundle(path: str | Path, folder: Path, what: str) -> Bundle:
-    """Return the PyTorch model at `path`, in a folder of any kind that dragoman reads.
-
-    Raises ConfigError, which says what needs PyTorch, if it is not installed.
-    """
-    from dragoman.interop.formats import format_of
-
-    require_pytorch(f"{path}: {what}")
-    if format_of(folder) is None:
-        from dragoman.folder.bundle import load
-
-        return load(folder)
-    from dragoman.interop.imports import read
-
-    return read(folder)
-
-
-def _native_engine(bundle: Bundle, dtype: DType | None) -> Engine:
-    from dragoman.engine.native import NativeEngine
-    from dragoman.engine.tensors import place_weights
-
-    dtype = "float32" if dtype in (None, "auto") else dtype
-    return NativeEngine(bundle.model.config, place_weights(bundle.model), dtype=dtype)
-
-
-def _pytorch_engine(bundle: Bundle, device: str | torch.device | None, dtype: DType | None) -> Engine:
-    import torch
-
-    from dragoman.decoding.pytorch import PyTorchEngine
-
-    if device is not None:
-        bundle.model.to(torch.device(device))
-    if dtype == "bfloat16":
-        cast("torch.nn.Module", bundle.model).to(torch.bfloat16)
-    return PyTorchEngine(bundle.model)
-
-
-def _best_device() -> str:
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _check_lines(lines: Iterable[str | None]) -> None:

@@ -1,0 +1,138 @@
+"""Load a model of any kind, with the engine that runs it. Imports torch only if the model needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from dragoman.base.pytorch import require_pytorch
+from dragoman.decoding.engine import Engine
+from dragoman.engine.choice import DType, EngineName, against_native
+from dragoman.folder.config import FolderConfig, read_config
+from dragoman.folder.shortlist import read_shortlist
+from dragoman.interop.formats import format_of
+from dragoman.interop.source import opened
+from dragoman.text.shortlist import Shortlist
+from dragoman.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+    from dragoman.folder.bundle import Bundle
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """What a translator needs of a model."""
+
+    tokenizer: Tokenizer
+    engine: Engine
+    config: FolderConfig
+    shortlist: Shortlist | None = None
+    load_bundle: Callable[[], Bundle] | None = None  # the PyTorch model, if the engine has none
+
+
+def load_model(
+    path: str | Path,
+    *,
+    device: str | torch.device | None = None,
+    dtype: DType | None = None,
+    engine: EngineName | None = None,
+) -> Loaded:
+    """Load the model at `path`. See `Translator.load`."""
+    with opened(path) as folder:
+        ours = format_of(folder) is None
+        bundle = None if ours else _read_bundle(path, folder, "converting the model")
+        config = read_config(folder) if bundle is None else bundle.config
+        reason = against_native(engine, config.model, device=_name(device), dtype=dtype)
+        shortlist = read_shortlist(folder, config)
+        if bundle is None and reason is None:
+            loaded = _native_folder(path, folder, config, dtype)
+        elif reason is None:
+            loaded = ready(cast("Bundle", bundle), dtype=dtype, engine="native")
+        else:
+            what = f"translating without the native engine ({reason})"
+            bundle = bundle or _read_bundle(path, folder, what)
+            loaded = ready(bundle, device=device or _best_device(), dtype=dtype, engine="pytorch")
+    return replace(loaded, shortlist=shortlist)
+
+
+def ready(
+    bundle: Bundle,
+    *,
+    device: str | torch.device | None = None,
+    dtype: DType | None = None,
+    engine: EngineName | None = None,
+) -> Loaded:
+    """Give a model in memory its engine. See `Translator.of`."""
+    native = against_native(engine, bundle.config.model, device=_name(device), dtype=dtype) is None
+    return Loaded(
+        tokenizer=bundle.tokenizer,
+        engine=_native_engine(bundle, dtype) if native else _pytorch_engine(bundle, device, dtype),
+        config=bundle.config,
+        load_bundle=(lambda: bundle) if native else None,
+    )
+
+
+def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: DType | None) -> Loaded:
+    """Load a folder of dragoman's without PyTorch. It may be temporary, if `path` is an archive."""
+    from dragoman.engine.native import NativeEngine
+    from dragoman.folder.vocabulary import tokenizer_of_folder
+
+    def load_bundle() -> Bundle:
+        with opened(path) as folder:
+            return _read_bundle(path, folder, "looking into the model")
+
+    return Loaded(
+        tokenizer=tokenizer_of_folder(folder, config),
+        engine=NativeEngine.load(folder, dtype=dtype or "auto"),
+        config=config,
+        load_bundle=load_bundle,
+    )
+
+
+def _read_bundle(path: str | Path, folder: Path, what: str) -> Bundle:
+    """Return the PyTorch model at `path`, in a folder of any kind that dragoman reads.
+
+    Raises ConfigError, which says what needs PyTorch, if it is not installed.
+    """
+    require_pytorch(f"{path}: {what}")
+    if format_of(folder) is None:
+        from dragoman.folder.bundle import load
+
+        return load(folder)
+    from dragoman.interop.imports import read
+
+    return read(folder)
+
+
+def _native_engine(bundle: Bundle, dtype: DType | None) -> Engine:
+    from dragoman.engine.native import NativeEngine
+    from dragoman.engine.tensors import place_weights
+
+    dtype = "float32" if dtype in (None, "auto") else dtype
+    return NativeEngine(bundle.model.config, place_weights(bundle.model), dtype=dtype)
+
+
+def _pytorch_engine(bundle: Bundle, device: str | torch.device | None, dtype: DType | None) -> Engine:
+    import torch
+
+    from dragoman.decoding.pytorch import PyTorchEngine
+
+    if device is not None:
+        bundle.model.to(torch.device(device))
+    if dtype == "bfloat16":
+        cast("torch.nn.Module", bundle.model).to(torch.bfloat16)
+    return PyTorchEngine(bundle.model)
+
+
+def _best_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _name(device: str | torch.device | None) -> str | None:
+    return None if device is None else str(device)
