@@ -18,7 +18,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
 from dragoman.decoding.engine import Engine, Hypothesis, Request
 from dragoman.decoding.options import Beam, Decoding, Stop
-from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Rule
+from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Rule, keeping
 from dragoman.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Pipeline:
                 source=source[:longest],
                 how=how,
                 max_tokens=_limit(len(source[:longest]), chosen),
-                rules=rules,
+                rules=rules + keeping(source[:longest], self._tokenizer.placeholders),
             )
             for source in sources
         )

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from dragoman.base.errors import ConfigError
-from dragoman.decoding.masks import Mask, banned, forced, mask_of, minimum_length, no_repeated_ngrams
-from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix
+from dragoman.decoding.masks import Mask, banned, forced, mask_of, minimum_length, no_repeated_ngrams, once
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Prefix
 
 
 def allowed(mask: Mask, prefix: list[list[int]], sentences: list[int], vocab: int = 8) -> list[list[int]]:
@@ -89,17 +89,40 @@ def test_banned_tokens_are_gone() -> None:
     assert allowed(banned([]), [[]], [0]) == [EVERY]
 
 
+def test_a_required_token_comes_once_and_the_end_after_the_last() -> None:
+    mask = once([[3, 6], [], [4]], 5, [9, 1, 9])
+
+    assert allowed(mask, [[], [], []], [0, 1, 2]) == [without(5), EVERY, without(5)]
+    assert allowed(mask, [[3], [3], [4]], [0, 1, 2]) == [without(3, 5), EVERY, without(4)]
+    assert allowed(mask, [[6, 3], [4, 4]], [0, 2]) == [without(3, 6), without(4)]
+
+
+def test_the_limit_leaves_only_what_is_missing() -> None:
+    mask = once([[3, 6, 7], [4]], 5, [4, 4])
+
+    assert allowed(mask, [[2], [2], [3]], [0, 1, 0]) == [[3, 6, 7], without(5), without(3, 5)]
+    assert allowed(mask, [[2, 6], [2, 2]], [0, 1]) == [[3, 7], without(5)]
+    assert allowed(mask, [[2, 6, 7], [2, 2, 2], [7, 6, 3]], [0, 1, 0]) == [[3], [4], without(3, 6, 7)]
+    assert allowed(mask, [[2, 6, 7, 3], [2, 2, 2, 4]], [0, 1]) == [without(3, 6, 7), without(4)]
+
+
+def test_a_required_token_outside_the_vocabulary_is_refused() -> None:
+    with pytest.raises(ConfigError, match="vocabulary of 8"):
+        allowed(once([[8]], 5, [4]), [[]], [0])
+
+
 # Rules as data, for each sentence its own
 
 
 def test_no_rules_need_no_mask() -> None:
-    assert mask_of([[], []], 2) is None
-    assert mask_of([[Prefix(())]], 2) is None
+    assert mask_of([[], []], 2, [9, 9]) is None
+    assert mask_of([[Prefix(())]], 2, [9]) is None
+    assert mask_of([[Once(())]], 2, [9]) is None
 
 
 def test_each_sentence_follows_its_own_rules() -> None:
     rules = [[Banned((3,)), MinimumLength(2)], [], [NoRepeatedNgram(1)], [Banned((3,))]]
-    mask = mask_of(rules, end_id=5)
+    mask = mask_of(rules, end_id=5, limits=[9] * 4)
     assert mask is not None
 
     rows = [[4], [4], [4], [4]]
@@ -109,7 +132,8 @@ def test_each_sentence_follows_its_own_rules() -> None:
 
 
 def test_a_prefix_precedes_the_other_rules_of_its_sentence() -> None:
-    mask = mask_of([[NoRepeatedNgram(1), Prefix((4, 4))], [NoRepeatedNgram(1)], [Prefix((5,))]], end_id=2)
+    rules = [[NoRepeatedNgram(1), Prefix((4, 4))], [NoRepeatedNgram(1)], [Prefix((5,))]]
+    mask = mask_of(rules, end_id=2, limits=[9] * 3)
     assert mask is not None
 
     assert allowed(mask, [[], [], []], [0, 1, 2]) == [[4], EVERY, [5]]

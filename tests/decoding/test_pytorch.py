@@ -14,7 +14,7 @@ from dragoman.decoding.engine import NOTHING, Engine, Hypothesis, Request
 from dragoman.decoding.masks import mask_of
 from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.pytorch import PyTorchEngine, groups, pad
-from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Prefix
 from dragoman.decoding.search import search
 
 GREEDY = Beam(size=1)
@@ -42,7 +42,9 @@ def alone(model: History, request: Request) -> list[Hypothesis]:
     prefix = max((len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix)), default=0)
     limit_B = torch.tensor([max(request.max_tokens, prefix)])
     memory = model.encode(source_BS, source_len_B)
-    return search(model, memory, request.how, limit_B=limit_B, mask=mask_of([request.rules], 2))[0]
+    return search(
+        model, memory, request.how, limit_B=limit_B, mask=mask_of([request.rules], 2, limit_B.tolist())
+    )[0]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +175,10 @@ def test_limits_leave_room_for_the_prefix() -> None:
         ({"rules": (Banned((9,)),)}, "vocabulary of 9"),
         ({"rules": (Banned((-1,)),)}, "vocabulary of 9"),
         ({"rules": (Prefix((3,)), Prefix((4,)))}, "two prefixes"),
+        ({"rules": (Once((9,)),)}, "appear once: .* vocabulary of 9"),
+        ({"rules": (Once((4, 5)), Banned((5,)))}, "token 5 must appear once"),
+        ({"rules": (Once((4,)),), "how": Beam(banned=(4,))}, "token 4 must appear once"),
+        ({"rules": (Once((2,)),)}, "token 2 must appear once"),
         ({"source": [3, 9]}, "source token 9"),
         ({"source": [-1]}, "source token -1"),
     ],
@@ -182,6 +188,30 @@ def test_what_does_not_fit_the_vocabulary_is_refused(changes: dict[str, Any], me
     request = replace(requests_for([[3, 4]])[0], **changes)
     with pytest.raises(ConfigError, match=message):
         answers_of(PyTorchEngine(History(vocab=9)), [request])
+
+
+def test_limits_leave_room_for_required_tokens() -> None:
+    model = History(vocab=9, seed=3, end=9.0)
+    request = Request(source=(3, 4), how=Beam(size=2, n_best=2), max_tokens=1)
+    required = Once((5, 6, 7))
+    for prefix, length in (((), 3), ((6, 8), 4), ((5, 6, 7, 8), 4)):
+        ((best, *_),) = answers_of(
+            PyTorchEngine(model), [replace(request, rules=(Prefix(prefix), required, Banned((3,))))]
+        )
+        assert len(best.tokens) == length
+        assert {5, 6, 7} <= set(best.tokens)
+        assert best.tokens[: len(prefix)] == prefix
+
+
+def test_required_tokens_are_possible_outside_the_shortlist() -> None:
+    model = History(vocab=9, seed=3)
+    for how in (Beam(size=3, n_best=3), Sample(n_best=3)):
+        requests = requests_for(sources((3, 1, 6), 9), how, extra=4)
+        requests = [replace(one, rules=(Once((5, 8)),), shortlist=(3, 8)) for one in requests]
+        for hypotheses in answers_of(PyTorchEngine(model), requests):
+            for one in hypotheses:
+                assert set(one.tokens) <= {3, 5, 8}
+                assert one.tokens.count(5) == one.tokens.count(8) == 1
 
 
 def test_wrong_limits_are_refused() -> None:

@@ -25,7 +25,7 @@ from dragoman.base.errors import ConfigError, DragomanError, ModelError
 from dragoman.decoding.engine import Hypothesis
 from dragoman.decoding.masks import mask_of
 from dragoman.decoding.options import Beam, Sample, Stop
-from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix, Rule
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Prefix, Rule
 from dragoman.decoding.search import search
 from dragoman.models.memory import Memory
 from dragoman.models.shapes import TransformerConfig
@@ -49,7 +49,7 @@ def found_by(
     **options: object,
 ) -> list[list[Hypothesis]]:
     limit_B = torch.full((len(lines),), limit)
-    mask = mask_of([rules] * len(lines), model.config.end_id)
+    mask = mask_of([rules] * len(lines), model.config.end_id, [limit] * len(lines))
     return search(model, memory_of(model, lines), how, limit_B=limit_B, mask=mask, **options)  # type: ignore[arg-type]
 
 
@@ -283,7 +283,7 @@ def test_a_sentence_is_translated_the_same_in_any_company(how: Beam | Sample) ->
     def translate(chosen: list[int], padding: int = 0) -> list[list[Hypothesis]]:
         memory = memory_of(model, [lines[i] for i in chosen], padding)
         limit_B = torch.tensor([limits[i] for i in chosen])
-        mask = mask_of([rules] * len(chosen), model.config.end_id)
+        mask = mask_of([rules] * len(chosen), model.config.end_id, limit_B.tolist())
         return search(model, memory, how, limit_B=limit_B, mask=mask, keys=[100 + i for i in chosen])
 
     alone = [translate([i])[0] for i in range(len(lines))]
@@ -444,7 +444,7 @@ def test_a_forced_prefix_begins_every_translation() -> None:
     lines = sources((3, 3, 3), 8)
     prefixes = [[3, 3, 5], [], [7]]
     how = Beam(size=3, n_best=3)
-    mask = mask_of([[Prefix(tuple(prefix))] for prefix in prefixes], 2)
+    mask = mask_of([[Prefix(tuple(prefix))] for prefix in prefixes], 2, [6] * 3)
     found = search(model, memory_of(model, lines), how, limit_B=torch.full((3,), 6), mask=mask)
 
     for line, prefix, hypotheses in zip(lines, prefixes, found, strict=True):
@@ -512,6 +512,97 @@ def test_the_limit_is_stronger_than_a_minimum_length(how: Beam | Sample) -> None
     assert len(found.tokens) == 3
     assert found.truncated
     assert math.isfinite(found.logp)
+
+
+REQUIRED = (4, 6)
+
+
+def allow_once(
+    prefix: tuple[int, ...], limit: int, least: int = 0
+) -> Callable[[tuple[int, ...], np.ndarray], np.ndarray]:
+    """`Once(REQUIRED)` after a prefix, and a minimum length, written without tensors."""
+
+    def allow(tokens: tuple[int, ...], logp: np.ndarray) -> np.ndarray:
+        possible = set(range(len(logp)))
+        if len(tokens) < len(prefix):
+            possible = {prefix[len(tokens)]}
+        else:
+            missing = set(REQUIRED) - set(tokens)
+            possible -= set(REQUIRED) - missing
+            if missing or len(tokens) < least:
+                possible -= {2}
+            if missing and limit - len(tokens) <= len(missing):
+                possible &= missing
+        return np.array([value if i in possible else -math.inf for i, value in enumerate(logp)])
+
+    return allow
+
+
+@pytest.mark.parametrize("prefix", [(), (5, 6), (4, 6, 6)], ids=str)
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("stop", ["full", "patient", "shrinking", "exact"])
+def test_required_tokens_in_a_search_are_those_of_the_plain_one(
+    stop: Stop, size: int, prefix: tuple[int, ...]
+) -> None:
+    forced = 0
+    for seed in range(8):
+        model = History(vocab=8, seed=seed, end=seed - 4)
+        lines = sources(LENGTHS, 8, seed)
+        limit = max(2, len(prefix) + 1) + seed
+        how = Beam(size=size, n_best=size, length_penalty=1.0, stop=stop)
+        rules = [Prefix(prefix), Once(REQUIRED), MinimumLength(4)]
+        for line, hypotheses in zip(lines, found_by(model, lines, how, limit, rules), strict=True):
+            plain = plain_beam(
+                next_of(model, line), words_of(model), 2, limit, size, 1.0, "gnmt",
+                allow_once(prefix, limit, 4), stop=stop, n_best=size,
+            )[:size]  # fmt: skip
+            assert [one.tokens for one in hypotheses] == [one.tokens for one in plain]
+            for mine, its in zip(hypotheses, plain, strict=True):
+                np.testing.assert_allclose(mine.token_logp, its.token_logp, rtol=1e-12)
+            for one in hypotheses:
+                assert all(one.tokens.count(token) == max(1, prefix.count(token)) for token in REQUIRED)
+            forced += sum(one.tokens[-1] in REQUIRED and one.truncated for one in hypotheses)
+    assert forced or prefix  # the limit has forced some
+
+
+def test_a_wide_enough_beam_with_required_tokens_is_exhaustive_search() -> None:
+    model = History(vocab=7, seed=3)
+    lines = sources((3, 5), 7)
+    how = Beam(size=400, n_best=400)
+    for line, found in zip(lines, found_by(model, lines, how, 4, [Once(REQUIRED)]), strict=True):
+        every = every_translation(next_of(model, line), words_of(model), 2, 4, 0.6, "gnmt")
+        holding = [one for one in every if all(one[0].count(token) == 1 for token in REQUIRED)]
+        assert len(holding) == 62
+        assert [one.tokens for one in found] == [tokens for tokens, _ in holding]
+        np.testing.assert_allclose([one.score for one in found], [score for _, score in holding], rtol=1e-12)
+
+
+@pytest.mark.parametrize("other", [[], [NoRepeatedNgram(1)], [NoRepeatedNgram(2), MinimumLength(5)]], ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [Beam(size=1), Beam(size=4, n_best=4), Sample(n_best=6), Sample(top_k=1), Sample(top_p=0.4)],
+    ids=str,
+)
+@pytest.mark.parametrize("limit", [3, 4, 9])
+def test_required_tokens_come_exactly_once(how: Beam | Sample, limit: int, other: list[Rule]) -> None:
+    required = (3, 5, 7)
+    model = History(vocab=9, seed=1)
+    model.logits_PV[:, 3] -= 30  # a model that never would
+    model.logits_PV[:, 5] += 5  # and one that never stops
+    for hypotheses in found_by(model, sources(LENGTHS, 9), how, limit, [Once((7,)), *other, Once((5, 3))]):
+        for one in hypotheses:
+            assert [one.tokens.count(token) for token in required] == [1, 1, 1]
+            assert len(one.tokens) <= limit
+            assert math.isfinite(one.score)
+
+
+@pytest.mark.parametrize("how", [Beam(size=1), Beam(size=3, n_best=3), Sample(n_best=3)], ids=str)
+def test_a_limit_below_the_required_tokens_holds_as_many_as_fit(how: Beam | Sample) -> None:
+    model = History(vocab=9, seed=1)
+    for hypotheses in found_by(model, sources(LENGTHS, 9), how, 2, [Once((3, 5, 7))]):
+        for one in hypotheses:
+            assert len(set(one.tokens)) == 2
+            assert set(one.tokens) < {3, 5, 7}
 
 
 # Sampling

@@ -28,7 +28,7 @@ from tests.engine.models import (
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request
 from dragoman.decoding.options import AttentionOf, Beam, Sample
-from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix, Rule
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Prefix, Rule
 from dragoman.engine import build
 from dragoman.engine.native import NativeEngine
 from dragoman.engine.tensors import place_weights
@@ -128,6 +128,12 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "prefix and rules": (Prefix((11, 11)), NoRepeatedNgram(2), MinimumLength(6), Banned((20, 21))),
     "impossible prefix": (Prefix((0, 5)),),
     "long prefix": (Prefix(tuple(range(3, 40))),),
+    "once": (Once((7, 30, 12)),),
+    "once and banned": (Once((7, 30)), Once((12, 7)), Banned((13, 14, 15, 16))),
+    "once with n-grams": (Once((7, 30, 12)), NoRepeatedNgram(1), MinimumLength(9)),
+    "once after a prefix": (Prefix((11, 7, 11)), Once((7, 30, 12)), NoRepeatedNgram(2)),
+    "twice in a prefix": (Prefix((7, 7)), Once((7, 30))),
+    "once by force": (Once(tuple(range(20, 50))),),
 }
 
 
@@ -159,11 +165,31 @@ def test_every_rule_gives_the_same_translations(model: Any, how: Any, rules: tup
     assert_same(answers_of(native(model), requests), answers_of(reference(model), requests))
 
 
+@pytest.mark.parametrize("how", SEARCHES.values(), ids=SEARCHES)
+def test_every_search_has_required_tokens_once(model: Any, how: Beam | Sample) -> None:
+    required = (7, 30, 12, 45)
+    requests = [
+        request
+        for extra, rules in ((0, ()), (4, (NoRepeatedNgram(1),)), (4, (Prefix((12, 8)), MinimumLength(9))))
+        for shortlist in (None, tuple(range(5, 25)))
+        for request in requests_for(
+            lines(2 if how.rows > 10 else 6), how, extra, rules=(*rules, Once(required)), shortlist=shortlist
+        )
+    ]
+
+    answers = answers_of(native(model), requests)
+
+    assert_same(answers, answers_of(reference(model), requests))
+    for each in answers:
+        for one in each:
+            assert [one.tokens.count(token) for token in required] == [1] * 4
+
+
 def test_requests_of_all_kinds_share_batches(model: Any) -> None:
     requests = [
         replace(request, how=how, rules=rules)
         for how, rules, request in zip(
-            [*SEARCHES.values()] * 3, [*RULES.values()] * 6, requests_for(lines(63)), strict=False
+            [*SEARCHES.values()] * 5, [*RULES.values()] * 7, requests_for(lines(105)), strict=False
         )
     ]
 
@@ -317,6 +343,10 @@ def test_a_forked_process_translates(model: Any) -> None:
         (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Banned((99,)),)), "banned tokens"),
         (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Prefix((99,)),)), "forced prefix"),
         (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Prefix((4,)), Prefix((5,)))), "two prefixes"),
+        (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Once((99,)),)), "appear once"),
+        (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Once((4, 5)), Banned((5,)))), "token 5 must"),
+        (Request(source=[5], how=Beam(banned=(4,)), max_tokens=5, rules=(Once((4, 5)),)), "token 4 must"),
+        (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Once((2,)),)), "token 2 must"),
         (Request(source=[5], how=GREEDY, max_tokens=5, shortlist=(99,)), "shortlist"),
         (Request(source=[5], how=GREEDY, max_tokens=-1), "limit of -1"),
         (Request(source=[5], how=GREEDY, max_tokens=5, attention=AttentionOf(3)), "layers 1 to 2"),

@@ -4,7 +4,8 @@ A mask is a function (prefix_NT, logp_NV, sentence_N) -> logp_NV. `prefix_NT` ho
 so far, without the start; `sentence_N` is the number of the row's sentence in the batch. It sets what is
 forbidden to -inf, and may write into `logp_NV`.
 
-N rows, T tokens so far, V vocabulary, B sentences, P prefix length, W windows, M forbidden entries.
+N rows, T tokens so far, V vocabulary, B sentences, P prefix length or tokens of a rule, W windows, M entries
+of logp_NV.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.options import Beam, Sample
-from dragoman.decoding.requests import check_tokens, never_generated_ids
-from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Prefix, Rule
+from dragoman.decoding.requests import check_tokens, never_generated_ids, required_of
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Prefix, Rule
 from dragoman.models.shapes import ModelConfig
 
 Mask = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -39,8 +40,9 @@ def never_generated(
 def allowed_of(
     shortlists_B: Sequence[Sequence[int] | None], rules_B: Sequence[Sequence[Rule]], config: ModelConfig
 ) -> Tensor | None:
-    """allowed_BV: the tokens in the shortlist of each sentence, its prefix and the end; all without one.
+    """allowed_BV: the tokens in the shortlist of each sentence, those that its rules ask for and the end.
 
+    A sentence without a shortlist may use all.
     None if no sentence has a shortlist. Raises ConfigError for a token outside the vocabulary.
     """
     if all(shortlist is None for shortlist in shortlists_B):
@@ -50,15 +52,20 @@ def allowed_of(
         if shortlist is None:
             continue
         prefix = [token for rule in rules if isinstance(rule, Prefix) for token in rule.tokens]
+        required = required_of(rules)
         check_tokens("shortlist", shortlist, config.target_vocab)
         check_tokens("forced prefix", prefix, config.target_vocab)
+        check_tokens("tokens that appear once", required, config.target_vocab)
         allowed_V.zero_()
-        allowed_V[[*shortlist, *prefix, config.end_id]] = True
+        allowed_V[[*shortlist, *prefix, *required, config.end_id]] = True
     return allowed_BV
 
 
-def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int) -> Mask | None:
-    """Return one mask for a batch in which sentence b follows `rules_B[b]`; None without any rules."""
+def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int, limits: Sequence[int]) -> Mask | None:
+    """Return one mask for a batch in which sentence b follows `rules_B[b]`; None without any rules.
+
+    `limits[b]` is the length limit of sentence b.
+    """
     members: dict[Rule, list[int]] = {}
     for sentence, rules in enumerate(rules_B):
         for rule in rules:
@@ -67,8 +74,11 @@ def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int) -> Mask | None:
     masks = [
         _only(mask_of_rule(rule, end_id), sentences, len(rules_B))
         for rule, sentences in members.items()
-        if not isinstance(rule, Prefix)
+        if not isinstance(rule, Prefix | Once)
     ]
+    required_B = [required_of(rules) for rules in rules_B]
+    if any(required_B):
+        masks.append(once(required_B, end_id, limits))
     if not prefixes:
         return _all(masks) if masks else None
     tokens_B: list[tuple[int, ...]] = [()] * len(rules_B)
@@ -154,6 +164,36 @@ def banned(tokens: Sequence[int]) -> Mask:
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
         check_tokens("banned tokens", tokens, logp_NV.shape[1])
         logp_NV[:, token_M.to(logp_NV.device)] = -math.inf
+        return logp_NV
+
+    return mask
+
+
+def once(tokens_B: Sequence[Sequence[int]], end_id: int, limits: Sequence[int]) -> Mask:
+    """Return a mask: sentence b has each of `tokens_B[b]`, which differ, once in its `limits[b]` tokens.
+
+    Raises ConfigError, when called, for a token outside the vocabulary.
+    """
+    longest = max(map(len, tokens_B), default=0)
+    token_BP = torch.tensor([[*tokens, *[-1] * (longest - len(tokens))] for tokens in tokens_B])
+    limit_B = torch.tensor(limits)
+    every = [token for tokens in tokens_B for token in tokens]
+
+    def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        check_tokens("tokens that appear once", every, logp_NV.shape[1])
+        token_NP = token_BP.to(logp_NV.device)[sentence_N]
+        left_N = limit_B.to(logp_NV.device)[sentence_N] - prefix_NT.shape[1]
+        used_NP = (prefix_NT[:, :, None] == token_NP[:, None]).any(1)
+        missing_NP = (token_NP >= 0) & ~used_NP
+        missing_N = missing_NP.sum(1)
+        row_M, place_M = missing_NP.nonzero(as_tuple=True)
+        missing_M = row_M, token_NP[row_M, place_M]
+        own_M = logp_NV[missing_M]
+        logp_NV[missing_N > 0, end_id] = -math.inf
+        logp_NV[(missing_N > 0) & (missing_N >= left_N)] = -math.inf
+        logp_NV[missing_M] = own_M
+        row_M, place_M = used_NP.nonzero(as_tuple=True)
+        logp_NV[row_M, token_NP[row_M, place_M]] = -math.inf
         return logp_NV
 
     return mask

@@ -16,7 +16,7 @@ from dragoman.decoding.attention import with_attention
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request, Tokens
 from dragoman.decoding.masks import allowed_of, mask_of
 from dragoman.decoding.options import AttentionOf, Beam, Sample
-from dragoman.decoding.requests import check_ids, draw_key, limit_of
+from dragoman.decoding.requests import check_ids, check_required, draw_key, limit_of
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import search
 from dragoman.models.mode import evaluating
@@ -75,7 +75,9 @@ class PyTorchEngine:
 
     def _search(self, how: Beam | Sample, batch: Sequence[Request]) -> list[list[Hypothesis]]:
         with torch.no_grad(), evaluating(self.model):
-            rules_B = [request.rules for request in batch]
+            for request in batch:
+                check_required(request, self.model.config)
+            rules_B, limits = [one.rules for one in batch], [limit_of(one) for one in batch]
             shortlists_B = [request.shortlist for request in batch]
             allowed_BV = allowed_of(shortlists_B, rules_B, self.model.config)
             memory = self.model.encode(*self._pad([request.source for request in batch]))
@@ -83,8 +85,8 @@ class PyTorchEngine:
                 self.model,
                 memory,
                 how,
-                limit_B=torch.tensor([limit_of(request) for request in batch], device=self.model.device),
-                mask=mask_of(rules_B, self.model.config.end_id),
+                limit_B=torch.tensor(limits, device=self.model.device),
+                mask=mask_of(rules_B, self.model.config.end_id, limits),
                 allowed_BV=None if allowed_BV is None else allowed_BV.to(self.model.device),
                 keys=[draw_key(request.source) for request in batch],
             )

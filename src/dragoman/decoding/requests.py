@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.engine import Request, Tokens
 from dragoman.decoding.options import Beam, Sample
-from dragoman.decoding.rules import Prefix
+from dragoman.decoding.rules import Banned, Once, Prefix, Rule
 from dragoman.models.shapes import ModelConfig
 
 
@@ -49,13 +49,34 @@ def prefix_of(request: Request) -> tuple[int, ...]:
     return prefixes[0] if prefixes else ()
 
 
+def required_of(rules: Iterable[Rule]) -> tuple[int, ...]:
+    """The tokens that `Once` asks for, sorted."""
+    return tuple(sorted({token for rule in rules if isinstance(rule, Once) for token in rule.tokens}))
+
+
+def check_required(request: Request, config: ModelConfig) -> None:
+    """Raise ConfigError for a token of `Once` that is outside the vocabulary or may not be generated."""
+    required = required_of(request.rules)
+    if not required:
+        return
+    check_tokens("tokens that appear once", required, config.target_vocab)
+    never = {config.end_id, *never_generated_ids(config, request.how)}
+    never |= {token for rule in request.rules if isinstance(rule, Banned) for token in rule.tokens}
+    if clash := sorted(never.intersection(required)):
+        raise ConfigError(
+            f"token {clash[0]} must appear once and may not be generated",
+            hint="it is banned, or padding, start or end: leave it out of one rule",
+        )
+
+
 def limit_of(request: Request) -> int:
-    """The length limit of a translation in tokens. It is raised to the length of the prefix.
+    """The length limit of a translation in tokens. It is raised to hold the prefix and what `Once` asks for.
 
     Raises ConfigError if it is negative.
     """
-    prefix = prefix_of(request)
-    limit = max(request.max_tokens, len(prefix)) if prefix else request.max_tokens
+    prefix, required = prefix_of(request), required_of(request.rules)
+    least = len(prefix) + len(set(required).difference(prefix))
+    limit = max(request.max_tokens, least) if least else request.max_tokens
     if limit < 0:
         raise ConfigError(f"a limit of {limit} tokens", hint="use at least 0")
     return limit

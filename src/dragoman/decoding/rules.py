@@ -7,6 +7,7 @@ than `Prefix` hold after the prefix and never change it. Their order has no effe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.base.errors import ConfigError
@@ -48,4 +49,32 @@ class Banned:
     tokens: tuple[int, ...]
 
 
-Rule = Prefix | MinimumLength | NoRepeatedNgram | Banned
+@dataclass(frozen=True)
+class Once:
+    """Each of these tokens exactly once, in any order. Those that a prefix has are done.
+
+    None follows a second time, and the end waits for the last of them. When the length limit leaves only
+    as many tokens as are missing, nothing else may follow; the search then chooses their order by
+    probability, as it chooses everything. The limit is raised to hold the prefix and the missing tokens.
+    A shortlist always allows them, and no repeated n-gram can have them.
+    """
+
+    tokens: tuple[int, ...]
+
+
+Rule = Prefix | MinimumLength | NoRepeatedNgram | Banned | Once
+
+
+def keeping(
+    source: Sequence[int], placeholders: tuple[Sequence[int], Sequence[int]] | tuple[()]
+) -> tuple[Rule, ...]:
+    """Return the rules by which a translation has the placeholders of its source, each once, and no others.
+
+    `placeholders` are their ids in source and target, as `Tokenizer.placeholders` gives them.
+    """
+    if not placeholders:
+        return ()
+    present, pairs = set(source), list(zip(*placeholders, strict=True))
+    kept = tuple(target for token, target in pairs if token in present)
+    others = tuple(target for token, target in pairs if token not in present)
+    return (Once(kept), Banned(others)) if kept else (Banned(others),)

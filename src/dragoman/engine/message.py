@@ -10,11 +10,13 @@ from dragoman.decoding.engine import Request, Tokens
 from dragoman.decoding.options import AttentionOf, Beam, Sample
 from dragoman.decoding.requests import (
     check_ids,
+    check_required,
     check_tokens,
     draw_key,
     limit_of,
     never_generated_ids,
     prefix_of,
+    required_of,
 )
 from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram
 from dragoman.engine.library import NORMALIZATIONS, STOPS
@@ -57,6 +59,8 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
             f"{how.rows:,} translations of a sentence at once", hint=f"at most {_MOST_ROWS:,} are possible"
         )
     check_tokens("forced prefix", prefix, vocab)
+    check_required(request, config)
+    required = required_of(request.rules)
     minimum = 0
     ngrams: list[int] = []
     banned: list[int] = []
@@ -72,7 +76,7 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
     shortlist: list[int] | None = None
     if request.shortlist is not None:
         check_tokens("shortlist", request.shortlist, vocab)
-        shortlist = sorted({*request.shortlist, *prefix, config.end_id})
+        shortlist = sorted({*request.shortlist, *prefix, *required, config.end_id})
     layer, head = _attention(config, request.attention)
     match how:
         case Beam():
@@ -85,7 +89,7 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
     return _message(
         config, kind, size, how.n_best, stop, normalization, top_k, how.renormalize, min(limit, _INT),
         min(minimum, _INT), layer, head, bool(request.rules), source=request.source, prefix=prefix,
-        ngrams=ngrams, banned=sorted(set(banned)), never=never_generated_ids(config, how),
+        ngrams=ngrams, banned=sorted(set(banned)), required=required, never=never_generated_ids(config, how),
         shortlist=shortlist, fractions=fractions,
     )  # fmt: skip
 
@@ -96,7 +100,8 @@ def _score_message(config: TransformerConfig | SSRUConfig, pair: Pair) -> Messag
     return _message(
         config, _SCORE, 1, 1, 0, NORMALIZATIONS.index(how.normalization), 0, how.renormalize,
         len(pair.target), 0, layer, head, False, source=pair.source, prefix=pair.target, ngrams=(), banned=(),
-        never=never_generated_ids(config, how), shortlist=None, fractions=(how.length_penalty, 1.0, 1.0),
+        required=(), never=never_generated_ids(config, how), shortlist=None,
+        fractions=(how.length_penalty, 1.0, 1.0),
     )  # fmt: skip
 
 
@@ -107,12 +112,13 @@ def _message(
     prefix: Tokens,
     ngrams: Sequence[int],
     banned: Sequence[int],
+    required: Sequence[int],
     never: Sequence[int],
     shortlist: Sequence[int] | None,
     fractions: Sequence[float],
 ) -> Message:
     """Lay out `Head` of cpp/api.cpp, without the key, and its lists."""
-    lists = ([*source, config.end_id], prefix, ngrams, banned, never)
+    lists = ([*source, config.end_id], prefix, ngrams, banned, required, never)
     numbers = [*head, *map(len, lists), -1 if shortlist is None else len(shortlist)]
     for one in lists:
         numbers += one

@@ -21,11 +21,12 @@ from torch import Tensor, nn
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.attention import source_weights
-from dragoman.decoding.engine import Hypothesis
+from dragoman.decoding.engine import Hypothesis, Request
 from dragoman.decoding.masks import mask_of
 from dragoman.decoding.options import Beam
 from dragoman.decoding.pytorch import pad
-from dragoman.decoding.rules import Prefix, Rule
+from dragoman.decoding.requests import limit_of
+from dragoman.decoding.rules import Prefix, Rule, keeping
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import search
 from dragoman.folder.bundle import Bundle
@@ -91,9 +92,11 @@ def inspect(
         tree = None
         if target is None:
             recorder = Recorder(how, model.config.end_id, _speller(tokenizer))
-            limit = max(len(source) + max_extra_tokens, len(prefix))
-            rules = (Prefix(tuple(prefix)), *rules)
-            hypotheses = _search(model, *pair, how, rules, limit, recorder)
+            request = Request(
+                source=source, how=how, max_tokens=len(source) + max_extra_tokens,
+                rules=(Prefix(tuple(prefix)), *rules, *keeping(source, tokenizer.placeholders)),
+            )  # fmt: skip
+            hypotheses = _search(model, *pair, request, recorder)
             tree = recorder.tree(hypotheses[0])
         else:
             tokens = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
@@ -152,16 +155,14 @@ def _search(
     model: AnySeq2Seq,
     source_BS: Tensor,
     source_len_B: Tensor,
-    how: Beam,
-    rules: Sequence[Rule],
-    limit: int,
+    request: Request,
     recorder: Recorder,
 ) -> list[Hypothesis]:
     """Return all translations that the beam finishes, best first."""
-    memory = model.encode(source_BS, source_len_B)
+    memory, limit = model.encode(source_BS, source_len_B), limit_of(request)
     limit_B = torch.full_like(source_len_B, limit)
-    everything = replace(how, n_best=how.size)
-    mask = mask_of([rules], model.config.end_id)
+    everything = replace(request.how, n_best=request.how.rows)
+    mask = mask_of([request.rules], model.config.end_id, [limit])
     return search(model, memory, everything, limit_B=limit_B, mask=mask, watch=recorder.watch)[0]
 
 

@@ -18,10 +18,10 @@ struct NamedWeight {
     int32_t stored;
 };
 
-// The start of a request as 32-bit numbers; its lists follow in this order. Laid out as `_HEAD` in engine/library.py.
+// The start of a request as 32-bit numbers; its lists follow in this order. Laid out by `_message` in engine/message.py.
 struct Head {
     int32_t number, kind, size, n_best, stop, normalization, top_k, renormalise, limit, minimum, layer, head, ruled;
-    int32_t source, prefix, ngrams, banned, never, shortlist;  // lengths; -1 for no shortlist
+    int32_t source, prefix, ngrams, banned, required, never, shortlist;  // lengths; -1 for no shortlist
 };
 
 // Its sessions keep an engine alive, so that it may be closed while they run.
@@ -115,6 +115,7 @@ EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* num
             request.prefix = list(numbers, head.prefix);
             request.ngrams = list(numbers, head.ngrams);
             request.banned = list(numbers, head.banned);
+            request.required = list(numbers, head.required);
             request.never = list(numbers, head.never);
             request.shortlist = list(numbers, head.shortlist);
             request.listed = head.shortlist >= 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -32,9 +33,11 @@ Search::Search(Request request, Transformer& transformer, Pool& pool)
       cache_(pool, request_.rows(), transformer.slot_size()),
       start_(transformer.model().shape.start),
       end_(transformer.model().shape.end),
+      vocab_(transformer.model().shape.target_vocab),
       live_(1),
       scans_(request_.rows()) {
     source_.tokens = request_.source;
+    live_[0].missing = request_.required;
 }
 
 void Search::ask(std::vector<Row>& rows, std::vector<Scan*>& scans) {
@@ -68,7 +71,14 @@ void Search::forbid(const Live& live, Scan& scan) {
     scan.forbidden.clear();
     if (forced() || !request_.ruled) return;
     scan.forbidden = request_.banned;
-    if (position_ < request_.minimum) scan.forbidden.push_back(end_);
+    const std::vector<int32_t>&required = request_.required, &missing = live.missing;
+    if (position_ < request_.minimum || !missing.empty()) scan.forbidden.push_back(end_);
+    std::set_difference(required.begin(), required.end(), missing.begin(), missing.end(),
+                        std::back_inserter(scan.forbidden));
+    // When the rest of the limit is needed for the missing tokens, nothing else may follow.
+    if (!missing.empty() && request_.limit - position_ <= int64_t(missing.size()))
+        for (int32_t id = 0; id < vocab_; id++)
+            if (!holds(missing, id)) scan.forbidden.push_back(id);
     if (!request_.ngrams.empty()) {
         std::vector<int32_t> tokens(position_);
         int32_t node = live.node;
@@ -288,8 +298,9 @@ bool Search::advance_score() {
 
 Search::Live Search::extended(int64_t row, int32_t token, float logp, float total, int32_t draw) {
     nodes_.push_back({token, live_[row].node, logp});
-    Live live{int32_t(nodes_.size()) - 1, total, draw, live_[row].path};
+    Live live{int32_t(nodes_.size()) - 1, total, draw, live_[row].path, live_[row].missing};
     live.path.push_back(int32_t(row));
+    live.missing.erase(std::remove(live.missing.begin(), live.missing.end(), token), live.missing.end());
     return live;
 }
 

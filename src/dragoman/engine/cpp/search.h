@@ -36,6 +36,7 @@ struct Request {
     std::vector<int32_t> prefix;    // or the whole translation, if it is to be scored
     std::vector<int32_t> ngrams;    // lengths of n-grams that must not come twice
     std::vector<int32_t> banned;    // by rules; sorted
+    std::vector<int32_t> required;  // exactly once in a translation; sorted
     std::vector<int32_t> never;     // padding, start and others, by the model; sorted
     std::vector<int32_t> shortlist; // the only ids that may be generated; sorted
     bool listed = false;            // whether `shortlist` applies
@@ -82,7 +83,8 @@ class Search {
         int32_t node = -1;
         float total = 0;
         int32_t draw = 0;
-        std::vector<int32_t> path;  // the slots of its tokens in the cache
+        std::vector<int32_t> path;     // the slots of its tokens in the cache
+        std::vector<int32_t> missing;  // the required tokens that it lacks; sorted
     };
     struct Candidate {
         float total, logp;
@@ -105,7 +107,7 @@ class Search {
     Request request_;
     Source source_;
     Cache cache_;
-    int32_t start_, end_;
+    int32_t start_, end_, vocab_;
     int64_t position_ = 0, failed_ = -1;
     std::vector<Live> live_;
     std::vector<Node> nodes_;
