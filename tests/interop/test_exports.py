@@ -11,6 +11,7 @@ from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.folder.bundle import Bundle
 from dragoman.interop import formats
 from dragoman.interop.exports import export_model
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,16 @@ def test_a_verified_export(bundle: Bundle, tmp_path: Path) -> None:
     assert done.comparison is not None
     assert (done.comparison.lines, done.unverified, done.notes) == (len(SOURCES), None, ())
     assert (tmp_path / "new" / "out" / "encoder.onnx").exists()
+
+
+def test_a_model_with_placeholders_is_exported_without_its_rule(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pairs = [(line, line) for line in SOURCES * 5]
+    reserving = Tokenizer.train(pairs, TokenizerConfig(vocab_size=320, placeholders=2))
+    lines = ["⟦1⟧ dogs", "two ⟦2⟧ and ⟦1⟧"]
+    done = export_model(random_bundle(reserving), "onnx", tmp_path / "out", lines=lines)
+    assert done.comparison is not None
+    assert [note for note in done.notes if "⟦1⟧" in note]
 
 
 def test_without_the_other_program(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

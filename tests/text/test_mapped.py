@@ -151,3 +151,22 @@ def test_punctuation_is_normalised_in_the_source(vocabulary: Mapped, specials: S
 def test_punctuation_is_for_imported_models() -> None:
     with pytest.raises(ConfigError, match="punctuation"):
         TokenizerConfig(punctuation="en")
+
+
+def test_the_reserved_pieces_of_an_exported_model_stay_reserved(tmp_path: Path) -> None:
+    ours = Tokenizer.train(
+        [(text, text) for text in TEXT * 20], TokenizerConfig(vocab_size=320, placeholders=2)
+    )
+    vocabulary = ours.vocabularies[0]
+    pieces = list(reversed(vocabulary.pieces(range(len(vocabulary)))))
+    ids = {piece: number for number, piece in enumerate(pieces)}
+    specials = Specials(pad=ids["<pad>"], start=ids["<s>"], end=ids["</s>"], unknown=ids["<unk>"])
+    mapped = Mapped(vocabulary.to_files()[".spm"], pieces, specials)
+    config = TokenizerConfig(kind="mapped", vocab_size=len(pieces))
+    Tokenizer(config, mapped, mapped, specials=specials).save(tmp_path)
+
+    again = Tokenizer.load(tmp_path)
+    assert again.placeholders == ((ids["⟦1⟧"], ids["⟦2⟧"]),) * 2
+    (tokens,) = again.encode_target(["The ⟦2⟧dog ⟦1⟧."])
+    assert [token for token in tokens if token in again.placeholders[1]] == [ids["⟦2⟧"], ids["⟦1⟧"]]
+    assert again.decode(tokens) == "The ⟦2⟧dog ⟦1⟧."

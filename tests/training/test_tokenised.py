@@ -195,6 +195,7 @@ def test_a_large_vocabulary_gets_wider_numbers(words: Tokenizer, tmp_path: Path)
     class Many:
         config = words.config
         source_size, target_size = 10, 70_000
+        placeholders = ()
 
         def encode_source(self, lines: list[str]) -> list[list[int]]:
             return [[9] for _ in lines]
@@ -248,3 +249,83 @@ def test_an_epoch_in_use_survives_the_next(sampling: Tokenizer, tmp_path: Path) 
     corpus.epoch(1, seed=1)
 
     assert rows_of(source) == before
+
+
+# Placeholders
+
+COPYING = [("a {x} b", "{x} b a"), ("%s a %d", "a %d %s"), ("a b", "b a"), ("c {y} {z}", "{y} c {z}")] * 25
+
+
+@pytest.fixture(scope="module", params=["words", "bpe", "sampling"])
+def reserving(request: pytest.FixtureRequest) -> Tokenizer:
+    options = {"kind": "words"} if request.param == "words" else {"byte_fallback": False}
+    sampling = 0.5 * (request.param == "sampling")
+    return Tokenizer.train(
+        COPYING, TokenizerConfig(vocab_size=40, placeholders=4, sampling=sampling, **options)
+    )
+
+
+def masked_by(
+    tokenizer: Tokenizer, folder: Path, epoch: int, seed: int, share: float = 0.5
+) -> tuple[list[list[int]], list[list[int]]]:
+    """The tokens of an epoch, as another process would read them."""
+    if not folder.exists():
+        tokenise(open_pairs(COPYING), tokenizer, FilterConfig(drop_duplicates=False), folder)
+    corpus = TokenisedCorpus(folder, tokenizer, placeholders=share)
+    source, target = corpus.epoch(epoch, seed=seed)
+    return rows_of(source), rows_of(target)
+
+
+def test_masking_is_a_function_of_seed_and_epoch(reserving: Tokenizer, tmp_path: Path) -> None:
+    first = masked_by(reserving, tmp_path / "a", 0, 1)
+    assert masked_by(reserving, tmp_path / "a", 1, 1) != first
+    assert masked_by(reserving, tmp_path / "a", 0, 2) != first
+    assert masked_by(reserving, tmp_path / "a", 0, 1) == masked_by(reserving, tmp_path / "b", 0, 1) == first
+
+
+def test_both_sides_have_the_same_pieces_in_place_of_the_same_text(
+    reserving: Tokenizer, tmp_path: Path
+) -> None:
+    sources, targets = reserving.placeholders
+    words = reserving.config.kind == "words"
+    forms: dict[tuple[str, str], set[bool]] = {}
+    for epoch in range(6):
+        for pair, source, target in zip(
+            COPYING, *masked_by(reserving, tmp_path / "a", epoch, 1), strict=True
+        ):
+            ours = {sources.index(token): pair[0] for token in source if token in sources}
+            theirs = [targets.index(token) for token in target if token in targets]
+            assert sorted(theirs) == sorted(ours)
+            assert len(set(theirs)) == len(theirs) == (pair[0].count("{") + pair[0].count("%")) * bool(ours)
+            forms.setdefault(pair, set()).add(bool(ours))
+            if not ours and not words:
+                assert reserving.decode(target) == pair[1]
+            if pair == ("a {x} b", "{x} b a") and ours:
+                (number,) = ours
+                assert reserving.decode(target) == f"⟦{number + 1}⟧ b a"
+    assert {pair: seen == {True, False} for pair, seen in forms.items()} == {
+        pair: "a b" not in pair for pair in COPYING
+    }
+
+
+def test_a_share_of_the_pairs_is_masked(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train(COPYING, TokenizerConfig(kind="words", vocab_size=40, placeholders=4))
+    for share in (0.0, 0.2, 1.0):
+        source, _ = masked_by(tokenizer, tmp_path / "a", 3, 1, share)
+        masked = sum(any(token in tokenizer.placeholders[0] for token in row) for row in source)
+        assert masked / 75 == pytest.approx(share, abs=0.12)
+    corpus = TokenisedCorpus(tmp_path / "a", tokenizer)
+    assert corpus.epoch(3, seed=1) == (corpus.source, corpus.target)
+    assert not any(token in tokenizer.placeholders[0] for row in rows_of(corpus.source) for token in row)
+
+
+def test_without_reserved_pieces_a_share_changes_nothing(
+    words: Tokenizer, sampling: Tokenizer, tmp_path: Path
+) -> None:
+    for tokenizer in (words, sampling):
+        tokenise(open_pairs(COPYING), tokenizer, FilterConfig(), tmp_path)
+        epochs = [
+            TokenisedCorpus(tmp_path, tokenizer, placeholders=share).epoch(2, seed=1) for share in (0.0, 0.5)
+        ]
+        assert [rows_of(side) for side in epochs[0]] == [rows_of(side) for side in epochs[1]]
+        assert not (tmp_path / "copied").exists()

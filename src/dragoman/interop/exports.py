@@ -55,6 +55,10 @@ def export_model(
         _write(bundle, to, part, quantization)
         comparison = None if unverified else _compared(bundle, to, part, lines)
         notes = _notes(bundle, to)
+    if bundle.tokenizer.placeholders:
+        notes += (
+            "Only dragoman makes sure that a translation has each placeholder of its source (⟦1⟧, ...) once.",
+        )
     return Exported(program=program.name, comparison=comparison, unverified=unverified, notes=notes)
 
 

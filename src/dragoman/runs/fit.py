@@ -50,6 +50,7 @@ def fit(
         source_language=prepared.source_language,
         target_language=prepared.target_language,
         generation=recipe.generation,
+        alignment=recipe.training.aligning(config),
     )
     trainer = Trainer(
         model=model,

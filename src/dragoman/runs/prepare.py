@@ -96,7 +96,7 @@ def prepare(
         begun=settled.begun,
         vectors=settled.vectors,
         tokenizer=tokenizer,
-        training=TokenisedCorpus(training, tokenizer),
+        training=TokenisedCorpus(training, tokenizer, placeholders=settled.recipe.data.placeholders),
         validation=None if settled.validation_pairs is None else TokenisedCorpus(validation, tokenizer),
         validation_pairs=settled.validation_pairs or (),
     )

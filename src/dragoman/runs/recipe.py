@@ -45,6 +45,16 @@ class DataConfig(Options, section="data"):
     target_language: Annotated[
         str | None, Option("Code of the language to translate into. Left out, the file names determine it.")
     ] = None
+    placeholders: Annotated[
+        float,
+        Option(
+            "Share of the training pairs in which reserved pieces take the place of copied placeholders, "
+            "and of some copied numbers and names; the choice changes with every epoch. Without "
+            "tokenizer.placeholders nothing is replaced.",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.5
     filter: FilterConfig = FilterConfig()
 
 
@@ -90,6 +100,7 @@ class Recipe(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_embeddings()
+        self.training.aligning(self.model)  # raises ConfigError if the model has no head to train
         # Two separate vocabularies may be of one size, but their ids mean different words.
         if self.model.tie == "all" and not self.tokenizer.shared:
             raise ConfigError(

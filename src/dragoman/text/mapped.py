@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 from dragoman.text.ids import Specials
+from dragoman.text.reserved import piece
 from dragoman.text.subwords import Subwords
 
 _LANGUAGE = re.compile(r">>(.+?)<<")
@@ -34,6 +36,7 @@ class Mapped:
         if max(specials.ids) >= len(self._pieces):
             raise ValueError("a special id is not in the vocabulary")
         self._specials = specials
+        self.reserved = tuple(self._reserved())
         self.languages = tuple(
             match[1] for piece in self._pieces if (match := _LANGUAGE.fullmatch(piece)) is not None
         )
@@ -85,6 +88,13 @@ class Mapped:
         """Return the SentencePiece model and the list of pieces, by the suffix of their files."""
         pieces = json.dumps(self._pieces, ensure_ascii=False, indent=0).encode()
         return {".spm": self._subwords.to_bytes(), ".vocab.json": pieces}
+
+    def _reserved(self) -> Iterator[int]:
+        """Yield the ids of the reserved pieces that an exported model of ours has."""
+        for number in count(1):
+            if piece(number) not in self._ids:
+                return
+            yield self._ids[piece(number)]
 
     def _split(self, line: str) -> tuple[list[int], str]:
         """Return the id of the language token that begins the line, if any, and the rest."""

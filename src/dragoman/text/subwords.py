@@ -21,8 +21,9 @@ from typing import Any, Literal
 import sentencepiece
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
+from dragoman.text import reserved
 from dragoman.text.ids import END, PAD, START, UNKNOWN
-from dragoman.text.sampling import LatticeSampler, MergeSampler
+from dragoman.text.sampling import LatticeSampler, MergeSampler, Uniform
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,7 @@ _LONGEST = 4000  # characters of a line; training silently skips lines that are 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Training silently skips lines with NUL or U+2585, and gives a tab and U+2581 a special meaning.
 _UNTRAINABLE = re.compile("[\0\t\n\u2581\u2585]")
+_PARTS = re.compile(rf"{reserved.PIECE.pattern}|(?:(?!{reserved.PIECE.pattern}).)+", re.DOTALL)
 _THREADS = 4  # fixed, because the rounding of unigram training depends on it
 
 
@@ -41,8 +43,9 @@ def train(
     vocab_size: int,
     byte_fallback: bool,
     character_coverage: float,
+    placeholders: int = 0,
 ) -> Subwords:
-    """Return a model of the lines; equal lines give equal models.
+    """Return a model of the lines, with so many reserved pieces; equal lines give equal models.
 
     It has `vocab_size` ids, or fewer if the text has too few different subwords. Raise ConfigError if
     `vocab_size` is too small for the characters, DataError if there is no text.
@@ -70,6 +73,7 @@ def train(
             max_sentence_length=4 * _LONGEST,  # bytes
             num_threads=_THREADS,
             minloglevel=2,
+            user_defined_symbols=reserved.pieces(placeholders),
         )
     except RuntimeError as error:
         raise _explained(error, vocab_size) from error
@@ -99,6 +103,7 @@ class Subwords:
             raise ValueError("not a SentencePiece model")
         self._samplers: dict[float, MergeSampler | LatticeSampler] = {}
         self._pieces = _Pieces(self._processor)
+        self.reserved = tuple(self._reserved())
 
     def __len__(self) -> int:
         return len(self._processor)
@@ -125,9 +130,29 @@ class Subwords:
             texts = self._processor.normalize(list(lines))
         sampler, random = self._sampler(amount), Random(seed).random
         return [
-            self._ids(piece for word in self._words(text) for piece in sampler.sample(word, random))
+            [token for part in self._parts(text) for token in self._sampled(part, sampler, random)]
             for text in texts
         ]
+
+    def _sampled(self, part: str, sampler: MergeSampler | LatticeSampler, random: Uniform) -> list[int]:
+        if part in self._reserved_ids:
+            return [self._reserved_ids[part]]
+        return self._ids(piece for word in self._words(part) for piece in sampler.sample(word, random))
+
+    def _parts(self, text: str) -> list[str]:
+        """Split a text at its reserved pieces."""
+        return _PARTS.findall(text) if self.reserved else [text]
+
+    def _reserved(self) -> Iterator[int]:
+        """Yield the ids of the reserved pieces, which come before all others that text is cut into."""
+        for number, i in enumerate(range(UNKNOWN + 1, len(self)), 1):
+            if self._pieces[i] != reserved.piece(number):
+                return
+            yield i
+
+    @cached_property
+    def _reserved_ids(self) -> dict[str, int]:
+        return {self._pieces[i]: i for i in self.reserved}
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of the ids.
@@ -190,8 +215,9 @@ class Subwords:
     def _scores(self) -> dict[str, float]:
         """The score of each piece that text is cut into; special pieces and bytes have none."""
         model = self._processor
-        reserved = (model.is_control, model.is_unknown, model.is_byte, model.is_unused)
-        ordinary = [i for i in range(len(model)) if not any(check(i) for check in reserved)]
+        special = (model.is_control, model.is_unknown, model.is_byte, model.is_unused)
+        ordinary = [i for i in range(len(model)) if not any(check(i) for check in special)]
+        ordinary = [i for i in ordinary if i not in self.reserved]
         return {model.id_to_piece(i): model.get_score(i) for i in ordinary}
 
     @cached_property

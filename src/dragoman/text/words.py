@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from dragoman.base.errors import DataError
 from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
+from dragoman.text.reserved import PIECE, pieces
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Words:
     def __init__(self, words: Sequence[str]) -> None:
         self._words = [*SPECIALS, *words]
         self._ids = {word: number for number, word in enumerate(words, len(SPECIALS))}
+        self.reserved = tuple(number for word, number in self._ids.items() if PIECE.fullmatch(word))
         if len(self._ids) != len(words):
             raise ValueError("a word is listed twice")
 
@@ -49,7 +51,7 @@ class Words:
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line, without start and end."""
         ids = self._ids
-        return [[ids.get(word, UNKNOWN) for word in split(line)] for line in lines]
+        return [[ids.get(word, UNKNOWN) for word in self.surfaces(line)] for line in lines]
 
     def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
         """Encode. A word can be cut in one way only, so nothing is random."""
@@ -66,7 +68,7 @@ class Words:
 
     def surfaces(self, line: str) -> list[str]:
         """Return the words of the line; joined they are the line, with a space before it."""
-        return split(line)
+        return split(line, reserved=bool(self.reserved))
 
     def to_bytes(self) -> bytes:
         """Return the list as JSON."""
@@ -77,37 +79,44 @@ class Words:
         return {".words.json": self.to_bytes()}
 
 
-def train(lines: Iterable[str], *, vocab_size: int) -> Words:
-    """Return the most frequent words of the lines, with at most `vocab_size` ids.
+def train(lines: Iterable[str], *, vocab_size: int, placeholders: int = 0) -> Words:
+    """Return the most frequent words of the lines after the reserved pieces, with at most `vocab_size` ids.
 
     Raise DataError if there are no words.
     """
-    counts = Counter(word for line in lines for word in split(line))
+    # A space before a reserved piece is a word, because the piece is the same with and without it.
+    first = [" ", *pieces(placeholders)] if placeholders else []
+    counts = Counter(word for line in lines for word in split(line, reserved=bool(first)))
     if not counts:
         raise DataError("no text to learn a vocabulary from", hint="check that not all lines are empty")
-    ranked = sorted(counts, key=lambda word: (-counts[word], word))[: vocab_size - len(SPECIALS)]
-    vocabulary = Words(ranked)
+    ranked = sorted(counts.keys() - set(first), key=lambda word: (-counts[word], word))
+    vocabulary = Words([*first, *ranked][: vocab_size - len(SPECIALS)])
     if len(vocabulary) < vocab_size:
         message = "a vocabulary of %d, not %d: the text has too few different words"
         log.warning(message, len(vocabulary), vocab_size)
     return vocabulary
 
 
-def split(line: str) -> list[str]:
+def split(line: str, *, reserved: bool = False) -> list[str]:
     """Split a line into words and marks, each with the space before it. No character is lost.
+
+    With `reserved`, the reserved pieces are words, always without the space.
 
     >>> split("Don't  go!")
     [' Don', "'", 't', ' ', ' go', '!']
     """
-    return _pattern().findall(f" {line}") if line else []
+    return _pattern(reserved).findall(f" {line}") if line else []
 
 
-@lru_cache(maxsize=1)
-def _pattern() -> re.Pattern[str]:
+@lru_cache(maxsize=2)
+def _pattern(reserved: bool) -> re.Pattern[str]:
     alone = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, Han
     # Python's \w lacks vowel signs, accents and the joiners of Persian and Hindi, which are part of a word.
     joining = "".join(filter(_is_mark, map(chr, range(0x300, 0x1E960)))) + "\u200c\u200d"
-    return re.compile(f" ?(?:[{alone}]|(?:(?![{alone}])[\\w{joining}])+|[^ ])| ")
+    words = f"[{alone}]|(?:(?![{alone}])[\\w{joining}])+|[^ ]"
+    if reserved:
+        return re.compile(f"{PIECE.pattern}| ?(?!{PIECE.pattern})(?:{words})| ")
+    return re.compile(f" ?(?:{words})| ")
 
 
 def _is_mark(character: str) -> bool:

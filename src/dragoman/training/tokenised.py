@@ -12,15 +12,17 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from random import Random
+from typing import Any
 
 import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.files import replacing, write_whole
+from dragoman.text.copied import Copied, copied, draw_pieces, packed, replaced, unpacked
 from dragoman.text.corpus import Corpus, Line
 from dragoman.text.filter import Filter, FilterConfig
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.tokenizer import Side, Tokenizer
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -66,13 +68,17 @@ class TokenisedCorpus:
     """Pairs of token sequences in a folder, with a report of the pairs set aside.
 
     With subword sampling (Provilkov et al. 2020, Kudo 2018) the folder keeps the text too, and every epoch
-    tokenises it anew, as a function of the seed and the epoch.
+    tokenises it anew. If the vocabulary has reserved pieces, it keeps the text and the places of what a
+    pair copies, and every epoch puts pieces there in a share of `placeholders` of these pairs. Both are
+    functions of the seed and the epoch.
     """
 
     CHUNK = 10_000  # lines encoded at once
 
-    def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
+    def __init__(self, folder: Path, tokenizer: Tokenizer, *, placeholders: float = 0.0) -> None:
         self.folder, self.tokenizer = folder, tokenizer
+        self._reserved = len(tokenizer.placeholders[0]) if tokenizer.placeholders and placeholders else 0
+        self._share = placeholders
         self.about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         self.source = Ragged(folder / "source.tokens", self.about["dtype"])
         self.target = Ragged(folder / "target.tokens", self.about["dtype"])
@@ -92,21 +98,40 @@ class TokenisedCorpus:
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
         """The source and target tokens of one epoch, counted from 0."""
-        if not self.tokenizer.config.sampling:
+        if not self.tokenizer.config.sampling and not self._reserved:
             return self.source, self.target
         return self._sampled("source", epoch, seed), self._sampled("target", epoch, seed)
 
-    def _sampled(self, side: Literal["source", "target"], epoch: int, seed: int) -> Ragged:
-        text = Ragged(self.folder / f"{side}.text", "uint8")
-        path = self.folder / f"{side}.sampled"
+    def _sampled(self, side: Side, epoch: int, seed: int) -> Ragged:
+        path, plain = self.folder / f"{side}.sampled", self.source if side == "source" else self.target
+        line_of = self._line_of(side, epoch, seed)
         with writing(path, self.about["dtype"]) as add:
-            for first in range(0, len(text), self.CHUNK):
-                rows = range(first, min(first + self.CHUNK, len(text)))
-                lines = [text[row].tobytes().decode("utf-8") for row in rows]
+            for first in range(0, len(plain), self.CHUNK):
+                rows = range(first, min(first + self.CHUNK, len(plain)))
+                lines = {row: line for row in rows if (line := line_of(row)) is not None}
                 place = np.random.SeedSequence((seed, epoch, first)).generate_state(1)
-                for tokens in self.tokenizer.sample(lines, side=side, seed=int(place[0] >> 1)):
-                    add(tokens)
+                sampled = self.tokenizer.sample([*lines.values()], side=side, seed=int(place[0] >> 1))
+                tokens = dict(zip(lines, sampled, strict=True))
+                for row in rows:
+                    add(tokens[row] if row in tokens else plain[row].tolist())
         return Ragged(path, self.about["dtype"])
+
+    def _line_of(self, side: Side, epoch: int, seed: int) -> Callable[[int], str | None]:
+        """Return a function: the text of a row to tokenise in this epoch, or None for its plain tokens."""
+        text = Ragged(self.folder / f"{side}.text", "uint8")
+        spans = Ragged(self.folder / "copied", "uint32") if self._reserved else None
+
+        def line_of(row: int) -> str | None:
+            drawn: list[tuple[Copied, str]] = []
+            if spans is not None and len(spans[row]):
+                random = Random(f"{seed} {epoch} {row}")  # the same for both sides
+                drawn = draw_pieces(unpacked(spans[row].tolist()), self._reserved, self._share, random)
+            if not drawn and not self.tokenizer.config.sampling:
+                return None
+            line = text[row].tobytes().decode("utf-8")
+            return replaced(line, [(*getattr(one, side), piece) for one, piece in drawn])
+
+        return line_of
 
 
 def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder: Path) -> TokenisedCorpus:
@@ -127,6 +152,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
 
         add_source, add_target = add_to("source.tokens", dtype), add_to("target.tokens", dtype)
         add_source_text, add_target_text = add_to("source.text", "uint8"), add_to("target.text", "uint8")
+        add_copied = add_to("copied", "uint32") if tokenizer.placeholders else None
         for lines in chunks:
             sources = tokenizer.encode_source([line.source for line in lines])
             targets = tokenizer.encode_target([line.target for line in lines])
@@ -137,7 +163,9 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
                 digest.update(_signed(line))
                 add_source(source)
                 add_target(target)
-                if tokenizer.config.sampling:
+                if add_copied is not None:
+                    add_copied(packed(copied(line.source, line.target)))
+                if add_copied is not None or tokenizer.config.sampling:
                     add_source_text(line.source.encode())
                     add_target_text(line.target.encode())
         if not keep.report.kept:
