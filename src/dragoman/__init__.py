@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.version import __version__
 
 __all__ = [
+    "Alignment",
     "Decoding",
     "Evaluation",
     "Sample",
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from dragoman.decoding.alignment import Alignment
     from dragoman.decoding.options import Decoding, Sample
     from dragoman.evaluation.evaluate import Evaluation, evaluate
     from dragoman.runs.run import train
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _HOME = {
+    "Alignment": "dragoman.decoding.alignment",
     "Decoding": "dragoman.decoding.options",
     "Evaluation": "dragoman.evaluation.evaluate",
     "Sample": "dragoman.decoding.options",

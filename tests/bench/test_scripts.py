@@ -24,7 +24,7 @@ def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_there_are_some() -> None:
-    assert [path.stem for path in SCRIPTS] == ["pieces", "precisions", "scaling"]
+    assert [path.stem for path in SCRIPTS] == ["alignment", "pieces", "precisions", "scaling"]
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

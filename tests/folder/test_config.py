@@ -12,7 +12,7 @@ from tests.folder.models import edit, saved
 
 from dragoman.base.errors import ModelError
 from dragoman.base.options import entries
-from dragoman.decoding.options import Beam
+from dragoman.decoding.options import AttentionOf, Beam
 from dragoman.folder import config as module
 from dragoman.folder.config import FolderConfig, read_config, write_config
 from dragoman.models.shapes import ConvolutionalConfig, RecurrentConfig, TransformerConfig
@@ -91,6 +91,23 @@ def test_a_digest_of_another_kind_is_refused(digest: object, tmp_path: Path) -> 
         read_config(folder)
 
     assert "upgrade" in caught.value.hint
+
+
+@pytest.mark.parametrize("head", [None, AttentionOf(5, 1)])
+def test_the_head_that_aligns_comes_back(head: AttentionOf | None, tmp_path: Path) -> None:
+    config = written(tmp_path, alignment=head)
+
+    assert read_config(tmp_path) == config
+    assert table(tmp_path, "config.json").get("alignment") == (None if head is None else "5.1")
+
+
+@pytest.mark.parametrize("head", ["", "2", "9.1", "1.9", 3, ["1.1"], False, "one"])
+def test_a_head_that_the_decoder_lacks_is_refused(head: object, tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model")
+    edit(folder / "config.json", lambda table: table.update(alignment=head))
+
+    with pytest.raises(ModelError, match=r"config\.json: not a usable configuration"):
+        read_config(folder)
 
 
 def test_a_missing_option_is_named_with_its_file(tmp_path: Path) -> None:

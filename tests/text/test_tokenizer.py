@@ -25,6 +25,15 @@ CONFIGS = {
     "characters apart": TokenizerConfig(kind="characters", vocab_size=320, shared=False),
     "words": TokenizerConfig(kind="words", vocab_size=60),
     "words apart": TokenizerConfig(kind="words", vocab_size=60, shared=False),
+    "bpe with placeholders": TokenizerConfig(vocab_size=360, sampling=0.4, placeholders=3),
+    "unigram with placeholders apart": TokenizerConfig(
+        kind="unigram", vocab_size=340, sampling=0.4, shared=False, placeholders=3
+    ),
+    "characters with placeholders": TokenizerConfig(kind="characters", vocab_size=320, placeholders=3),
+    "words with placeholders": TokenizerConfig(kind="words", vocab_size=64, placeholders=3),
+    "words with placeholders apart": TokenizerConfig(
+        kind="words", vocab_size=64, placeholders=3, shared=False, lowercase=True
+    ),
 }
 
 
@@ -282,7 +291,7 @@ def test_a_damaged_vocabulary(folder: Path, damage: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format_version": 4}, "format_version 4"),
+        ({"format_version": 5}, "format_version 5"),
         ({"format_version": None}, "format_version None"),
         ({"format_version": True}, "format_version True"),
         ({"config": {"kind": "syllables"}}, "syllables"),
@@ -357,3 +366,123 @@ def test_in_lower_case_a_capital_makes_no_difference(kind: Any, shared: bool, tm
     assert not any(
         piece != piece.lower() for piece in tokenizer.target_pieces(range(260, tokenizer.target_size))
     )
+
+
+# Reserved pieces
+
+reserving = pytest.mark.parametrize("name", [name for name in CONFIGS if "placeholders" in name])
+WITH_PIECES = [
+    "⟦1⟧", "⟦3⟧⟦1⟧⟦2⟧", "  ⟦2⟧  ", "a ⟦1⟧ b", "a⟦1⟧b",
+    "(⟦2⟧)!", "⟦1⟧, ⟦2⟧.", "\u00a0⟦1⟧\u00a0", "日⟦1⟧本", "⟦2⟧s",
+]  # fmt: skip
+
+
+@reserving
+@pytest.mark.parametrize("line", WITH_PIECES)
+def test_a_reserved_piece_is_one_token_anywhere(
+    tokenizers: dict[str, Tokenizer], name: str, line: str
+) -> None:
+    tokenizer = tokenizers[name]
+    numbers = [int(number) - 1 for number in re.findall(r"⟦(.)⟧", line)]
+    sides = (("source", tokenizer.encode_source), ("target", tokenizer.encode_target))
+    for (side, encode), ids in zip(sides, tokenizer.placeholders, strict=True):
+        for tokens in (*encode([line]), *(tokenizer.sample([line], side=side, seed=n)[0] for n in range(9))):
+            assert [ids.index(token) for token in tokens if token in ids] == numbers
+            if side == "target" and "words" not in name:
+                assert tokenizer.decode(tokens) == line
+
+
+@reserving
+def test_spaces_around_reserved_pieces_stay(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+    for line in ("⟦1⟧", "⟦1⟧ ⟦2⟧", "⟦1⟧⟦2⟧", "⟦1⟧  ⟦2⟧"):
+        assert tokenizer.decode(tokenizer.encode_target([line])[0]) == line
+        assert [line[start:end] for start, end in tokenizer.source_spans(line) if end > start] == re.findall(
+            "⟦.⟧", line
+        )
+
+
+@reserving
+def test_the_ids_of_the_placeholders_are_those_of_their_pieces(
+    tokenizers: dict[str, Tokenizer], name: str, tmp_path: Path
+) -> None:
+    tokenizer = tokenizers[name]
+    tokenizer.save(tmp_path)
+    for one in (tokenizer, Tokenizer.load(tmp_path)):
+        source, target = one.placeholders
+        assert one.source_pieces(source) == one.target_pieces(target) == ["⟦1⟧", "⟦2⟧", "⟦3⟧"]
+        assert one.config == CONFIGS[name]
+    assert json.loads((tmp_path / "tokenizer.json").read_text())["format_version"] == 4
+
+
+@reserving
+def test_a_piece_with_another_number_is_text(tokenizers: dict[str, Tokenizer], name: str) -> None:
+    tokenizer = tokenizers[name]
+    for line in ("⟦4⟧", "⟦01⟧", "⟦0⟧", "⟦ 1⟧", "⟦1"):
+        (tokens,) = tokenizer.encode_target([line])
+        (sampled,) = tokenizer.sample([line], side="target", seed=1)
+        assert not {*tokens, *sampled} & set(tokenizer.placeholders[1])
+        if "words" not in name:
+            assert tokenizer.decode(tokens) == tokenizer.decode(sampled) == line
+
+
+@pytest.mark.parametrize("name", ["bpe", "characters", "words"])
+def test_without_placeholders_the_files_are_those_of_earlier_releases(
+    tokenizers: dict[str, Tokenizer], name: str, tmp_path: Path
+) -> None:
+    tokenizer = tokenizers[name]
+    tokenizer.save(tmp_path)
+    table = json.loads((tmp_path / "tokenizer.json").read_text())
+
+    assert tokenizer.placeholders == ()
+    assert table["format_version"] == 1
+    assert "placeholders" not in table["config"]
+    none = Tokenizer.train(PAIRS, replace(CONFIGS[name], placeholders=0))
+    assert none.vocabularies[0].to_files() == tokenizer.vocabularies[0].to_files()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "count"),
+    [
+        ("Copy %s.", "Kopiere %s.", 10),
+        ("Copy {name}.", "Kopiere {name}.", 10),
+        ("Copy {name}.", "Kopiere {Name}.", 0),
+        ("Copy %s.", "Kopiere.", 0),
+        ("In 1999 at https://a.org", "1999 auf https://a.org", 0),
+    ],
+)
+def test_pieces_are_reserved_where_the_text_has_placeholders(source: str, target: str, count: int) -> None:
+    config = TokenizerConfig(vocab_size=360)
+    for plain, expected in ((499, count), (500, 0)):
+        tokenizer = Tokenizer.train([(source, target), *[("A dog.", "Ein Hund.")] * plain], config)
+        assert len((tokenizer.placeholders or ((),))[0]) == expected
+    assert Tokenizer.train([(source, target)], replace(config, placeholders=0)).placeholders == ()
+
+
+def test_placeholders_and_files_that_do_not_belong_together(
+    tokenizers: dict[str, Tokenizer], tmp_path: Path
+) -> None:
+    tokenizers["bpe with placeholders"].save(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(path.read_text().replace('"placeholders": 3', '"placeholders": 4'))
+    assert "other placeholders" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (
+            {"vocab_size": 270, "placeholders": 10},
+            "at least 271: 4 .* special and 256 .* bytes and 10 .* place",
+        ),
+        ({"vocab_size": 14, "placeholders": 10, "byte_fallback": False}, "at least 15"),
+        ({"kind": "words", "vocab_size": 15, "placeholders": 10}, "at least 16"),
+        ({"kind": "mapped", "placeholders": 10}, "leave it out"),
+        ({"placeholders": -1}, "from 0 to"),
+        ({"placeholders": "some"}, "auto"),
+    ],
+)
+def test_placeholders_that_do_not_fit_are_refused(options: dict[str, Any], hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        TokenizerConfig(**options)
+    assert re.search(hint, str(caught.value.hint) + str(caught.value))

@@ -18,6 +18,7 @@ from tests.training.runs import (
     metrics,
     model,
     moments,
+    pairs,
     same,
     step_files,
     stop_after,
@@ -27,14 +28,18 @@ from tests.training.runs import (
 )
 
 from dragoman.base.errors import DataError, Interrupted
+from dragoman.text.corpus import open_pairs
+from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training import checkpoint
 from dragoman.training import trainer as loop
 from dragoman.training.batches import plan
-from dragoman.training.tokenised import TokenisedCorpus
+from dragoman.training.tokenised import TokenisedCorpus, tokenise
 from dragoman.training.trainer import Trainer
 
 HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")
+
+needs_bf16 = pytest.mark.skipif(not HAS_BF16, reason="this processor has no bf16")
 
 
 def updates_in_an_epoch(train: TokenisedCorpus, batch_tokens: int = 32) -> int:
@@ -97,7 +102,7 @@ def test_resuming_equals_never_having_stopped(
     check_equal(resumed, whole)
 
 
-@pytest.mark.skipif(not HAS_BF16, reason="this processor has no bf16")
+@needs_bf16
 def test_resuming_in_bf16(corpora: Corpora, tmp_path: Path) -> None:
     options = {"precision": "bf16", "accumulate": 2}
     whole = run_with_stops(tmp_path / "whole", corpora, [], **options)
@@ -106,6 +111,18 @@ def test_resuming_in_bf16(corpora: Corpora, tmp_path: Path) -> None:
 
     assert whole.learner.precision == "bf16"
     check_equal(resumed, whole)
+
+
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=needs_bf16)])
+def test_resuming_with_a_head_that_learns_to_align(precision: str, corpora: Corpora, tmp_path: Path) -> None:
+    options = {"alignment_weight": 0.5, "accumulate": 2, "precision": precision, "max_updates": 8}
+    whole = run_with_stops(tmp_path / "whole", corpora, [], **options)
+    other = run_with_stops(tmp_path / "other", corpora, [], **{**options, "alignment_weight": 0.0})
+
+    resumed = run_with_stops(tmp_path / "resumed", corpora, [2, 5], **options)
+
+    check_equal(resumed, whole)
+    assert not same(weights(whole), weights(other))
 
 
 def test_resuming_at_the_end_of_an_epoch(whole: Trainer, corpora: Corpora, tmp_path: Path) -> None:
@@ -118,6 +135,23 @@ def test_resuming_at_the_end_of_an_epoch(whole: Trainer, corpora: Corpora, tmp_p
 def test_resuming_with_subword_sampling(tmp_path: Path) -> None:
     cut = tokenizer(TokenizerConfig(vocab_size=50, byte_fallback=False, sampling=0.4))
     train, valid = corpus(tmp_path / "train", 40, cut=cut), corpus(tmp_path / "valid", 9, seed=5, cut=cut)
+    whole = run_with_stops(tmp_path / "whole", (train, valid), [], batch_tokens=64, log_every=1)
+
+    resumed = run_with_stops(tmp_path / "resumed", (train, valid), [3, 12], batch_tokens=64, log_every=1)
+
+    assert whole.progress.epoch > 0
+    check_equal(resumed, whole)
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.4])
+def test_resuming_with_placeholders(sampling: float, tmp_path: Path) -> None:
+    cut = tokenizer(TokenizerConfig(vocab_size=50, byte_fallback=False, sampling=sampling, placeholders=3))
+    copying = [
+        (f"{source} {{{n % 7}}}", f"{{{n % 7}}} {target}") for n, (source, target) in enumerate(pairs())
+    ]
+    tokenise(open_pairs(copying), cut, FilterConfig(), tmp_path / "train")
+    train = TokenisedCorpus(tmp_path / "train", cut, placeholders=0.5)
+    valid = corpus(tmp_path / "valid", 9, seed=5, cut=cut)
     whole = run_with_stops(tmp_path / "whole", (train, valid), [], batch_tokens=64, log_every=1)
 
     resumed = run_with_stops(tmp_path / "resumed", (train, valid), [3, 12], batch_tokens=64, log_every=1)

@@ -32,6 +32,7 @@ _COMMANDS = {
     "demo": _Command("demo", "demo", "Train a small translator, watch it learn, and try it."),
     "train": _Command("train", "train", "Train a model on raw parallel text.", "TrainCommand"),
     "translate": _Command("translate", "translate", "Translate text: n lines in, n lines out."),
+    "align": _Command("align", "align", "Align the words of text and its translation."),
     "evaluate": _Command("evaluate", "evaluate", "Translate test text and score it."),
     "score": _Command("score", "score", "Score translations of any system."),
     "inspect": _Command("inspect", "inspect", "See how a translation came about, in one offline page."),

@@ -48,7 +48,7 @@ def recorded(model: AnySeq2Seq, which: AttentionOf | None) -> Iterator[list[Tens
     if which is None:
         yield weights
         return
-    module, head = _module(model, which), which.head
+    module, head = cross_attention(model, which), which.head
 
     def keep(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
         weights_BHTS = source_weights(module, arguments, output).float()
@@ -102,7 +102,8 @@ def rows_of(weights_BTS: Tensor, visible_BS: Tensor, targets: Sequence[Tokens]) 
     ]
 
 
-def _module(model: AnySeq2Seq, which: AttentionOf) -> nn.Module:
+def cross_attention(model: AnySeq2Seq, which: AttentionOf) -> nn.Module:
+    """Return the module of a layer's attention to the source. Raises ConfigError if the model has none."""
     kinds = (CrossAttention, RecurrentAttention, ConvolutionalAttention)
     layers = [module for module in model.modules() if isinstance(module, kinds)]
     if not layers:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
-from dragoman.decoding.options import Beam
+from dragoman.decoding.options import AttentionOf, Beam
 from dragoman.folder.config import WEIGHTS, FolderConfig, read_config, write_config
 from dragoman.folder.digest import check_digest, digest_of
 from dragoman.folder.header import Outline, read_header
@@ -39,6 +39,7 @@ class Bundle:
     source_language: str
     target_language: str
     generation: Beam = Beam()
+    alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
 
     @property
     def config(self) -> FolderConfig:
@@ -48,6 +49,7 @@ class Bundle:
             source_language=self.source_language,
             target_language=self.target_language,
             generation=self.generation,
+            alignment=self.alignment,
         )
 
 
@@ -87,6 +89,7 @@ def load(folder: Path) -> Bundle:
         source_language=config.source_language,
         target_language=config.target_language,
         generation=config.generation,
+        alignment=config.alignment,
     )
 
 

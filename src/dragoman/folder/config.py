@@ -11,10 +11,10 @@ from dragoman.base.config import from_table, plain, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.base.options import entries
-from dragoman.decoding.options import Beam
+from dragoman.decoding.options import AttentionOf, Beam
 from dragoman.folder.digest import is_digest
 from dragoman.folder.quantised import Quantised
-from dragoman.models.shapes import Architecture
+from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig
 
 FORMAT_VERSION = 1
 _QUANTISED_VERSION = 2  # of quantised folders: a release that cannot read int8 refuses them
@@ -49,6 +49,7 @@ class FolderConfig:
     target_language: str
     generation: Beam = Beam()
     weights: str | None = None  # the digest of model.safetensors (`folder/digest.py`); None in release 0.1
+    alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
     quantised: Quantised | None = None  # the type of its matrices (`folder/quantised.py`); None for floats
 
 
@@ -101,11 +102,13 @@ def read_model_config(folder: Path) -> FolderConfig:
             hint=_RESTORE,
         )
     try:
+        shape = from_table(_Shape, {"model": {**table["model"], "architecture": architecture}}).model
         return FolderConfig(
-            model=from_table(_Shape, {"model": {**table["model"], "architecture": architecture}}).model,
+            model=shape,
             source_language=str(table["source_language"]),
             target_language=str(table["target_language"]),
             weights=weights,
+            alignment=_alignment(table.get("alignment"), shape),
             quantised=quantised,
         )
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
@@ -138,11 +141,24 @@ def write_config(config: FolderConfig, folder: Path) -> None:
     }
     if config.weights is not None:
         table["weights"] = config.weights
+    if config.alignment is not None:
+        table["alignment"] = str(config.alignment)
     if config.quantised is not None:
         table["quantised"] = config.quantised
     write_whole(folder / "config.json", json.dumps(table, indent=2) + "\n")
     generation = options_to_write(config.generation, "generation")
     write_whole(folder / "generation.json", json.dumps(generation, indent=2) + "\n")
+
+
+def _alignment(text: Any, shape: Architecture) -> AttentionOf | None:
+    """The head that aligns, such as "3.1". Raises ConfigError or TypeError if the decoder lacks it."""
+    if text is None:
+        return None
+    head = AttentionOf.of(text)
+    if not isinstance(shape, TransformerConfig | SSRUConfig) or head.head is None:
+        raise ConfigError(f'alignment = "{text}" is not a head of this decoder', hint=_RESTORE)
+    head.check(shape.decoder_layers, shape.heads)
+    return head
 
 
 def _version(quantised: Quantised | None) -> int:

@@ -91,6 +91,7 @@ class Summary:
             },
             "special_ids": to_table(tokenizer.specials),
             "generation": to_table(config.generation),
+            **({"alignment": str(config.alignment)} if config.alignment else {}),
             "parameters": self.parameters,
             "parts": [
                 {"name": part.name, "parameters": part.parameters, "tied": list(part.tied)}
@@ -116,6 +117,7 @@ class Summary:
             ["tokenizer", vocabulary_of(self.tokenizer)],
             *([["target languages", ", ".join(languages)]] if languages else []),
             ["special ids", _listed(to_table(self.tokenizer.specials))],
+            *([["aligns by", f"head {config.alignment}"]] if config.alignment else []),
             ["search", _listed(options_to_write(config.generation, "generation"))],
             ["weights", f"{count(len(self.stored), 'tensor')} of {' and '.join(_dtypes(self.stored))}"],
             *([["quantised", config.quantised]] if config.quantised else []),

@@ -23,8 +23,10 @@ def spans_of_surfaces(surfaces: Sequence[str], text: str) -> list[Span]:
     """
     lengths: list[int] = []
     pending = b""
+    # Surfaces with bytes are longer than the text. If they are not, a text that looks like a byte is text.
+    literal = sum(map(len, surfaces)) <= len(text) + 1
     for surface in surfaces:
-        if match := _BYTE.fullmatch(surface):
+        if not literal and (match := _BYTE.fullmatch(surface)):
             pending += bytes([int(match[1], 16)])
             lengths.append(_characters(pending))
             pending = b"" if lengths[-1] else pending
@@ -47,10 +49,44 @@ def spans_of_prefixes(prefixes: Sequence[str], text: str) -> list[Span]:
     spans = []
     at = 0
     for prefix in prefixes:
-        end = max(at, _common(prefix, text))
+        end = max(at, common_length(prefix, text))
         spans.append(_stripped(text, at, end))
         at = end
     return spans
+
+
+def spans_of_characters(spans: Sequence[Span], pieces: Sequence[str]) -> list[Span]:
+    """Return the spans with each byte of a character, such as the piece <0xE4>, at the whole character."""
+    whole = list(spans)
+    following: Span | None = None
+    for i in reversed(range(len(whole))):
+        start, end = whole[i]
+        if not _BYTE.fullmatch(pieces[i]):
+            following = None
+        elif start < end:
+            following = start, end
+        elif following is not None:
+            whole[i] = following
+    return whole
+
+
+def spans_before(spans: Sequence[Span], places: Sequence[Span], end: int) -> list[Span]:
+    """Return the spans of a normalised text in the text before, which is `end` characters long.
+
+    `places` has the span in the text before of each character of the normalised text.
+    """
+    ends = [*(start for start, _ in places), end]
+    return [(places[a][0], places[b - 1][1]) if a < b else (ends[a], ends[a]) for a, b in spans]
+
+
+def common_length(one: str, other: str) -> int:
+    """Return the length of the common prefix."""
+    if other.startswith(one):  # nearly always, and faster
+        return len(one)
+    for at, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return at
+    return min(len(one), len(other))
 
 
 def words_of(token_spans: Sequence[Span], text: str) -> list[int | None]:
@@ -93,14 +129,6 @@ def _characters(data: bytes) -> int:
         return len(data.decode())
     except UnicodeDecodeError:
         return 0
-
-
-def _common(prefix: str, text: str) -> int:
-    """Return the length of the common prefix."""
-    for at, (one, other) in enumerate(zip(prefix, text, strict=False)):
-        if one != other:
-            return at
-    return min(len(prefix), len(text))
 
 
 def _stripped(text: str, start: int, end: int) -> Span:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -25,11 +25,12 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.base.options import Option, Options
 from dragoman.text import words
+from dragoman.text.copied import DEFAULT, pieces_for
 from dragoman.text.ids import OURS, SPECIALS, Specials
-from dragoman.text.punctuation import normalise_punctuation
-from dragoman.text.spans import spans_of_prefixes, spans_of_surfaces
+from dragoman.text.punctuation import normalise_punctuation, places_of_punctuation
+from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_surfaces
 
-FORMAT_VERSION = 3  # 1 has only the default special ids, 2 no mapped vocabularies
+FORMAT_VERSION = 4  # 1 has only the default special ids, 2 no mapped vocabularies, 3 no reserved pieces
 
 _NAME = "tokenizer.json"
 _ENOUGH = 1_000_000  # pairs to learn from; more take longer and change little
@@ -84,6 +85,17 @@ class TokenizerConfig(Options, section="tokenizer"):
         ),
     ] = 0.0
 
+    placeholders: Annotated[
+        int | Literal["auto"],
+        Option(
+            "Reserved pieces ⟦1⟧, ⟦2⟧, ... that stand for placeholders such as %s and {name}, so that the "
+            f"model learns to copy them. auto: {DEFAULT} if at least 0.2 % of the training pairs have a "
+            "placeholder of a program on both sides (URLs and numbers do not count), else 0.",
+            at_least=0,
+            at_most=1000,
+        ),
+    ] = "auto"
+
     punctuation: Annotated[
         str | None,
         Option(
@@ -94,12 +106,20 @@ class TokenizerConfig(Options, section="tokenizer"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        least = len(SPECIALS) + _BYTES + 1
         learned = self.kind not in ("words", "mapped")
-        if self.byte_fallback and learned and self.vocab_size < least:
+        fixed = {"special": len(SPECIALS), "bytes": _BYTES * (self.byte_fallback and learned)}
+        fixed["placeholders"] = self.reserved + (self.kind == "words" and self.reserved > 0)
+        least = sum(fixed.values()) + 1
+        if self.vocab_size < least:
+            taken = " and ".join(f"{count} ids are {what}" for what, count in fixed.items() if count)
             raise ConfigError(
                 f"tokenizer.vocab_size = {self.vocab_size}",
-                hint=f"it must be at least {least}: {len(SPECIALS)} ids are special and {_BYTES} are bytes",
+                hint=f"it must be at least {least}: {taken}",
+            )
+        if self.reserved and self.kind == "mapped":
+            raise ConfigError(
+                f"tokenizer.placeholders = {self.placeholders}: mapped has the pieces of the imported model",
+                hint="leave it out",
             )
         if self.sampling and self.kind in ("characters", "words", "mapped"):
             raise ConfigError(
@@ -112,12 +132,19 @@ class TokenizerConfig(Options, section="tokenizer"):
                 hint="normalise the training text instead",
             )
 
+    @property
+    def reserved(self) -> int:
+        """The number of reserved pieces. `auto` has none until there is text to decide by."""
+        return 0 if self.placeholders == "auto" else self.placeholders
+
 
 class Vocabulary(Protocol):
     """How one side's text is cut into tokens: `Subwords`, `Words` or `Mapped`."""
 
     @property
     def languages(self) -> tuple[str, ...]: ...
+    @property
+    def reserved(self) -> tuple[int, ...]: ...
     def __len__(self) -> int: ...
     def encode(self, lines: Sequence[str]) -> list[list[int]]: ...
     def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]: ...
@@ -150,6 +177,8 @@ class Tokenizer:
         if the kind cannot be learned, DataError if there is no text.
         """
         sample = _draw(pairs, _ENOUGH, seed)
+        if config.placeholders == "auto" and (count := pieces_for(sample)):
+            config = replace(config, placeholders=count)
         if config.lowercase:
             sample = [(source.lower(), target) for source, target in sample]
         if config.lowercase is True:
@@ -203,6 +232,12 @@ class Tokenizer:
         """The target languages of a multilingual model, in order of their ids; otherwise empty."""
         return self._source.languages
 
+    @property
+    def placeholders(self) -> tuple[tuple[int, ...], tuple[int, ...]] | tuple[()]:
+        """The ids of the reserved pieces ⟦1⟧, ⟦2⟧, ... in source and target, or nothing if there are none."""
+        both = self._source.reserved, self._target.reserved
+        return both if len(both[0]) == len(both[1]) > 0 else ()
+
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line. Many lines in one call are faster."""
         return self._source.encode(self.normalise(lines, "source"))
@@ -223,15 +258,21 @@ class Tokenizer:
         """Return the target text of the ids. Pad, start and end have no text."""
         return self._target.decode(ids)
 
-    def source_spans(self, line: str) -> list[tuple[int, int]]:
-        """Return (start, end) in the line of each token of `encode_source([line])`, in characters.
+    def spans(self, line: str, side: Side) -> list[Span]:
+        """Return (start, end) in the line of each token that the side's encoding has, in characters.
 
         Of the bytes of a character, all but the last have an empty span.
         """
-        line = self.normalise([line], "source")[0]
-        return spans_of_surfaces(self._source.surfaces(line), line)
+        vocabulary = self._source if side == "source" else self._target
+        text = self.normalise([line], side)[0]
+        spans = spans_of_surfaces(vocabulary.surfaces(text), text)
+        return spans if text == line else spans_before(spans, self._places(line, side), len(line))
 
-    def target_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+    def source_spans(self, line: str) -> list[Span]:
+        """Return the `spans` of a source."""
+        return self.spans(line, "source")
+
+    def target_spans(self, ids: Sequence[int]) -> list[Span]:
         """Return (start, end) in `decode(ids)` of each id, in characters."""
         prefixes = [self.decode(ids[: end + 1]) for end in range(len(ids))]
         return spans_of_prefixes(prefixes, self.decode(ids))
@@ -250,6 +291,16 @@ class Tokenizer:
             lines = [normalise_punctuation(line, self.config.punctuation) for line in lines]
         return [line.lower() for line in lines] if self.config.lowercase in (True, side) else lines
 
+    def _places(self, line: str, side: Side) -> list[Span]:
+        """Return for each character of the normalised line the part of the line that it stands for."""
+        places = [(i, i + 1) for i in range(len(line))]
+        if self.config.punctuation is not None and side == "source":
+            places = places_of_punctuation(line, self.config.punctuation)
+            line = normalise_punctuation(line, self.config.punctuation)
+        if self.config.lowercase in (True, side):  # one letter becomes two: İ
+            places = [place for place, letter in zip(places, line, strict=True) for _ in letter.lower()]
+        return places
+
     def save(self, folder: Path) -> None:
         """Write the files into `folder`. tokenizer.json comes last: if it exists, the others do."""
         folder = Path(folder)
@@ -260,11 +311,15 @@ class Tokenizer:
                 write_whole(folder / name, data)
                 digests[name] = _digest(data)
         table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
+        if not self.config.reserved:
+            del table["config"]["placeholders"]  # releases without them read the file
         if self.specials != OURS:
             # A release that only knows the default ids refuses version 2 and reads all other files.
             table |= {"format_version": 2, "specials": to_table(self.specials)}
         if self.config.kind == "mapped":
             table["format_version"] = 3
+        if self.config.reserved:
+            table["format_version"] = 4
         write_whole(folder / _NAME, json.dumps(table | {"files": digests}, indent=2) + "\n")
 
     @classmethod
@@ -298,6 +353,9 @@ class Tokenizer:
                 raise ModelError(f"{folder / next(iter(side.values()))}: {error}", hint=_RESTORE) from error
         if not all(0 <= i < len(vocabulary) for vocabulary in vocabularies for i in specials.ids):
             raise ModelError(f"{path}: a special id is not in the vocabulary", hint=_RESTORE)
+        reserved = {len(vocabulary.reserved) for vocabulary in vocabularies}
+        if config.kind != "mapped" and reserved != {config.reserved}:
+            raise ModelError(f"{path}: other placeholders than in the vocabulary", hint=_RESTORE)
         return cls(config, vocabularies[0], vocabularies[-1], specials=specials)
 
 
@@ -323,7 +381,7 @@ def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
             hint='choose tokenizer.kind="bpe" or "unigram"',
         )
     if config.kind == "words":
-        return words.train(lines, vocab_size=config.vocab_size)
+        return words.train(lines, vocab_size=config.vocab_size, placeholders=config.reserved)
     from dragoman.text import subwords  # loads SentencePiece: not needed to check a recipe
 
     return subwords.train(
@@ -332,6 +390,7 @@ def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
         vocab_size=config.vocab_size,
         byte_fallback=config.byte_fallback,
         character_coverage=config.character_coverage,
+        placeholders=config.reserved,
     )
 
 

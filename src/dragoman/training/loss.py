@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from dragoman import native
+from dragoman.decoding.options import AttentionOf
 from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.training.alignment import alignment_loss, watched
 from dragoman.training.batches import Batch
 
 
@@ -153,25 +155,40 @@ linear_cross_entropy: Callable[..., tuple[Tensor, Tensor]] = LinearCrossEntropy.
 class Objective(nn.Module):
     """The training objective as a module, so that bf16 copies can replace its parameters."""
 
-    def __init__(self, model: AnySeq2Seq, smoothing: float, consistency: float = 0.0) -> None:
+    def __init__(
+        self,
+        model: AnySeq2Seq,
+        smoothing: float,
+        consistency: float = 0.0,
+        *,
+        aligning: AttentionOf | None = None,
+        alignment_weight: float = 0.0,
+    ) -> None:
+        """`aligning` is the head to train with `alignment_weight`, the first one of its layer."""
         super().__init__()
         self.model = model
         self.smoothing = smoothing
         self.consistency = consistency
+        self.aligning, self.alignment_weight = aligning, alignment_weight
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Summed loss and summed negative log-likelihood, in nats, over the targets without padding.
 
         With `consistency`, both are means of two passes under different dropout masks. Half of the weighted
-        divergence between the passes is added: R-Drop, Wu et al. 2021, algorithm 1.
+        divergence between the passes is added: R-Drop, Wu et al. 2021, algorithm 1. With `aligning`,
+        `alignment_weight` times the loss of that head is added: Garg et al. 2019, section 3.3.
         """
         copies = 2 if self.consistency else 1
         memory = self.model.encode(batch.source_BS.repeat(copies, 1), batch.source_len_B.repeat(copies))
-        states_BTE = self.model.decode_states(batch.target_BT.repeat(copies, 1), memory)
-        predict_BT = batch.predict_BT.repeat(copies, 1)
+        target_BT, predict_BT = batch.target_BT.repeat(copies, 1), batch.predict_BT.repeat(copies, 1)
         real_BT = predict_BT != self.model.config.pad_id
+        with watched(self.model, self.aligning) as weights:
+            states_BTE = self.model.decode_states(target_BT, memory)
         head = self.model.logits
         loss, nll = linear_cross_entropy(
             states_BTE[real_BT], head.weight, head.bias, predict_BT[real_BT], self.smoothing, self.consistency
         )
+        if weights:
+            source_len_B, target_len_B = batch.source_len_B.repeat(copies), real_BT.sum(1)
+            loss = loss + self.alignment_weight * alignment_loss(weights[0], source_len_B, target_len_B)
         return loss / copies, nll / copies

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
+from dragoman.decoding.options import AttentionOf, last_but_one
+from dragoman.models.shapes import Architecture, TransformerOptions
 from dragoman.training import schedule
 
 Schedule = Literal["paper", "inverse-sqrt", "cosine"]
@@ -70,6 +72,14 @@ class TrainingConfig(Options, section="training"):
             at_least=0,
         ),
     ] = 0.0
+    alignment_weight: Annotated[
+        float,
+        Option(
+            "Weight of a loss that trains a head of the last decoder layer but one to align words (Garg et "
+            "al. 2019). 0 trains none; 0.05 is usual.",
+            at_least=0,
+        ),
+    ] = 0.0
     precision: Annotated[
         Precision,
         Option("Arithmetic of the layers. auto is bf16 if the processor multiplies it natively, else fp32."),
@@ -103,6 +113,21 @@ class TrainingConfig(Options, section="training"):
                 'training.schedule = "paper" sets its own learning rate',
                 hint='leave out training.learning_rate, or set training.schedule="inverse-sqrt"',
             )
+
+    def aligning(self, model: Architecture) -> AttentionOf | None:
+        """The head of the decoder that is trained to align: the first of the last layer but one.
+
+        Raises ConfigError for a model without other heads that could teach it.
+        """
+        if not self.alignment_weight:
+            return None
+        if not isinstance(model, TransformerOptions) or model.heads < 2:
+            raise ConfigError(
+                f"training.alignment_weight = {self.alignment_weight:g} needs a Transformer with 2 heads or "
+                "more",
+                hint="set training.alignment_weight=0",
+            )
+        return AttentionOf(last_but_one(model.decoder_layers), head=1)
 
     def rate(self, step: int, d_model: int) -> float:
         """Return the learning rate of update `step`, counted from 1."""

@@ -37,7 +37,13 @@ class Learner:
 
     def __init__(self, model: AnySeq2Seq, config: TrainingConfig, world: World) -> None:
         self.model, self.config, self.world = model.to(world.device), config, world
-        self._objective = Objective(model, config.label_smoothing, config.consistency)
+        self._objective = Objective(
+            model,
+            config.label_smoothing,
+            config.consistency,
+            aligning=config.aligning(model.config),
+            alignment_weight=config.alignment_weight,
+        )
         self.precision = precision_for(config.precision, world.device)
         self.optimizers = optimizers(self.model, config)
 

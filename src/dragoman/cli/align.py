@@ -1,0 +1,140 @@
+"""`dragoman align`: which words of given translations translate which words of their sources."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO, cast
+
+import typer
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.options import BatchTokens, Debug, Model, NumberType, Quiet, TargetLanguage
+from dragoman.cli.outcome import waiting
+
+if TYPE_CHECKING:
+    from dragoman.decoding.alignment import Alignment, Links
+    from dragoman.engine.choice import DType
+    from dragoman.text.corpus import Corpus
+    from dragoman.text.pharaoh import Gold
+    from dragoman.translator import Translator
+
+_TOGETHER = 1024  # pairs that are held at once
+
+
+def align(
+    model: Model,
+    text: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT",
+            help="Text and its translation: two files, one .tsv or .jsonl, or -.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
+    ] = None,
+    attention: Annotated[
+        str | None,
+        typer.Option(
+            "--attention",
+            metavar="LAYER[.HEAD]",
+            help="Align by this attention: of a head or the mean of a layer, from 1. [default: the model's]",
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            "--gold",
+            metavar="FILE",
+            help="Print how well the alignments agree with these, in the same format: 0-0 is a sure link, "
+            "0p0 a possible one.",
+        ),
+    ] = None,
+    to: TargetLanguage = None,
+    batch_tokens: BatchTokens = 2048,
+    dtype: NumberType = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --gold: print one JSON document.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Align the words of text and its translation, from any translator, by a model's attention.
+
+    Each line has the pairs of words that translate each other, source-target, counted from 0, as in
+    0-0 1-2 2-1. Words are separated by spaces. A line without words stays empty.
+
+    \b
+      dragoman align runs/en-de test.en test.de -o test.align
+      dragoman align runs/en-de test.en test.de --gold test.gold
+    """
+    if as_json and gold is None:
+        raise ConfigError("--json without --gold", hint="leave it out: alignments are lines of text")
+    from dragoman.base.files import replacing
+    from dragoman.evaluation.alignment import score_alignments
+    from dragoman.text.corpus import open_corpus
+    from dragoman.text.lines import open_text
+    from dragoman.translator import Translator
+
+    corpus = open_corpus(text)
+    golds = (
+        None if gold is None else [_gold(line, f"{gold}:{n}") for n, line in enumerate(open_text(gold), 1)]
+    )
+    translator = Translator.load(model, dtype=cast("DType | None", dtype))
+    alignments = _alignments(translator, corpus, attention=attention, to=to, batch_tokens=batch_tokens)
+    with ExitStack() as stack:
+        out = None if gold is not None else sys.stdout
+        if output is not None:
+            part = stack.enter_context(replacing(output))
+            out = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
+        say = stack.enter_context(waiting("aligning", shown=not quiet and out is not sys.stdout))
+        links = _written(alignments, out, say)
+        if golds is None:
+            deque(links, maxlen=0)
+            return
+        scores = score_alignments(links, golds)
+    if as_json:
+        print(json.dumps(scores.to_table(), indent=2))
+    else:
+        print(scores.to_text())
+
+
+def _written(
+    alignments: Iterator[Alignment], out: TextIO | None, say: Callable[[str], None]
+) -> Iterator[Links]:
+    """Write each alignment and yield its links."""
+    for number, alignment in enumerate(alignments, 1):
+        if out is not None:
+            out.write(alignment.pharaoh() + "\n")
+        if number % _TOGETHER == 0:
+            say(f"aligning: {number:,} lines")
+        yield alignment.words()
+
+
+def _gold(line: str, where: str) -> Gold:
+    from dragoman.text.pharaoh import Gold
+
+    try:
+        return Gold.of(line)
+    except DataError as error:
+        raise DataError(f"{where}: {error}", hint=error.hint) from error
+
+
+def _alignments(
+    translator: Translator, corpus: Corpus, *, attention: str | None, to: str | None, batch_tokens: int
+) -> Iterator[Alignment]:
+    lines = iter(corpus)
+    while together := list(islice(lines, _TOGETHER)):
+        yield from translator.align(
+            [line.source for line in together],
+            [line.target for line in together],
+            to=to,
+            attention=attention,
+            batch_tokens=batch_tokens,
+        )
