@@ -37,6 +37,7 @@ class Letters:
     source_size = target_size = 4 + len(LETTERS)
 
     languages = ()
+    placeholders = ()
 
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
         return [[4 + LETTERS.index(c) for c in line if c in LETTERS] for line in lines]
@@ -51,6 +52,12 @@ class Letters:
 
     def target_pieces(self, ids: Sequence[int]) -> list[str]:
         return ["?" if i == 3 else LETTERS[i - 4] for i in ids]
+
+
+class Reserving(Letters):
+    """The same, with letters of which a translation has each exactly once if the source has it."""
+
+    placeholders = (4, 5, 6), (11, 12, 13)  # a, b, c; h, i, j
 
 
 def translator_of(model: Any, **generation: Any) -> Translator:
@@ -104,6 +111,37 @@ def test_a_translation_says_what_it_is_made_of(translator: Translator) -> None:
         assert one.score == pytest.approx(math.fsum(one.token_logp) / ((6 + len(one.tokens)) / 6) ** 0.6)
         assert one.alternatives == ()
     assert translator("abc") == translator.translate(["abc"])[0].text
+
+
+def test_the_sentences_of_a_line_are_translated_by_themselves(translator: Translator) -> None:
+    lines = ["abc. Hgf!  a", "", "hgf"]
+    found = translator.translate(lines, sentences=True)
+    parts = translator.translate(["abc.", "Hgf!", "a", "hgf"])
+
+    assert [one.source for one in found] == lines
+    assert [one.text for one in found] == [
+        f"{parts[0].text} {parts[1].text}  {parts[2].text}",
+        "",
+        parts[3].text,
+    ]
+    assert found[0].tokens == parts[0].tokens + parts[1].tokens + parts[2].tokens
+    counts = [len(one.token_logp) for one in parts[:3]]
+    weighted = sum(one.score * count for one, count in zip(parts, counts, strict=False))
+    assert found[0].score == pytest.approx(weighted / sum(counts))
+    assert found[2] == parts[3]
+
+
+def test_a_prefix_of_a_line_is_that_of_its_first_sentence(translator: Translator) -> None:
+    (one,) = translator.translate(["abc. hgf"], sentences=True, prefix="h")
+    first, second = translator.translate(["abc.", "hgf"], prefix=["h", ""])
+    assert one.text == f"{first.text} {second.text}"
+
+
+def test_a_text_keeps_its_lines_and_spaces(translator: Translator) -> None:
+    text = "abc. hgf\r\n\n  a\t\nb"
+    one, two, three, four = (each.text for each in translator.translate(["abc.", "hgf", "a", "b"]))
+    assert translator(text) == f"{one} {two}\r\n\n  {three}\t\n{four}"
+    assert translator("") == ""
 
 
 def test_a_string_is_not_taken_for_a_list_of_lines(translator: Translator) -> None:
@@ -295,6 +333,9 @@ def test_cuts_are_flagged(model: History) -> None:
         {"stop": "soon"},
         {"attention": "0"},
         {"sample": Sample(), "stop": "exact"},
+        {"sentences": True, "n_best": 2},
+        {"sentences": True, "attention": "1"},
+        {"sentences": True, "alignment": True},
     ],
     ids=str,
 )
@@ -548,3 +589,25 @@ def test_the_public_names_are_sorted_and_exist() -> None:
 def test_importing_the_package_imports_no_torch() -> None:
     code = "import sys, dragoman; dir(dragoman); dragoman.Translator; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+# Placeholders
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"beam": 1}, {"beam": 4, "n_best": 4}, {"sample": Sample(), "n_best": 3}, {"no_repeat_ngram": 1}],
+    ids=str,
+)
+def test_each_placeholder_of_the_source_appears_once(model: History, options: Any) -> None:
+    translator = Translator(
+        cast(Any, Reserving()), PyTorchEngine(model), source_language="en", target_language="de"
+    )
+    lines = ["abc", "b", "defg", "ccc dad", ""]
+    expected = ["hij", "i", "", "hj", ""]
+    found = translator.translate(lines, max_extra_tokens=0, **options)
+    for translation, placeholders in zip(found, expected, strict=True):
+        for one in (translation, *translation.alternatives):
+            assert "".join(sorted(letter for letter in one.text if letter in "hij")) == placeholders
+    cut = translator.translate(["dabc"], max_source_tokens=2, **options)[0]
+    assert sorted(letter for letter in cut.text if letter in "hij") == ["h"]

@@ -14,15 +14,19 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.pytorch import require_pytorch
-from dragoman.decoding.engine import Engine, Hypothesis, Request
-from dragoman.decoding.options import Beam, Decoding, DecodingOptions, Normalization
-from dragoman.decoding.rules import Prefix
+from dragoman.decoding.alignment import Aligning, Alignment, aligning_of, alignment_of
+from dragoman.decoding.engine import Engine, Hypothesis, Request, Tokens
+from dragoman.decoding.options import AttentionOf, Beam, Decoding, DecodingOptions, Normalization
+from dragoman.decoding.parts import by_parts
+from dragoman.decoding.rules import Prefix, keeping
 from dragoman.decoding.stream import Stream
+from dragoman.text.sentences import between, spacing, split_sentences
 from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer
 
@@ -63,13 +67,14 @@ class Translation:
 
     Empty unless the option `attention` asks for it.
     """
+    alignment: Alignment | None = None  # which tokens and words translate which; None unless asked for
 
 
 class Translator:
     """A tokenizer and an engine, ready to translate.
 
     `generation` has the default options of the search. `shortlist` says which target tokens a sentence may
-    use, if the option of that name asks for it.
+    use, and `aligning` which attention aligns, if the options `shortlist` and `alignment` ask for it.
     """
 
     def __init__(
@@ -81,10 +86,12 @@ class Translator:
         target_language: str,
         generation: Beam | None = None,
         shortlist: Shortlist | None = None,
+        aligning: Aligning | None = None,
         load_bundle: Callable[[], Bundle] | None = None,
     ) -> None:
         """`load_bundle` returns the PyTorch model for `bundle` and `inspect`, if the engine has none."""
         self.tokenizer, self.engine, self.shortlist = tokenizer, engine, shortlist
+        self.aligning = aligning
         self.source_language, self.target_language = source_language, target_language
         self.generation = generation or Beam()
         self._load_bundle = None if load_bundle is None else cache(load_bundle)
@@ -140,6 +147,7 @@ class Translator:
             target_language=loaded.config.target_language,
             generation=loaded.config.generation,
             shortlist=loaded.shortlist,
+            aligning=aligning_of(loaded.config.model, loaded.config.alignment),
             load_bundle=loaded.load_bundle,
         )
 
@@ -169,8 +177,17 @@ class Translator:
         )
 
     def __call__(self, text: str) -> str:
-        """The best translation of one line."""
-        return self.translate([text])[0].text
+        """The best translation of a text of any length, sentence by sentence.
+
+        Lines and the space between sentences are kept.
+        """
+        lines = text.splitlines(keepends=True)
+        translations = self.translate([line.strip() for line in lines], sentences=True)
+        new = [
+            spacing(line)[0] + one.text + spacing(line)[2]
+            for line, one in zip(lines, translations, strict=True)
+        ]
+        return "".join(new)
 
     def translate(
         self,
@@ -183,7 +200,8 @@ class Translator:
         """Return one Translation for each line, in order. A blank line gets an empty translation.
 
         Pass options as a `Decoding`, as keywords with the names of its fields, or both. Keywords win.
-        Spaces around a line are ignored.
+        Spaces around a line are ignored. A line is one sentence for the model unless `sentences` is set. The
+        score of a line of several is then the mean of theirs, weighted by their tokens.
 
         `prefix` is one text for all lines or one for each. Every translation begins with it. Its tokens
         are forced, so the last word may continue ("Ein" as "Eine"). Spaces around it are ignored.
@@ -214,6 +232,7 @@ class Translator:
         decoding = Decoding.of(decoding, options)
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
         self._check_target(decoding.to)
+        self._attention(decoding)
         if decoding.shortlist and self.shortlist is None:
             raise ConfigError(
                 "this model has no shortlist",
@@ -222,7 +241,12 @@ class Translator:
         _check_lines(lines)
         if type(window) is not int or window < 1:
             raise ConfigError(f"window = {window}", hint="use at least 1")
-        return iter(self._stream(_with_prefixes(lines, prefix), decoding, window))
+        items = _with_prefixes(lines, prefix)
+        if not decoding.sentences:
+            return iter(self._stream(items, decoding, window))
+        return by_parts(
+            items, self._cut, lambda parts: self._stream(parts, decoding, window), self._joined(decoding.to)
+        )
 
     def score(
         self,
@@ -233,12 +257,13 @@ class Translator:
         normalization: Normalization | None = None,
         to: str | None = None,
         attention: str | None = None,
+        alignment: bool = False,
         batch_tokens: int = 2048,
     ) -> list[Translation]:
         """Score `targets` as translations of `sources`, line by line, into the language `to` if given.
 
-        The scores equal those that `translate` gives to the same tokens. `attention` is a layer, or a layer
-        and a head, as in `Decoding`. Raises DataError if the numbers of sources and targets differ.
+        The scores equal those that `translate` gives to the same tokens. `attention` and `alignment` are as
+        in `Decoding`. Raises DataError if the numbers of sources and targets differ.
         """
         sources, targets = list(sources), list(targets)
         if len(sources) != len(targets):
@@ -252,19 +277,37 @@ class Translator:
             normalization=normalization,
             batch_tokens=batch_tokens,
             attention=attention,
+            alignment=alignment,
         )
-        how = decoding.beam_search(self.generation)
-        pairs = zip(
-            self.tokenizer.encode_source([_to(to, source.strip()) for source in sources]),
-            self.tokenizer.encode_target(targets),
-            strict=True,
-        )
-        answers = self.engine.score(pairs, how, attention=decoding.attention_of, batch_tokens=batch_tokens)
-        scored = _in_order(answers)
+        how, chosen = decoding.beam_search(self.generation), self._attention(decoding)
+        read = [_to(to, source.strip()) for source in sources]
+        encoded = self.tokenizer.encode_source(read)
+        pairs = zip(encoded, self.tokenizer.encode_target(targets), strict=True)
+        answers = self.engine.score(pairs, how, attention=chosen, batch_tokens=batch_tokens)
+        scored = zip(sources, read, encoded, _in_order(answers), targets, strict=True)
         return [
-            replace(self._translation(source, hypothesis), text=target if hypothesis.token_logp else "")
-            for source, target, hypothesis in zip(sources, targets, scored, strict=True)
+            self._translation(source, line, tokens, hypothesis, decoding, given=target)
+            for source, line, tokens, hypothesis, target in scored
         ]
+
+    def align(
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        *,
+        to: str | None = None,
+        attention: str | None = None,
+        batch_tokens: int = 2048,
+    ) -> list[Alignment]:
+        """Align `targets`, translations from anywhere, with their `sources`, line by line.
+
+        `attention` is the layer, or layer and head, to align by; by default, the model's. Raises DataError
+        if the numbers of sources and targets differ, ConfigError for a model without attention.
+        """
+        scored = self.score(
+            sources, targets, to=to, attention=attention, alignment=True, batch_tokens=batch_tokens
+        )
+        return [one.alignment for one in scored if one.alignment is not None]
 
     def inspect(
         self,
@@ -328,13 +371,36 @@ class Translator:
             options=options,
         )
 
+    def _cut(self, item: Item) -> list[Item]:
+        """The sentences of a line. The prefix is that of the first."""
+        sentences = split_sentences(item[0].strip(), self.source_language) or [""]
+        return [(sentence, "" if number else item[1]) for number, sentence in enumerate(sentences)]
+
+    def _joined(self, to: str | None) -> Callable[[Item, Sequence[Item], Sequence[Translation]], Translation]:
+        """Return what makes one translation of a line from those of its sentences."""
+        languages = self.source_language, to or self.target_language
+
+        def join(item: Item, parts: Sequence[Item], found: Sequence[Translation]) -> Translation:
+            spaces = [between(spacing(sentence)[2], *languages) for sentence, _ in parts[:-1]] + [""]
+            count = sum(len(one.token_logp) for one in found)
+            return Translation(
+                source=item[0],
+                text="".join(one.text + space for one, space in zip(found, spaces, strict=True)),
+                score=sum(one.score * len(one.token_logp) for one in found) / max(count, 1),
+                tokens=tuple(chain.from_iterable(one.tokens for one in found)),
+                token_logp=tuple(chain.from_iterable(one.token_logp for one in found)),
+                truncated=any(one.truncated for one in found),
+            )
+
+        return join
+
     def _stream(
         self, items: Iterator[Item | None], decoding: Decoding, window: int
     ) -> Stream[Item, Translation]:
         how, most = decoding.how(self.generation), decoding.max_source_tokens
         extra = decoding.max_extra_tokens
         begin_of = lru_cache(maxsize=256)(self._prefix)
-        attention = decoding.attention_of
+        attention, placeholders = self._attention(decoding), self.tokenizer.placeholders
         shortlist = self.shortlist if decoding.shortlist else None
         cut: set[Item] = set()  # those being translated whose source is too long
 
@@ -347,6 +413,7 @@ class Translator:
                 if len(tokens) > most:
                     cut.add(item)
                     tokens = tokens[:most]
+                rules += keeping(tokens, placeholders)
                 limit = len(tokens) + extra
                 yield Request(
                     source=tokens,
@@ -358,7 +425,10 @@ class Translator:
                 )
 
         def answer(item: Item, request: Request, hypotheses: list[Hypothesis]) -> Translation:
-            best, *others = [self._translation(item[0], each, cut=item in cut) for each in hypotheses]
+            line, read, tokens = item[0], _to(decoding.to, item[0].strip()), request.source
+            best, *others = [
+                self._translation(line, read, tokens, each, decoding, cut=item in cut) for each in hypotheses
+            ]
             cut.discard(item)
             return replace(best, alternatives=tuple(others)) if others else best
 
@@ -372,7 +442,7 @@ class Translator:
             batch_tokens=decoding.batch_tokens,
             window=window,
             # Attention takes a hundred times the memory of the rest.
-            remembered=0 if attention else 10_000 // decoding.n_best,
+            remembered=0 if decoding.attention else 10_000 // decoding.n_best,
         )
 
     def _warning_of_language(self, items: Iterator[Item | None]) -> Iterator[Item | None]:
@@ -400,17 +470,59 @@ class Translator:
                 f"to = {to!r}: this model does not translate to it", hint=f"it has {', '.join(languages)}"
             )
 
-    def _translation(self, source: str, hypothesis: Hypothesis, *, cut: bool = False) -> Translation:
-        text = self.tokenizer.decode(hypothesis.tokens)
+    def _aligning(self, decoding: Decoding) -> Aligning | None:
+        """What aligns, if asked for, by `decoding.attention` or the model's default. Raises ConfigError."""
+        if not decoding.alignment:
+            return None
+        chosen, own = decoding.attention_of, self.aligning
+        if chosen is None and own is None:
+            raise ConfigError("this model has no attention to align words by", hint="leave alignment out")
+        return own if chosen is None or (own and own.attention == chosen) else Aligning(chosen)
+
+    def _attention(self, decoding: Decoding) -> AttentionOf | None:
+        """The attention that the engine has to return. Raises ConfigError if nothing can align."""
+        aligning = self._aligning(decoding)
+        return decoding.attention_of if aligning is None else aligning.attention
+
+    def _translation(
+        self,
+        source: str,
+        read: str,
+        tokens: Tokens,
+        hypothesis: Hypothesis,
+        decoding: Decoding,
+        *,
+        given: str | None = None,
+        cut: bool = False,
+    ) -> Translation:
+        """The translation of a source, or its `given` translation, whose tokens `hypothesis` has.
+
+        `read` is what the model read for the source, and `tokens` what it was cut into.
+        """
+        if given is None:
+            # With byte fallback a translation can contain a line break. Keep it one line.
+            text = self.tokenizer.decode(hypothesis.tokens).replace("\r", " ").replace("\n", " ")
+        else:
+            text = given if hypothesis.token_logp else ""
+        alignment = None
+        if aligning := self._aligning(decoding):
+            spans = (
+                self.tokenizer.target_spans(hypothesis.tokens)
+                if given is None
+                else self.tokenizer.spans(text, "target")
+            )
+            alignment = alignment_of(
+                self.tokenizer, source, read, tokens, text, spans, hypothesis, reading=aligning.reading
+            )
         return Translation(
             source=source,
-            # With byte fallback a translation can contain a line break. Keep it one line.
-            text=text.replace("\r", " ").replace("\n", " "),
+            text=text,
             score=hypothesis.score,
             tokens=tuple(self.tokenizer.target_pieces(hypothesis.tokens)),
             token_logp=hypothesis.token_logp,
             truncated=hypothesis.truncated or cut,
-            attention=hypothesis.attention,
+            attention=hypothesis.attention if decoding.attention is not None else (),
+            alignment=alignment,
         )
 
     def _prefix(self, prefix: str) -> tuple[int, ...]:

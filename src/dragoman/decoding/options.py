@@ -134,6 +134,11 @@ class AttentionOf:
             )
 
 
+def last_but_one(layers: int) -> int:
+    """The last layer but one, counted from 1, or the only one."""
+    return max(1, layers - 1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decoding(Options):
     """How to translate: every decoding option.
@@ -168,7 +173,15 @@ class Decoding(Options):
         str | None,
         Option("Return the attention to the source: LAYER, the mean of its heads, or LAYER.HEAD, from 1."),
     ] = None
-
+    alignment: Annotated[
+        bool,
+        Option(
+            "Return which words translate which, by `attention` if it is given, or by the model's default."
+        ),
+    ] = False
+    sentences: Annotated[
+        bool, Option("Translate each sentence of a line by itself, and keep the space between them.")
+    ] = False
     shortlist: Annotated[
         bool, Option("Use only the target tokens that the model's shortlist allows for a sentence.")
     ] = False
@@ -177,6 +190,11 @@ class Decoding(Options):
         super().__post_init__()
         _ = self.attention_of  # raises ConfigError for anything else than a layer and a head
         self.how(Beam(size=max(Beam().size, self.n_best)))  # raises ConfigError for contradictions
+        if self.sentences and (self.n_best > 1 or self.attention is not None or self.alignment):
+            raise ConfigError(
+                "sentences together with n_best, attention or alignment",
+                hint="split the text into lines of one sentence",
+            )
 
     @classmethod
     def of(cls, decoding: Decoding | None, options: DecodingOptions) -> Decoding:
@@ -241,4 +259,6 @@ class DecodingOptions(TypedDict, total=False):
     max_source_tokens: int
     batch_tokens: int
     attention: str | None
+    alignment: bool
+    sentences: bool
     shortlist: bool

@@ -1,0 +1,118 @@
+"""A text cut into sentences, by sentencex, which knows the abbreviations and marks of many languages.
+
+Nothing is lost: the pieces, joined, are the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import cast
+
+LONGEST = 500  # characters of a sentence; most models have seen none longer
+_NUMBER = re.compile(r"\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*")  # "1." before a sentence
+_LINE = re.compile(r"([^\r\n]*)([\r\n]*)")
+_CLAUSE = re.compile(r"[;:,–—؛،；：，、]\s*|\s[-–]\s")
+_UNSPACED = frozenset(
+    ("zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya")
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ENDS = ".?!\"'”’»)]"  # marks after which a space tells whether the sentence ends
+
+
+def split_sentences(
+    text: str, language: str, *, kept: Iterable[tuple[int, int]] = (), longest: int | None = LONGEST
+) -> list[str]:
+    """Return the sentences of a text, each with the space after it.
+
+    A line end always ends a sentence. No sentence ends inside the spans `kept`, places of `text` from first
+    to behind the last. A sentence of more than `longest` characters is cut at its clauses, else between
+    words; None cuts none. `language` is a code such as "de" or "pt-BR"; unknown ones are cut by common marks.
+    """
+    inside = [False] * (len(text) + 1)
+    for first, behind in kept:
+        inside[first + 1 : behind] = [True] * max(behind - first - 1, 0)
+    pieces: list[str] = []
+    place, open_piece = 0, ""
+    for piece in _pieces(text, language):
+        open_piece += piece
+        place += len(piece)
+        if not inside[place]:
+            pieces.append(open_piece)
+            open_piece = ""
+    if open_piece:
+        pieces.append(open_piece)
+    return pieces if longest is None else list(_shorter(pieces, longest, inside))
+
+
+def spacing(piece: str) -> tuple[str, str, str]:
+    """Return the space before, the sentence, and the space after it."""
+    body = piece.strip()
+    if not body:
+        return piece, "", ""
+    start = piece.index(body)
+    return piece[:start], body, piece[start + len(body) :]
+
+
+def between(space: str, source: str, target: str) -> str:
+    """Return the space between two sentences in the target language, for that in the source language.
+
+    Chinese, for instance, has none. Other space than a single one stays as it is.
+    """
+    if space not in ("", " "):
+        return space
+    source, target = _code(source), _code(target)
+    if (source in _UNSPACED) == (target in _UNSPACED):
+        return space
+    return "" if target in _UNSPACED else " "
+
+
+def _code(language: str) -> str:
+    return re.split("[-_]", language)[0].lower()
+
+
+def _pieces(text: str, language: str) -> Iterator[str]:
+    segment, code = _sentencex(), _code(language)
+    for line, end in _LINE.findall(text):
+        start = place = 0
+        for piece in segment(code, _SURROGATE.sub("?", line)) if line.strip() else ():
+            place += len(piece)
+            ended = piece[-1:].isspace() or piece[-1:] not in _ENDS
+            if place < len(line) and ended and not _NUMBER.fullmatch(line, start, place):
+                yield line[start:place]
+                start = place
+        if line or end:
+            yield line[start:] + end
+
+
+def _shorter(pieces: Sequence[str], longest: int, inside: Sequence[bool]) -> Iterator[str]:
+    place = 0
+    for piece in pieces:
+        start, end = place, place + len(piece)
+        while end - start > longest:
+            cut = _cut(piece[start - place :], longest, inside[start:end])
+            if not cut:
+                break
+            yield piece[start - place : start - place + cut]
+            start += cut
+        yield piece[start - place :]
+        place = end
+
+
+def _cut(text: str, longest: int, inside: Sequence[bool]) -> int:
+    """Where to cut a long sentence: after its last clause that fits, else after its last word."""
+    for marks in (_CLAUSE, re.compile(r"\s+")):
+        places = [found.end() for found in marks.finditer(text, 0, longest) if found.end() < len(text)]
+        places = [place for place in places if not inside[place]]
+        # A short first clause is no gain.
+        if places and places[-1] > longest // 4:
+            return places[-1]
+    return 0 if len(text.split()) > 1 or any(inside[1:]) else min(longest, len(text) - 1)
+
+
+@cache
+def _sentencex() -> Callable[[str, str], list[str]]:
+    from sentencex import segment  # loads 4 MB
+
+    return cast("Callable[[str, str], list[str]]", segment)

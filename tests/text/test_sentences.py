@@ -1,0 +1,74 @@
+"""Sentences: nothing lost, abbreviations and numbers whole, protected spans whole."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.text.sentences import between, spacing, split_sentences
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "sentences"),
+    [
+        ("en", "One dog. Two dogs!  Three?", ["One dog. ", "Two dogs!  ", "Three?"]),
+        ("en", "Dr. Smith is here. He waits.", ["Dr. Smith is here. ", "He waits."]),
+        ("en", "1. Open it. 2. Close it.", ["1. Open it. ", "2. Close it."]),
+        ("en", "See foo.bar and baz.qux. Then go.", ["See foo.bar and baz.qux. ", "Then go."]),
+        ("en", "A line\nand another", ["A line\n", "and another"]),
+        ("en", "Windows\r\n\r\nlines", ["Windows\r\n\r\n", "lines"]),
+        ("de-AT", "Am 3. Oktober z. B. war er da. Gut.", ["Am 3. Oktober z. B. war er da. ", "Gut."]),
+        ("zh_Hans", "你好。今天很好！", ["你好。", "今天很好！"]),
+        ("xx", "No such language. But two.", ["No such language. ", "But two."]),
+        ("en", "  ", ["  "]),
+        ("en", "", []),
+    ],
+)
+def test_texts_end_where_sentences_do(language: str, text: str, sentences: list[str]) -> None:
+    assert split_sentences(text, language) == sentences
+
+
+def test_no_sentence_ends_inside_a_protected_span() -> None:
+    text = "Use here. There now. Go."
+    assert split_sentences(text, "en", kept=[(4, 15)]) == ["Use here. There now. ", "Go."]
+    assert len(split_sentences(text, "en")) > 2
+
+
+def test_long_sentences_are_cut_at_clauses_else_between_words() -> None:
+    clauses = "one two, three four; five six"
+    assert split_sentences(clauses, "en", longest=22) == ["one two, three four; ", "five six"]
+    assert split_sentences("one two three four", "en", longest=9) == ["one two ", "three ", "four"]
+    assert split_sentences(clauses, "en", longest=None) == [clauses]
+
+
+def test_a_long_word_is_cut_but_not_a_protected_one() -> None:
+    assert split_sentences("x" * 25, "en", longest=10) == ["x" * 10, "x" * 10, "x" * 5]
+    assert split_sentences("x" * 25, "en", longest=10, kept=[(0, 25)]) == ["x" * 25]
+
+
+@given(st.text(alphabet='aA .!?\n\r。\ud800é1)"“'), st.integers(1, 20))
+def test_nothing_is_lost(text: str, longest: int) -> None:
+    assert "".join(split_sentences(text, "en", longest=longest)) == text
+
+
+def test_spacing() -> None:
+    assert spacing(" \tA b. \n") == (" \t", "A b.", " \n")
+    assert spacing("  ") == ("  ", "", "")
+
+
+@pytest.mark.parametrize(
+    ("space", "source", "target", "new"),
+    [
+        (" ", "en", "zh", ""),
+        ("", "zh_Hans", "en-US", " "),
+        ("", "zh", "ja", ""),
+        ("  ", "en", "zh", "  "),
+        ("\n", "zh", "en", "\n"),
+        (" ", "en", "de", " "),
+    ],
+)
+def test_the_space_between_sentences_is_that_of_the_language(
+    space: str, source: str, target: str, new: str
+) -> None:
+    assert between(space, source, target) == new
