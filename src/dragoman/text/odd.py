@@ -1,0 +1,79 @@
+"""Text that makes models stumble, and translations that show it: no language, capitals, loops, inventions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from dragoman.text.width import columns
+
+_PERIOD = 20  # words, or characters, of the longest thing whose repetition is looked for
+_LONG = 10  # characters of a word that may have a loop inside
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def mask(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
+    """Return a byte for each character: 1 inside the spans, else 0."""
+    covered = bytearray(len(text))
+    for start, end in spans:
+        covered[start:end] = b"\1" * (end - start)
+    return covered
+
+
+def has_language(text: str, kept: Iterable[tuple[int, int]] = ()) -> bool:
+    """Whether there is a word to translate outside the spans `kept`."""
+    covered = mask(text, kept)
+    return any(not any(covered[found.start() : found.end()]) for found in _WORD.finditer(text))
+
+
+def is_shouted(text: str) -> bool:
+    """Whether all is in capitals, with a word that is too long for an abbreviation."""
+    return text.isupper() and any(len(word) > 4 for word in _WORD.findall(text))
+
+
+def loops(text: str, source: str = "") -> int:
+    """Return how many characters of the text repeat what stands before, as a model that is stuck writes.
+
+    Words are looked at, and the characters of long words and of scripts without spaces. 0 if nothing is
+    repeated, or nothing more often than something in the source.
+    """
+    return sum(
+        length
+        for (times, length), (known, _) in zip(_repetitions(text), _repetitions(source), strict=True)
+        if times > known
+    )
+
+
+def is_invention(text: str, source: str) -> bool:
+    """Whether a text is far longer than what it translates, as the answer to a lone word may be."""
+    return columns(text) > 3 * columns(source) + 25
+
+
+def _repetitions(text: str) -> list[tuple[int, int]]:
+    """The longest loops of words and of characters: (how often it comes, characters that it repeats)."""
+    words = text.lower().split()
+    long = [word for word in words if len(word) >= _LONG or _UNSPACED.search(word)]
+    return [
+        _longest_loop([word.strip(",.;:!?") for word in words], 3),
+        max((_longest_loop(word, 4) for word in long), default=(0, 0)),
+    ]
+
+
+def _longest_loop(units: Sequence[str], least: int) -> tuple[int, int]:
+    """Return (times, characters after the first time) of what comes in a row most often.
+
+    It has to come `least` times, and a single unit once more.
+    """
+    most = (0, 0)
+    for period in range(1, min(_PERIOD, len(units) // 2) + 1):
+        run = 0
+        for place in range(period, len(units) + 1):
+            if place < len(units) and units[place] == units[place - period]:
+                run += 1
+                continue
+            times = run // period + 1
+            if times >= least + (period == 1):
+                most = max(most, (times, sum(len(unit) for unit in units[place - run : place])))
+            run = 0
+    return most
