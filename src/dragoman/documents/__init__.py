@@ -1,0 +1,1 @@
+"""Files with structure: translated, with everything that is not language kept."""

@@ -1,0 +1,84 @@
+"""Change some spans of a text, and keep all else as it is."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dragoman.base.errors import DataError
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+_EXACT = frozenset(("utf-8", "utf8", "ascii", "latin-1", "iso-8859-1", "utf-16-le", "utf-16-be"))
+_TO_UTF8 = "convert the file to UTF-8"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace text[start:end]."""
+
+    start: int
+    end: int
+    new: str
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text with the edits, which must not overlap. Of two at one place the first comes first."""
+    parts, place = [], 0
+    for edit in sorted(edits, key=lambda one: (one.start, one.end)):
+        if edit.start < place:
+            raise ValueError(f"edits overlap at {edit.start}")
+        parts += [text[place : edit.start], edit.new]
+        place = edit.end
+    return "".join([*parts, text[place:]])
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A file as text, and how to write it back."""
+
+    text: str
+    encoding: str
+    mark: bytes  # the byte order mark, if any
+
+    def encode(self, text: str) -> bytes:
+        """Raises DataError if the file's encoding lacks a character."""
+        try:
+            return self.mark + text.encode(self.encoding)
+        except UnicodeError as error:  # the codec idna has no place to tell
+            what = repr(text[error.start]) if isinstance(error, UnicodeEncodeError) else "such text"
+            raise DataError(f"{self.encoding} has no {what}", hint=_TO_UTF8) from None
+
+
+def decode_file(data: bytes, encoding: str | None = None) -> Decoded:
+    """Return the text of a file: by its byte order mark, else in `encoding`, else in UTF-8.
+
+    Line ends stay as they are. Raises DataError with the line of the first byte that does not fit.
+    """
+    mark, name = next(
+        ((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", encoding or "utf-8")
+    )
+    body = data[len(mark) :]
+    try:
+        decoded = Decoded(body.decode(name), name, mark)
+        if name.lower() not in _EXACT and decoded.encode(decoded.text) != data:
+            raise DataError(f"{name}: cannot be written back with the same bytes", hint=_TO_UTF8)
+        return decoded
+    except LookupError:
+        raise DataError(f"unknown encoding {name!r}", hint=_TO_UTF8) from None
+    except UnicodeError as error:  # the codec idna has no place to tell
+        line = body.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        raise DataError(f"line {line}: not {name}", hint=_TO_UTF8) from None
+
+
+def line_of(text: str, place: int) -> int:
+    """The number of the line, from 1, of a place in a text."""
+    return text.count("\n", 0, place) + 1

@@ -1,0 +1,84 @@
+"""What a document is made of for a translator: segments, and the codes inside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True)
+class Code:
+    """What stands between the words of a segment and is not translated, such as a tag or a placeholder.
+
+    `text` is as the file has it, so writing it back needs no escapes.
+    """
+
+    text: str
+    kind: Literal["open", "close", "empty", "placeholder"]
+    """`open` and `close` enclose text, as <b> and </b> do; `empty` is a tag without text, as <br/>.
+
+    A placeholder has a place in the sentence, as a word has; tags have none.
+    """
+    pair: int = 0  # the same number for an opening code and its closing one, from 1; 0 if it has none
+    shown: str = ""  # what a reader sees there, such as a space for a tab; the model reads it in its place
+    breaks: bool = False  # a sentence cannot go on beyond it, as beyond <br/>
+
+
+Content = tuple[str | Code, ...]
+"""Text and codes in order. Text is decoded: no escapes of the file, no entities."""
+
+
+def text_of(content: Content) -> str:
+    """The text of a segment without its tags. Placeholders stay."""
+    return "".join(
+        one if isinstance(one, str) else one.text if one.kind == "placeholder" else one.shown
+        for one in content
+    )
+
+
+class Status(Enum):
+    """What a file says of a translation that it has."""
+
+    MISSING = "missing"
+    DOUBTFUL = "doubtful"  # fuzzy, or to be reviewed
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A piece of a document that is translated on its own: a paragraph, a message, a cue."""
+
+    source: Content
+    where: str  # for messages: "line 12"
+    target: Content | None = None  # the translation that the file has, if its format holds both languages
+    state: Status = Status.MISSING
+    context: str = ""  # what tells it from an equal segment: the context of a message, the key of a string
+    note: str = ""  # what its authors say to translators
+    flags: tuple[str, ...] = ()  # how its placeholders are written, as gettext says: "c-format"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The translation of a segment."""
+
+    content: Content
+    doubts: tuple[str, ...] = field(default=())  # why a person has to look at it, such as "number differs: 5"
+
+
+class Document(Protocol):
+    """A file of some format. Bytes that belong to no segment never change."""
+
+    @property
+    def segments(self) -> list[Segment]:
+        """In the order of the file."""
+        ...
+
+    def render(self, results: list[Result | None]) -> bytes:
+        """Return the file with these translations, one for each segment; None leaves a segment as it is.
+
+        Without results, and if every result equals what the file has, this is the file byte for byte.
+        Formats that can mark a translation as doubtful do so where a result has doubts. A format that cannot
+        write some translation leaves its segment as it is, and lists it in an attribute `kept`.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""XML with places, for every format that is written in it."""

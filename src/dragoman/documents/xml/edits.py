@@ -1,0 +1,111 @@
+"""Changes of an XML text: attributes, contents, and what new elements need to fit in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from dragoman.documents.edits import Edit
+from dragoman.documents.xml.pieces import ATTRIBUTE, Element, Piece, Spaces, escape
+
+_NAME = re.compile(r"<([^\s/>]+)")
+
+
+def escape_attribute(text: str) -> str:
+    """Encode a text between double quotes."""
+    return escape(text).replace('"', "&quot;").replace("\t", "&#9;").replace("\n", "&#10;")
+
+
+def attributes(values: Mapping[str, str | None]) -> str:
+    """Write attributes, each with a space before it; those that are None are left out."""
+    return "".join(
+        f' {name}="{escape_attribute(value)}"' for name, value in values.items() if value is not None
+    )
+
+
+def retag(text: str, tag: Piece, changes: Mapping[str, str | None]) -> Edit:
+    """Set attributes of a start tag, or remove those whose new value is None; names are as the file has them.
+
+    Attributes that stay keep their place and spelling. New ones come last.
+    """
+    parts = [text[tag.start : tag.end - len(tag.inside) - 1]]
+    missing = dict(changes)
+    place = 0
+    for found in ATTRIBUTE.finditer(tag.inside):
+        name, quoted = found[1], max(found.start(2), found.start(3))
+        between = tag.inside[place : found.start()]
+        place = found.end()
+        if name not in changes:
+            parts += [between, found[0]]
+        elif (value := missing.pop(name)) is not None:
+            head = tag.inside[found.start() : quoted - 1]
+            parts += [between, head, f'"{escape_attribute(value)}"']
+    return Edit(tag.start, tag.end, "".join(parts) + attributes(missing) + tag.inside[place:] + ">")
+
+
+def raw_name(text: str, element: Element) -> str:
+    """The name of an element with its prefix."""
+    found = _NAME.match(text, element.tag.start)
+    return found[1] if found else element.name
+
+
+def prefix(text: str, element: Element) -> str:
+    """The prefix of an element with its colon, or ""."""
+    before, colon, _ = raw_name(text, element).partition(":")
+    return before + colon if colon else ""
+
+
+class Places:
+    """The lines of places in a text, each asked for after those before it."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._place, self._line = text, 0, 1
+
+    def line(self, place: int) -> int:
+        self._line += self._text.count("\n", self._place, place)
+        self._place = place
+        return self._line
+
+
+def newline_of(text: str) -> str:
+    """The line end of a file, by its first."""
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+
+
+def indent(text: str, element: Element) -> str:
+    """The white space before an element, from the line end on."""
+    before = text[text.rfind(">", 0, element.tag.start) + 1 : element.tag.start]
+    return before if before.isspace() else ""
+
+
+def indent_of_end(text: str, element: Element) -> str:
+    """The white space before the end tag of an element with children."""
+    before = text[element.children[-1].end.end : element.end.start]
+    return before if before.isspace() else ""
+
+
+def removal(text: str, element: Element) -> Edit:
+    """Remove an element, with the white space before it."""
+    return Edit(element.tag.start - len(indent(text, element)), element.end.end, "")
+
+
+def declarations(source: Element, around: Element) -> dict[str, str]:
+    """The namespaces declared inside an element and down to a source in it, whose codes may need them."""
+    found: dict[str, str] = {}
+    scope: Spaces | None = source.tag.spaces
+    while scope and scope is not around.tag.spaces:
+        found = {f"xmlns:{prefix}".rstrip(":"): space for prefix, space in scope.own.items()} | found
+        scope = scope.outer
+    return found
+
+
+def refill(text: str, element: Element, inner: str, changes: Mapping[str, str | None]) -> list[Edit]:
+    """Replace what is in an element, and set attributes of its tag."""
+    tag = retag(text, element.tag, changes) if changes else None
+    if not element.tag.empty:
+        return [*filter(None, [tag]), Edit(element.tag.end, element.end.start, inner)]
+    raw = tag.new if tag else text[element.tag.start : element.tag.end]
+    return [
+        Edit(element.tag.start, element.tag.end, f"{raw[:-2].rstrip()}>{inner}</{raw_name(text, element)}>")
+    ]
