@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import typer
+from tests.cli.conftest import Ended
 
 import dragoman
 from dragoman import cli, display
@@ -26,34 +25,13 @@ from dragoman.text import toy
 from dragoman.training.trainer import Trainer
 from dragoman.translator import Translator
 
-COMMANDS = ["demo", "train", "translate", "evaluate", "score", "config", "doctor", "model"]
+COMMANDS = ["demo", "train", "translate", "evaluate", "align", "score", "config", "doctor", "model"]
 SMALL = [
     "--preset=tiny", "tokenizer.vocab_size=400",
     *(f"model.{o}" for o in ("d_model=16", "d_ff=32", "heads=2", "encoder_layers=1", "decoder_layers=1")),
     *(f"training.{o}" for o in ("batch_tokens=400", "max_updates=30", "validate_every=10", "warmup=10",
                                 "log_every=5", "average=2")),
 ]  # fmt: skip
-
-
-@dataclass
-class Ended:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def dragoman_(capsysbinary, monkeypatch):
-    """Runs a command line in this process."""
-
-    def called(*words: str | Path, stdin: bytes = b"") -> Ended:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsysbinary.readouterr()
-        code = run(typer.main.get_command(cli.app), [str(word) for word in words])
-        out, err = capsysbinary.readouterr()
-        return Ended(code, out.decode(), err.decode())
-
-    return called
 
 
 @pytest.fixture(scope="session")
@@ -286,6 +264,90 @@ def test_jsonl_with_attention(dragoman_, model):
         assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in one["attention"])
     assert head[0]["attention"] != layer[0]["attention"]
     assert "attention" not in head[1]
+
+
+def test_alignment_in_every_output(dragoman_, model):
+    lines = b"Anna sees the\tdog.\r\n\nPeter eats."
+    plain = dragoman_("translate", model, stdin=lines).out.split("\n")
+    aligned = dragoman_("translate", model, "--alignment", stdin=lines).out.split("\n")
+    for text, both in zip(plain, aligned, strict=True):
+        text, links = text.removesuffix("\r"), both.removesuffix("\r").rsplit("\t", 1)[1]
+        assert both == f"{text}\t{links}" + "\r" * both.endswith("\r")
+        assert all(int(link.split("-")[1]) < len(text.split()) for link in links.split())
+    assert (aligned[0][-1], aligned[1]) == ("\r", "\t")
+
+    words = [line.rsplit("\t", 1)[1].strip() for line in aligned]
+    jsonl = dragoman_("translate", model, "--alignment", "--jsonl", "--n-best=2", stdin=lines).out
+    tables = [json.loads(line) for line in jsonl.splitlines()]
+    assert [" ".join(f"{s}-{t}" for s, t in table["alignment"]) for table in tables] == words
+    assert all("alignment" in other for table in tables for other in table.get("alternatives", []))
+    assert "attention" not in tables[0]
+
+    rows = dragoman_("translate", model, "--alignment", "--n-best=2", stdin=lines).out.splitlines()
+    assert [len(row.split("\t")) for row in rows] == [4] * 6
+    assert rows[0].split("\t")[3] == words[0]
+    scored = dragoman_("translate", model, "--alignment", "--scores", stdin=lines).out.splitlines()
+    assert [row.split("\t")[-1] for row in scored] == words
+
+
+def test_align_gives_a_line_for_each_pair(dragoman_, model, tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.cli.align._TOGETHER", 2)
+    source, target = tmp_path / "a.en", tmp_path / "a.de"
+    source.write_text("Anna sees the dog.\n\nPeter eats.\n\nThe cat.\n", encoding="utf-8")
+    target.write_text("Anna sieht den Hund.\n\nPeter isst.\nEin Hund.\n\n", encoding="utf-8")
+    out = tmp_path / "links"
+    ended = dragoman_("align", model, source, target)
+    assert dragoman_("align", model, source, target, "-o", out).out == ""
+    both = "".join(
+        f"{one}\t{other}\n"
+        for one, other in zip(source.read_text().split("\n"), target.read_text().split("\n"), strict=True)
+    )
+    piped = dragoman_("align", model, "-", stdin=both.removesuffix("\t\n").encode())
+
+    assert ended.code == 0
+    lines = ended.out.split("\n")
+    assert [bool(line) for line in lines] == [True, False, True, False, False, False]
+    assert {link.split("-")[1] for link in lines[0].split()} == {"0", "1", "2", "3"}
+    assert out.read_text() == ended.out == piped.out
+    aligned = Translator.load(model).align(["Peter eats."], ["Peter isst."])
+    assert lines[2] == aligned[0].pharaoh()
+    other = dragoman_("align", model, source, target, "--attention=1.2").out
+    assert other != ended.out
+
+
+def test_align_against_gold(dragoman_, model, text, tmp_path):
+    files = [text / "test.en", text / "test.de"]
+    links = dragoman_("align", model, *files).out
+    (tmp_path / "own.gold").write_text(links)
+    ended = dragoman_("align", model, *files, "--gold", tmp_path / "own.gold")
+    assert ended.out.split()[:6] == ["AER", "0.0", "precision", "100.0", "recall", "100.0"]
+    lines = links.splitlines()
+    possible = [lines[0].replace("-", "p"), *lines[1:]]
+    (tmp_path / "own.gold").write_text("\n".join(possible) + "\n")
+    out = tmp_path / "links"
+    as_json = dragoman_("align", model, *files, "--gold", tmp_path / "own.gold", "--json", "-o", out)
+    table = json.loads(as_json.out)
+    assert (table["aer"], table["lines"]) == (0, 30)
+    assert table["sure"] == table["links"] - len(lines[0].split())
+    assert out.read_text() == links
+
+    (tmp_path / "own.gold").write_text("0-0\n0=0\n")
+    ended = dragoman_("align", model, *files, "--gold", tmp_path / "own.gold")
+    assert (ended.code, ended.out) == (3, "")
+    assert "own.gold:2: '0=0' is not a link" in ended.err
+    (tmp_path / "own.gold").write_text("0-0\n0-0\n")
+    assert "only 2 gold alignments" in dragoman_("align", model, *files, "--gold", tmp_path / "own.gold").err
+    assert dragoman_("align", model, *files, "--json").code == 2
+
+
+def test_align_refuses_uneven_files(dragoman_, model, text, tmp_path):
+    short = tmp_path / "short.de"
+    short.write_text("Ein Hund.\n", encoding="utf-8")
+    out = tmp_path / "links"
+    ended = dragoman_("align", model, text / "test.en", short, "-o", out)
+    assert ended.code == 3
+    assert "short.de: 1 line, but" in ended.err
+    assert not out.exists()
 
 
 def test_the_stop_of_a_search(dragoman_, model, text):

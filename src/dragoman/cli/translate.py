@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
 from dragoman.cli.options import (
     BatchTokens,
@@ -37,6 +38,16 @@ if TYPE_CHECKING:
     from dragoman.engine.choice import DType
     from dragoman.translator import Translation
 
+# Options that documents, or lines, have no use for, and their defaults.
+LINE_OPTIONS = {
+    "n_best": 1, "prefix": None, "prefix_file": None, "sample": False, "attention": None, "alignment": False,
+    "scores": False, "jsonl": False, "sentences": False, "protect": False,
+}  # fmt: skip
+UNPROTECTED = {
+    name: default for name, default in LINE_OPTIONS.items() if name not in ("sentences", "protect")
+}
+DOCUMENT_OPTIONS = {"only_untranslated": False, "report": None}
+
 Show = Callable[[int, "Translation", str], str]  # line number, translation, line end -> text
 
 
@@ -46,14 +57,51 @@ def translate(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Text, one sentence a line, plain or gzipped; - is standard input. [default: -]",
+            help="Text, one sentence a line, plain or gzipped; - is standard input. Or documents: PO, XLIFF, "
+            "Word and others, and folders of them. [default: -]",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to this file, whole or not at all; or to this folder.",
+        ),
     ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, properties, "
+            "android, docx or odt. [default: by name; lines for .txt]",
+        ),
+    ] = None,
+    only_untranslated: Annotated[
+        bool,
+        typer.Option("--only-untranslated", help="Documents: keep the translations that the file has."),
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Documents: write what has to be checked, one JSON object a line.",
+        ),
+    ] = None,
+    sentences: Annotated[
+        bool, typer.Option("--sentences", help="Lines: translate each sentence of a line by itself.")
+    ] = False,
+    protect: Annotated[
+        bool,
+        typer.Option(
+            "--protect",
+            help="Lines: keep placeholders, tags and URLs, as in documents, and copy what is not language.",
+        ),
+    ] = False,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
     stop: StopRule = None,
@@ -113,6 +161,14 @@ def translate(
             help="With --jsonl: the attention to the source, of a head or the mean of a layer, from 1.",
         ),
     ] = None,
+    alignment: Annotated[
+        bool,
+        typer.Option(
+            "--alignment",
+            help="Put a tab and the alignment of the words after each translation, such as 0-0 1-2. With "
+            "--attention: by that layer or head.",
+        ),
+    ] = False,
     batch_tokens: BatchTokens = 4096,
     dtype: NumberType = None,
     scores: Annotated[
@@ -127,18 +183,29 @@ def translate(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Translate text line by line: n lines in, n lines out, in order.
+    """Translate text line by line: n lines in, n lines out, in order. Or translate documents.
 
     An empty line stays empty. Line ends are kept. Each typed line is translated at once, and so is a line
     from another program that then waits. Equal lines are translated once.
 
+    A document keeps its format: placeholders such as %s, tags and URLs stay what they are. What has to be
+    checked is marked in the file where its format can, and listed with --report.
+
     \b
       dragoman translate runs/en-de test.en -o test.out.de
+      dragoman translate runs/en-de de.po -o de.new.po --only-untranslated
+      dragoman translate runs/en-de manual.docx -o manual.de.docx
       echo "A man rides a bike." | dragoman translate runs/en-de
       dragoman translate runs/en-de test.en --n-best 3 --jsonl
     """
     names = files or [STDIN]
-    if output is not None:
+    if documents := are_documents(names, format):
+        _check_options(LINE_OPTIONS, dict(locals()), "for documents")
+    else:
+        _check_options(DOCUMENT_OPTIONS, dict(locals()), "for lines: choose a document's --format")
+    if protect:
+        _check_options(UNPROTECTED, dict(locals()), "for --protect")
+    if output is not None and not documents:
         _keep_apart(output, names)
     typed = names == [STDIN] and sys.stdin.isatty()
     from dragoman.decoding.options import Decoding
@@ -158,9 +225,18 @@ def translate(
         max_extra_tokens=max_extra,
         batch_tokens=batch_tokens,
         attention=attention,
+        alignment=alignment,
         shortlist=shortlist,
+        sentences=sentences,
     )
-    if attention is not None and not jsonl:
+    if documents:
+        tasks = plan_documents(names, output, format)
+        translator = Translator.load(model, dtype=cast("DType | None", dtype))
+        run_documents(
+            translator, tasks, decoding, only_untranslated=only_untranslated, report=report, quiet=quiet
+        )
+        return
+    if attention is not None and not (jsonl or alignment):
         raise ConfigError("--attention without --jsonl", hint="add --jsonl: attention has no place in text")
     if prefix is not None and prefix_file is not None:
         raise ConfigError("--prefix together with --prefix-file", hint="leave out one of them")
@@ -174,12 +250,15 @@ def translate(
         languages = f"{translator.source_language} to {translator.target_language}"
         print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
     lines = Input(names)
-    translations = translator.stream(
-        arriving(lines) if lines.live and not typed else lines,
-        decoding,
-        prefix=prefix if prefix_file is None else read_lines(prefix_file),
-        window=1 if typed else 4096,
-    )
+    if protect:
+        translations = protected(translator, lines, decoding, window=1 if lines.live else 1024)
+    else:
+        translations = translator.stream(
+            arriving(lines) if lines.live and not typed else lines,
+            decoding,
+            prefix=prefix if prefix_file is None else read_lines(prefix_file),
+            window=1 if typed else 4096,
+        )
     show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
     shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
     truncated = _write(translations, lines, show, output, progress=shown)
@@ -195,6 +274,13 @@ def _sample(sample: bool, **choices: float | None) -> Sample | None:
     if options and not sample:
         raise ConfigError(f"--{next(iter(options)).replace('_', '-')} without --sample", hint="add --sample")
     return Sample(**options) if sample else None
+
+
+def _check_options(unused: dict[str, Any], given: dict[str, Any], what: str) -> None:
+    """Raise ConfigError for an option of the command line that has no use."""
+    for name, default in unused.items():
+        if given[name] != default:
+            raise ConfigError(f"--{name.replace('_', '-')} is not {what}", hint="leave it out")
 
 
 @dataclass
@@ -281,18 +367,18 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def _text(number: int, translation: Translation, end: str) -> str:
-    return translation.text + end
+    return (translation.text if translation.alignment is None else _cells(translation)) + end
 
 
 def _scored(number: int, translation: Translation, end: str) -> str:
-    return f"{translation.score:.4f}\t{_cell(translation.text)}{end}"
+    return f"{translation.score:.4f}\t{_cells(translation)}{end}"
 
 
 def _table(n_best: int) -> Show:
     def rows(number: int, translation: Translation, end: str) -> str:
         best = [translation, *translation.alternatives]
         best += [translation] * (n_best - len(best)) if not translation.tokens else []
-        return "".join(f"{number}\t{one.score:.4f}\t{_cell(one.text)}\n" for one in best)
+        return "".join(f"{number}\t{one.score:.4f}\t{_cells(one)}\n" for one in best)
 
     return rows
 
@@ -314,11 +400,15 @@ def _figures(translation: Translation) -> dict[str, Any]:
     }
     if translation.attention:
         figures["attention"] = [[round(weight, 6) for weight in row] for row in translation.attention]
+    if translation.alignment is not None:
+        figures["alignment"] = translation.alignment.words()
     return figures
 
 
-def _cell(text: str) -> str:
-    return text.replace("\t", " ")
+def _cells(translation: Translation) -> str:
+    """The text, then the alignment if there is one. A tab in the text becomes a space."""
+    text = translation.text.replace("\t", " ")
+    return text if translation.alignment is None else f"{text}\t{translation.alignment.pharaoh()}"
 
 
 # ---- standard error --------------------------------------------------------------------------------

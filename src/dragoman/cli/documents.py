@@ -1,0 +1,143 @@
+"""`dragoman translate` for files with structure."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.input import STDIN
+from dragoman.cli.outcome import complain, waiting, warn
+
+if TYPE_CHECKING:
+    from dragoman.decoding.options import Decoding
+    from dragoman.documents.files import Doubt, Outcome, Task
+    from dragoman.translator import Translation, Translator
+
+LINES = "lines"
+_BINARY = ("docx", "odt")
+
+
+def are_documents(names: Sequence[str], format: str | None) -> bool:
+    """Whether the files are translated as documents: by `--format`, else by their names.
+
+    Text files are translated line by line if no format is asked for. Raises ConfigError for a mixture.
+    """
+    if format is not None:
+        return format != LINES
+    known = [name != STDIN and _is_document(Path(name)) for name in names]
+    if any(known) and not all(known):
+        raise ConfigError(
+            f"{names[known.index(False)]} is text and {names[known.index(True)]} a document",
+            hint="translate them apart, or choose one --format",
+        )
+    return all(known)
+
+
+def _is_document(path: Path) -> bool:
+    from dragoman.documents.formats import FORMATS, format_of_name
+
+    return path.is_dir() or format_of_name(path) not in (None, FORMATS["text"])
+
+
+def plan_documents(names: Sequence[str], output: Path | None, format: str | None) -> list[Task]:
+    """Check the files and their places before the model is loaded."""
+    from dragoman.documents.files import tasks_of
+    from dragoman.documents.formats import format_named
+
+    if STDIN in names:
+        raise ConfigError("a document cannot be read from standard input", hint="give a file")
+    tasks = tasks_of([Path(name) for name in names], output, None if format is None else format_named(format))
+    if (
+        tasks[0].output is None
+        and tasks[0].format
+        and tasks[0].format.name in _BINARY
+        and sys.stdout.isatty()
+    ):
+        raise ConfigError(f"{tasks[0].format.title} is no text for a terminal", hint="give a file with -o")
+    return tasks
+
+
+def run_documents(
+    translator: Translator,
+    tasks: Sequence[Task],
+    decoding: Decoding,
+    *,
+    only_untranslated: bool,
+    report: Path | None,
+    quiet: bool,
+) -> None:
+    """Translate the files and say what came of it. Raises DataError if a file failed."""
+    from dragoman.documents.files import translate_files
+
+    with waiting("translating", shown=not quiet) as say:
+        outcome = translate_files(
+            translator,
+            tasks,
+            decoding,
+            only_untranslated=only_untranslated,
+            write=sys.stdout.buffer.write,
+            say=say,
+        )
+    if report is not None:
+        _write_report(report, outcome.doubts)
+    if not quiet:
+        _say(outcome, len(tasks), report)
+    if outcome.failed:
+        _fail(outcome, len(tasks))
+
+
+def protected(
+    translator: Translator, lines: Iterable[str], decoding: Decoding, *, window: int
+) -> Iterator[Translation]:
+    """Translate lines as the segments of a document are. At the end say how many have to be checked."""
+    from dragoman.documents.segment import text_of
+    from dragoman.documents.translate import translate_lines
+    from dragoman.translator import Translation
+
+    doubtful: list[int] = []
+    decoding = replace(decoding, sentences=False)  # they are cut anyway
+    for number, result in enumerate(translate_lines(translator, lines, decoding, window=window), 1):
+        doubtful += [number] if result.doubts else []
+        text = text_of(result.content).replace("\n", " ")
+        yield Translation(source="", text=text, score=0.0, tokens=(), token_logp=(), truncated=False)
+    if doubtful:
+        has = "line has" if len(doubtful) == 1 else "lines have"
+        first = ", ".join(f"{number:,}" for number in doubtful[:5]) + (", ..." if len(doubtful) > 5 else "")
+        warn(f"{len(doubtful):,} {has} to be checked ({first})")
+
+
+def _write_report(path: Path, doubts: Sequence[Doubt]) -> None:
+    from dragoman.base.files import write_whole
+
+    text = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in doubts)
+    write_whole(path, text.encode("utf-8", "backslashreplace"))  # a name need not be UTF-8; JSON has \udcff
+
+
+def _say(outcome: Outcome, files: int, report: Path | None) -> None:
+    counts = outcome.counts
+    of = f" of {files:,} files" if files > 1 else ""
+    print(f"{counts.translated:,} of {counts.segments:,} segments{of} translated", file=sys.stderr)
+    if not outcome.doubts:
+        return
+    where = "" if report is None else f": see {report}"
+    has = "segment has" if len(outcome.doubts) == 1 else "segments have"
+    warn(f"{len(outcome.doubts):,} {has} to be checked{where}")
+    for one in outcome.doubts[: 0 if report else 5]:
+        print(f"  {one.file}, {one.where}: {'; '.join(one.reasons)}", file=sys.stderr)
+    if report is None and len(outcome.doubts) > 5:
+        print("  --report FILE writes all of them", file=sys.stderr)
+
+
+def _fail(outcome: Outcome, files: int) -> None:
+    if files == 1:
+        raise outcome.failed[0][1]
+    for _, error in outcome.failed:
+        complain(str(error), error.hint)
+    raise DataError(
+        f"{len(outcome.failed)} of {files} files could not be translated", hint="the others are written"
+    )

@@ -1,0 +1,229 @@
+"""Files and folders of documents: what is read, what is written where, and what went wrong.
+
+A file is written whole or not at all, and only after it was read back. An error in one file of a folder keeps
+nothing from the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dragoman.base.errors import ConfigError, DataError, DragomanError
+from dragoman.base.files import write_whole
+from dragoman.decoding.options import Decoding
+from dragoman.documents.formats import Format, Languages, document_format, format_named, format_of_name
+from dragoman.documents.segment import Document, text_of
+from dragoman.documents.translate import Counts, translate_document
+from dragoman.translator import Translator
+
+_LARGEST = 256 * 2**20  # bytes
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A segment that a person has to look at."""
+
+    file: str
+    where: str
+    source: str
+    translation: str
+    reasons: tuple[str, ...]
+
+
+@dataclass
+class Outcome:
+    """What was done with the files."""
+
+    counts: Counts = field(default_factory=Counts)
+    doubts: list[Doubt] = field(default_factory=list)
+    failed: list[tuple[Path, DragomanError]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A document and the file for its translation, None for standard output."""
+
+    source: Path
+    output: Path | None
+    format: Format | None  # None: by content
+
+
+def tasks_of(paths: Sequence[Path], output: Path | None, format: Format | None = None) -> list[Task]:
+    """Return a task for each file, and for each file of a known format in the folders.
+
+    One file goes to the file `output`, or into it if that is a folder; several, and folders, go into the
+    folder `output`, each with its name. Raises ConfigError if two would go to the same file, if one would
+    overwrite a source, or if there is no place for them; DataError if a path does not exist or nothing is
+    found.
+    """
+    single = len(paths) == 1 and not paths[0].is_dir()
+    tasks: list[Task] = []
+    for path in paths:
+        if not path.exists():
+            raise DataError(f"{path}: no such file", hint="check the path")
+        if not path.is_dir() and not path.is_file():
+            raise DataError(f"{path}: not a file", hint="save it as a file first")
+        if path.is_dir():
+            tasks += _of_folder(path, output, format)
+        elif single and (output is None or not output.is_dir()):
+            tasks.append(Task(path, output, format or format_of_name(path)))
+        else:
+            place = None if output is None else output / path.name
+            tasks.append(Task(path, place, format or format_of_name(path)))
+    if not tasks:
+        raise DataError(
+            f"{paths[0]}: no document in this folder", hint="--format says which format its files have"
+        )
+    _check_places(tasks, output)
+    return tasks
+
+
+def _of_folder(folder: Path, output: Path | None, format: Format | None) -> Iterator[Task]:
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(place, name)
+            known = format_of_name(path)
+            inside = output is not None and _inside(path, output)
+            if known is not None and path.is_file() and (format is None or known is format) and not inside:
+                yield Task(path, None if output is None else output / path.relative_to(folder), known)
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    return folder.exists() and path.resolve().is_relative_to(folder.resolve()) and folder.is_dir()
+
+
+def _check_places(tasks: Sequence[Task], output: Path | None) -> None:
+    if len(tasks) > 1 and output is None:
+        raise ConfigError(
+            f"{len(tasks)} files and no place for their translations", hint="give a folder with -o"
+        )
+    if len(tasks) > 1 and output is not None and output.exists() and not output.is_dir():
+        raise ConfigError(f"{output}: is a file", hint="give a folder with -o")
+    taken: dict[Path, Path] = {}
+    sources = {task.source.resolve() for task in tasks}
+    for task in tasks:
+        if task.output is None:
+            continue
+        place = task.output.resolve()
+        if place in sources:
+            raise ConfigError(
+                f"{task.output}: is one of the files to translate", hint="choose another place with -o"
+            )
+        if place in taken:
+            raise ConfigError(
+                f"{taken[place]} and {task.source} would both go to {task.output}",
+                hint="translate them apart",
+            )
+        taken[place] = task.source
+
+
+def translate_file(
+    translator: Translator,
+    source: str | Path,
+    output: str | Path,
+    decoding: Decoding | None = None,
+    *,
+    format: str | None = None,
+    only_untranslated: bool = False,
+) -> Outcome:
+    """Translate one document. `format` is a name of `FORMATS`; by default the file tells.
+
+    With `only_untranslated`, translations that the file has stay. Raises DataError if the file cannot be
+    read, and writes nothing then; ConfigError for an unknown format or if `output` is the source.
+    """
+    known = None if format is None else format_named(format)
+    tasks = tasks_of([Path(source)], Path(output), known)
+    outcome = translate_files(translator, tasks, decoding, only_untranslated=only_untranslated)
+    for _, error in outcome.failed:
+        raise error
+    return outcome
+
+
+def translate_files(
+    translator: Translator,
+    tasks: Sequence[Task],
+    decoding: Decoding | None = None,
+    *,
+    only_untranslated: bool = False,
+    write: Callable[[bytes], object] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Outcome:
+    """Translate the files, and go on with the others where one fails.
+
+    `write` gets what has no file to go to. `say` is told which file is being translated.
+    """
+    outcome = Outcome()
+    for number, task in enumerate(tasks, 1):
+        say(f"translating {task.source}" + (f", {number} of {len(tasks)}" if len(tasks) > 1 else ""))
+        try:
+            _translate(translator, task, decoding, only_untranslated, outcome, write)
+        except (DataError, OSError) as error:
+            outcome.failed.append(
+                (task.source, error if isinstance(error, DataError) else _unread(task, error))
+            )
+    return outcome
+
+
+def _translate(
+    translator: Translator,
+    task: Task,
+    decoding: Decoding | None,
+    only_untranslated: bool,
+    outcome: Outcome,
+    write: Callable[[bytes], object] | None,
+) -> None:
+    target = (decoding.to if decoding else None) or translator.target_language
+    languages = Languages(translator.source_language, target)
+    data = _read(task.source)
+    try:
+        format = task.format or document_format(task.source, data)
+        document = format.parse(data, languages)
+        new, results, counts = translate_document(
+            translator, document, decoding, only_untranslated=only_untranslated
+        )
+        _read_back(format, new, languages)
+    except DataError as error:
+        raise DataError(f"{task.source}: {error}", hint=error.hint) from error
+    if task.output is not None:
+        write_whole(task.output, new)
+    elif write is not None:
+        write(new)
+    outcome.counts.add(counts)
+    for segment, result in zip(document.segments, results, strict=True):
+        if result is not None and result.doubts:
+            texts = text_of(segment.source), text_of(result.content)
+            outcome.doubts.append(Doubt(str(task.source), segment.where, *texts, result.doubts))
+
+
+def read_document(path: Path, languages: Languages, format: Format | None = None) -> Document:
+    """Read the document at `path`. Raises DataError if it cannot be read."""
+    data = _read(path)
+    try:
+        return (format or document_format(path, data)).parse(data, languages)
+    except DataError as error:
+        raise DataError(f"{path}: {error}", hint=error.hint) from error
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise DataError(f"{path}: larger than {_LARGEST // 2**20} MB", hint="divide the document")
+    return data
+
+
+def _read_back(format: Format, data: bytes, languages: Languages) -> None:
+    try:
+        format.parse(data, languages)
+    except DataError as error:
+        raise DataError(
+            f"the translation would not be valid {format.title}: {error}", hint="please report this as a bug"
+        ) from error
+
+
+def _unread(task: Task, error: OSError) -> DataError:
+    return DataError(f"{task.source}: {error.strerror or error}", hint="check the path and its permissions")

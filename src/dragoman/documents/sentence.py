@@ -1,0 +1,388 @@
+"""Translate sentences so that their placeholders survive, each the first way that works:
+
+    pieces     the model has reserved pieces for placeholders, and the search uses each exactly once
+    itself     the model copies the placeholders as they are
+    alignment  the model garbles them; what is aligned with one is replaced by it
+    parts      what is between the placeholders is translated part by part, and has doubts
+
+What is not language is copied. A translation that repeats itself or is far too long is searched again; if
+that helps not, the source is copied, with doubts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from dragoman.decoding.options import Decoding
+from dragoman.documents.tags import Link
+from dragoman.text.odd import has_language, is_invention, is_shouted, loops, mask
+from dragoman.text.placeholders import find_placeholders
+from dragoman.text.reserved import pieces
+
+if TYPE_CHECKING:
+    from dragoman.translator import Translation, Translator
+
+Way = Literal["copied", "plain", "pieces", "itself", "alignment", "parts"]
+Span = tuple[int, int]
+_STUCK = "not translated: the model repeats itself or finds no end"
+_WORD = re.compile(r"\S+")
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
+_SPECIAL = "%{}$<>&\\"
+_PUNCTUATION = ".,;:!?()[]\"'«»„“”‘’…/=|-–—+*_#~@"
+# Placeholders that mean something by their order: %s and {}, but neither %1$s nor {0}.
+_IN_ORDER = re.compile(
+    r"%[-#0+']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:(?:hh|h|ll|l|q|j|z|t|L)?[A-Za-z@]|<PRI\w+>)|\{(?:[:!][^}]*)?\}"
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence without spaces around it."""
+
+    text: str
+    kept: tuple[Span, ...] = ()  # its placeholders: text[start:end], in order
+    aligned: bool = False  # whether links are needed
+    c_format: bool = False  # whether C reads it
+    strict: bool = False  # whether its text has placeholders, so that a lone % or brace may break it
+
+    @property
+    def names(self) -> list[str]:
+        """Its placeholders as text."""
+        return [self.text[start:end] for start, end in self.kept]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The translation of a sentence."""
+
+    text: str
+    kept: tuple[Span, ...]  # where the placeholders are now, in the order of the source
+    links: tuple[Link, ...]
+    way: Way
+    doubts: tuple[str, ...] = ()
+
+
+class Sentences:
+    """Translates sentences with one translator and its options."""
+
+    def __init__(self, translator: Translator, decoding: Decoding) -> None:
+        self._translator = translator
+        self._decoding = replace(decoding, n_best=1)
+        self._again = replace(self._decoding, no_repeat_ngram=3, beam=max(decoding.beam or 0, 4), n_best=4)
+        self._pieces = pieces(len(ids[0])) if (ids := translator.tokenizer.placeholders) else []
+        self._aligns = translator.aligning is not None
+
+    def translate(self, sentences: Sequence[Sentence]) -> list[Answer]:
+        """Return one answer for each sentence, in order."""
+        answers = [None if _has_language(one) else _copied(one) for one in sentences]
+        for way in (self._with_pieces, self._as_it_is, self._once_more, self._in_parts):
+            left = [number for number, answer in enumerate(answers) if answer is None]
+            for number, answer in zip(left, way([sentences[number] for number in left]), strict=True):
+                answers[number] = answer
+        return [answer or _copied(one, _STUCK) for one, answer in zip(sentences, answers, strict=True)]
+
+    def _with_pieces(self, sentences: list[Sentence]) -> list[Answer | None]:
+        """With a reserved piece of the vocabulary for each placeholder."""
+        masked = [_masked(one, self._pieces) for one in sentences]
+        found = iter(self._search([one for one in masked if one is not None]))
+        answers: list[Answer | None] = []
+        for one, hidden in zip(sentences, masked, strict=True):
+            answer = None if hidden is None else _checked(hidden, next(found), "pieces")
+            answers.append(None if hidden is None or answer is None else _unmasked(answer, hidden, one))
+        return answers
+
+    def _as_it_is(self, sentences: list[Sentence]) -> list[Answer | None]:
+        found = self._search(sentences)
+        return [_checked(one, each) for one, each in zip(sentences, found, strict=True)]
+
+    def _once_more(self, sentences: list[Sentence]) -> list[Answer | None]:
+        """The best of several translations without repetitions that no check objects to."""
+        found = self._search(sentences, self._again)
+        return [_first(one, (each, *each.alternatives)) for one, each in zip(sentences, found, strict=True)]
+
+    def _in_parts(self, sentences: list[Sentence]) -> list[Answer | None]:
+        """What is between the placeholders, each part for itself."""
+        cut = [_parts(one) if one.kept else [] for one in sentences]
+        asked = [
+            Sentence(_body(part), c_format=one.c_format, strict=True)
+            for one, parts in zip(sentences, cut, strict=True)
+            for part in parts
+            if has_language(part)
+        ]
+        found = iter(zip(asked, self._search(asked), strict=True))
+        return [
+            _assembled(one, parts, found) if parts else None
+            for one, parts in zip(sentences, cut, strict=True)
+        ]
+
+    def _search(self, sentences: Sequence[Sentence], decoding: Decoding | None = None) -> list[Translation]:
+        """Translate, with word alignment where it is needed."""
+        found: dict[int, Translation] = {}
+        for aligned in (False, True):
+            numbers = [n for n, one in enumerate(sentences) if (one.aligned or bool(one.kept)) == aligned]
+            how = replace(decoding or self._decoding, alignment=aligned and self._aligns)
+            done = self._translator.translate([_calm(sentences[n]) for n in numbers], how)
+            found.update(zip(numbers, done, strict=True))
+        return [found[number] for number in range(len(sentences))]
+
+
+def _has_language(one: Sentence) -> bool:
+    return has_language(one.text, one.kept)
+
+
+def _copied(one: Sentence, *doubts: str) -> Answer:
+    spans = [found.span() for found in _WORD.finditer(one.text)]
+    return Answer(one.text, one.kept, tuple((*span, *span) for span in spans), "copied", doubts)
+
+
+# ---- a translation, with its placeholders found -----------------------------------------------------
+
+
+def _first(one: Sentence, found: Iterable[Translation]) -> Answer | None:
+    return next((answer for each in found if (answer := _checked(one, each)) is not None), None)
+
+
+def _checked(one: Sentence, found: Translation, way: Way | None = None) -> Answer | None:
+    """The answer, or None if the translation repeats itself, has no end, or lacks a placeholder."""
+    text = _CONTROL.sub(" ", found.text)  # of the same length, so that the links stay
+    stuck = found.truncated or loops(text, one.text) > 0 or not _says(text)
+    if stuck or is_invention(text, one.text):
+        return None
+    answer = Answer(text, (), _links(found), way or ("itself" if one.kept else "plain"))
+    for placed in (_themselves(one, answer), _by_alignment(one, answer) if way is None else None):
+        if placed is not None:
+            if not _says(placed.text, placed.kept):
+                return None
+            placed = _apart(one, placed)
+            return _shouted(placed) if is_shouted(_outside(one)) else placed
+    return None
+
+
+def _says(text: str, kept: Sequence[Span] = ()) -> bool:
+    """Whether there is a letter or a digit outside the spans."""
+    covered = mask(text, kept)
+    return any(char.isalnum() and not covered[place] for place, char in enumerate(text))
+
+
+def _themselves(one: Sentence, answer: Answer) -> Answer | None:
+    """Find the placeholders in the text, each as often as in the source, and no others."""
+    kept = _places(one.names, answer.text)
+    if kept is None:
+        return None
+    found = {(each.start, each.end) for each in find_placeholders(answer.text, c_format=one.c_format)}
+    covered = mask(answer.text, kept)
+    if any(not any(covered[start:end]) for start, end in found):
+        return None
+    # "%1" is not in "%10", though its characters are.
+    if any(
+        span not in found and _is_found(name, one.c_format)
+        for name, span in zip(one.names, kept, strict=True)
+    ):
+        return None
+    if (one.strict or one.kept) and _strays(answer.text, kept) - _strays(one.text, one.kept):
+        return None
+    ordered = [span for name, span in zip(one.names, kept, strict=True) if _IN_ORDER.fullmatch(name)]
+    return replace(answer, kept=tuple(kept)) if ordered == sorted(ordered) else None
+
+
+def _strays(text: str, kept: Sequence[Span]) -> Counter[str]:
+    """The characters outside placeholders that could begin one, and their number."""
+    covered = mask(text, kept)
+    return Counter(char for place, char in enumerate(text) if char in _SPECIAL and not covered[place])
+
+
+def _apart(one: Sentence, answer: Answer) -> Answer:
+    """Part placeholders from words that they do not touch in the source."""
+    changes: dict[int, str] = {}
+    for (first, last), (start, end) in zip(one.kept, answer.kept, strict=True):
+        if _touches(answer.text, start) and not _touches(one.text, first):
+            changes[start] = " "
+        if _touches(answer.text, end) and not _touches(one.text, last):
+            changes[end] = " "
+    return _changed(answer, [(at, at, space) for at, space in sorted(changes.items())]) if changes else answer
+
+
+def _touches(text: str, edge: int) -> bool:
+    """Whether letters, digits or placeholders meet here, but for scripts without spaces."""
+    around = text[edge - 1 : edge + 1] if 0 < edge < len(text) else ""
+    return bool(around) and not any(
+        char.isspace() or char in _PUNCTUATION or char >= "\u2e80" for char in around
+    )
+
+
+def _is_found(name: str, c_format: bool) -> bool:
+    found = find_placeholders(name, c_format=c_format)
+    return [(0, len(name))] == [(each.start, each.end) for each in found]
+
+
+def _places(names: Sequence[str], text: str) -> list[Span] | None:
+    """Where the names are in a text, apart from each other; None if one is missing or comes too often."""
+    taken = bytearray(len(text))
+    searched: dict[str, int] = {}  # a name is not found before this place: what is taken stays so
+
+    def free(name: str) -> int:
+        start = text.find(name, searched.get(name, 0))
+        while start >= 0 and any(taken[start : start + len(name)]):
+            start = text.find(name, start + 1)
+        searched[name] = start if start >= 0 else len(text)
+        return start
+
+    places: dict[int, Span] = {}
+    for number in sorted(range(len(names)), key=lambda number: -len(names[number])):  # %10 before %1
+        start, size = free(names[number]), len(names[number])
+        if start < 0:
+            return None
+        places[number] = start, start + size
+        taken[start : start + size] = b"\1" * size
+    return None if any(free(name) >= 0 for name in set(names)) else [places[n] for n in range(len(names))]
+
+
+def _by_alignment(one: Sentence, answer: Answer) -> Answer | None:
+    """Replace what is aligned with a placeholder, and with nothing else, by the placeholder."""
+    changes: list[tuple[int, int, str]] = []
+    for (start, end), name in zip(one.kept, one.names, strict=True):
+        linked = [link for link in answer.links if link[0] < end and link[1] > start]
+        if not linked:
+            return None
+        low, high = min(link[2] for link in linked), max(link[3] for link in linked)
+        if any(low < u and t < high and not (s < end and e > start) for s, e, t, u in answer.links):
+            return None
+        changes.append((low, high, name))
+    changes.sort()
+    if any(before[1] > after[0] for before, after in pairwise(changes)):
+        return None
+    return _themselves(one, replace(_changed(answer, changes), way="alignment"))
+
+
+Change = tuple[int, int, str]  # text[start:end] becomes another text
+
+
+def _changed(answer: Answer, changes: Sequence[Change]) -> Answer:
+    """Replace spans of the text, which are in order and apart. Spans and links move along."""
+    text, done = "", 0
+    for start, behind, new in changes:
+        text, done = text + answer.text[done:start] + new, behind
+    return replace(
+        answer,
+        text=text + answer.text[done:],
+        kept=tuple(_moved(span, changes) for span in answer.kept),
+        links=tuple((*link[:2], *_moved(link[2:], changes)) for link in answer.links),
+    )
+
+
+def _moved(span: Span, changes: Sequence[Change]) -> Span:
+    """Where a span is after the changes. It keeps the whole of what it has a part of."""
+    first, last = span
+    start, end = first, last
+    for low, high, new in changes:
+        grown = len(new) - (high - low)
+        if high <= first:
+            start, end = start + grown, end + grown
+        elif low < last:
+            start -= max(first - low, 0)
+            end += max(high - last, 0) + grown
+    return start, end
+
+
+def _links(found: Translation) -> tuple[Link, ...]:
+    if found.alignment is None:
+        return ()
+    source, target = found.alignment.source, found.alignment.target
+    return tuple((*source[s], *target[t]) for s, t in found.alignment.links)
+
+
+# ---- reserved pieces ---------------------------------------------------------------------------------
+
+
+def _masked(one: Sentence, pieces: Sequence[str]) -> Sentence | None:
+    """The sentence with the n-th piece in the place of the n-th placeholder; None if there are too few."""
+    if not one.kept or len(one.kept) > len(pieces) or any(piece in one.text for piece in pieces):
+        return None
+    text, kept, done = "", list[Span](), 0
+    for (start, end), piece in zip(one.kept, pieces, strict=False):
+        text += one.text[done:start]
+        kept.append((len(text), len(text) + len(piece)))
+        text, done = text + piece, end
+    return replace(one, text=text + one.text[done:], kept=tuple(kept))
+
+
+def _unmasked(answer: Answer, masked: Sentence, one: Sentence) -> Answer | None:
+    """The placeholders in the place of their pieces, in the translation and in the links."""
+    before = [(*span, name) for span, name in zip(masked.kept, one.names, strict=True)]
+    links = tuple((*_moved(link[:2], before), *link[2:]) for link in answer.links)
+    changes = sorted((*span, name) for span, name in zip(answer.kept, one.names, strict=True))
+    return _themselves(one, _changed(replace(answer, links=links), changes))
+
+
+# ---- part by part ------------------------------------------------------------------------------------
+
+
+def _parts(one: Sentence) -> list[str]:
+    """What is between the placeholders: one part more than there are."""
+    edges = [0, *(place for span in one.kept for place in span), len(one.text)]
+    return [one.text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _assembled(
+    one: Sentence, parts: Sequence[str], found: Iterator[tuple[Sentence, Translation]]
+) -> Answer | None:
+    text, kept, links, place = "", list[Span](), list[Link](), 0
+    for number, part in enumerate(parts):
+        start = len(text)
+        text += _part(part, found)
+        links.append((place, place + len(part), start, len(text)))
+        place += len(part)
+        if number < len(one.kept):
+            low, high = one.kept[number]
+            kept.append((len(text), len(text) + high - low))
+            text += one.text[low:high]
+            links.append((low, high, *kept[-1]))
+            place = high
+    return Answer(text, tuple(kept), tuple(links), "parts", ("translated in parts around its placeholders",))
+
+
+def _body(part: str) -> str:
+    """The part without the marks and spaces at its edges, which stay as they are."""
+    return re.sub(r"^[\W_]+|[\W_]+$", "", part)
+
+
+def _part(part: str, found: Iterator[tuple[Sentence, Translation]]) -> str:
+    if not has_language(part):
+        return part
+    sentence, translation = next(found)
+    answer = _checked(sentence, translation)
+    start = part.index(sentence.text)
+    body = answer.text if answer else sentence.text
+    return part[:start] + body + part[start + len(sentence.text) :]
+
+
+# ---- capitals ----------------------------------------------------------------------------------------
+
+
+def _outside(one: Sentence) -> str:
+    return " ".join(_parts(one))
+
+
+def _calm(one: Sentence) -> str:
+    """A sentence in capitals as one in lower case, which models know better."""
+    if not is_shouted(_outside(one)):
+        return one.text
+    text, first = "", True
+    for part, name in zip(_parts(one), [*one.names, ""], strict=True):
+        lower = part.lower()
+        lower = lower if len(lower) == len(part) else part
+        text += (lower[:1].upper() + lower[1:] if first else lower) + name
+        first = False
+    return text
+
+
+def _shouted(answer: Answer) -> Answer:
+    """The answer in capitals, but for its placeholders."""
+    edges = [0, *(place for span in sorted(answer.kept) for place in span), len(answer.text)]
+    spans = zip(edges[::2], edges[1::2], strict=True)
+    return _changed(answer, [(s, e, answer.text[s:e].upper()) for s, e in spans])

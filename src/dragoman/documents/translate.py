@@ -1,0 +1,175 @@
+"""Translate the segments of a document: sentence by sentence, with tags and placeholders put back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from dragoman.decoding.options import Decoding
+from dragoman.documents.checks import doubts
+from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten
+from dragoman.documents.segment import Code, Content, Document, Result, Segment, Status
+from dragoman.documents.sentence import Answer, Sentence, Sentences
+from dragoman.documents.tags import Link, place
+from dragoman.text.sentences import between, spacing, split_sentences
+from dragoman.translator import Translator
+
+
+@dataclass
+class Counts:
+    """What happened to the segments of a document, or of several."""
+
+    segments: int = 0
+    translated: int = 0  # the others were left as they are
+    doubtful: int = 0
+    ways: Counter[str] = field(default_factory=Counter)  # sentences by the way of their placeholders
+
+    def add(self, other: Counts) -> None:
+        self.segments += other.segments
+        self.translated += other.translated
+        self.doubtful += other.doubtful
+        self.ways += other.ways
+
+
+def translate_segments(
+    translator: Translator,
+    segments: Sequence[Segment],
+    decoding: Decoding | None = None,
+    *,
+    only_untranslated: bool = False,
+) -> tuple[list[Result | None], Counts]:
+    """Return a result for each segment: None for one without language, or that has a translation already.
+
+    A segment without a translation gets one in any case, if only a copy: a message of placeholders alone,
+    for instance. With `only_untranslated`, what a file has as translated or doubtful stays.
+    """
+    asked = [one if _wanted(one, only_untranslated) else None for one in segments]
+    languages = translator.source_language, (decoding and decoding.to) or translator.target_language
+    plans = [None if one is None else _Plan(one, *languages) for one in asked]
+    sentences = [sentence for plan in plans if plan for sentence in plan.sentences]
+    answers = iter(Sentences(translator, decoding or Decoding()).translate(sentences))
+    counts = Counts(segments=len(segments))
+    results: list[Result | None] = []
+    for plan in plans:
+        if plan is None:
+            results.append(None)
+            continue
+        own = [next(answers) for _ in plan.sentences]
+        content = plan.content(own)
+        reasons = [*(doubt for answer in own for doubt in answer.doubts), *plan.doubts(content)]
+        results.append(Result(content, tuple(dict.fromkeys(reasons))))
+        counts.translated += 1
+        counts.doubtful += bool(reasons)
+        counts.ways.update(answer.way for answer in own)
+    return results, counts
+
+
+def translate_lines(
+    translator: Translator, lines: Iterable[str], decoding: Decoding | None = None, *, window: int = 1024
+) -> Iterator[Result]:
+    """Yield the translation of each line, as of a segment. At most `window` lines are held."""
+    left = iter(lines)
+    while chunk := list(islice(left, window)):
+        segments = [Segment((line,) if line else (), where="") for line in chunk]
+        for line, result in zip(chunk, translate_segments(translator, segments, decoding)[0], strict=True):
+            yield result or Result((line,))
+
+
+def translate_document(
+    translator: Translator,
+    document: Document,
+    decoding: Decoding | None = None,
+    *,
+    only_untranslated: bool = False,
+) -> tuple[bytes, list[Result | None], Counts]:
+    """Return the translated file, with the result of each segment. See `translate_segments`."""
+    results, counts = translate_segments(
+        translator, document.segments, decoding, only_untranslated=only_untranslated
+    )
+    new = document.render(results)
+    for number, segment in enumerate(document.segments):
+        if any(segment is one for one in getattr(document, "kept", ())):
+            results[number] = Result(segment.source, ("not translated: it would change the structure",))
+            counts.doubtful += 1
+    return new, results, counts
+
+
+def _wanted(segment: Segment, only_untranslated: bool) -> bool:
+    return segment.state is Status.MISSING or not only_untranslated
+
+
+class _Plan:
+    """The sentences of a segment, and how its translation is made of theirs."""
+
+    def __init__(self, segment: Segment, source: str, target: str) -> None:
+        self._source, self._c_format = segment.source, "c-format" in segment.flags
+        languages = source, target
+        self._parts = [
+            one if isinstance(one, Code) else _Part(one, *languages, c_format=self._c_format)
+            for one in parts(segment.source, c_format=self._c_format)
+        ]
+        sentences = [each for one in self._parts if isinstance(one, _Part) for each in one.sentences]
+        # A program reads all of the text, also the sentences without placeholders.
+        strict = bool(segment.flags) or any(each.kept for each in sentences)
+        self.sentences = [replace(each, c_format=self._c_format, strict=strict) for each in sentences]
+
+    def doubts(self, content: Content) -> list[str]:
+        """What a translation of the segment lacks or adds."""
+        return doubts(self._source, content, c_format=self._c_format)
+
+    def content(self, answers: Sequence[Answer]) -> Content:
+        """The translation of the segment from those of its sentences."""
+        left = iter(answers)
+        content: list[str | Code] = []
+        for one in self._parts:
+            if isinstance(one, Code):
+                content.append(one)
+            else:
+                content += one.content([next(left) for _ in one.sentences])
+        return as_written(content)
+
+
+class _Part:
+    """A part of a segment that no sentence goes beyond."""
+
+    def __init__(self, content: Content, source: str, target: str, *, c_format: bool) -> None:
+        self._flat = flat = flatten(content, c_format=c_format)
+        self._pieces: list[tuple[int, str, str, str]] = []  # where it starts; space, sentence, space
+        self.sentences: list[Sentence] = []
+        at = 0
+        for piece in split_sentences(flat.text, source, kept=[one[:2] for one in flat.kept]):
+            before, body, after = spacing(piece)
+            if body and at + len(piece) < len(flat.text):
+                after = between(after, source, target)
+            start = at + len(before)
+            end = start + len(body)
+            self._pieces.append((start, before, body, after))
+            if body:
+                kept = tuple((s - start, e - start) for s, e, _ in flat.kept if start <= s and e <= end)
+                self.sentences.append(
+                    Sentence(body, kept, aligned=any(start < at < end for at, _ in flat.tags))
+                )
+            at += len(piece)
+
+    def content(self, answers: Sequence[Answer]) -> Content:
+        if all(answer.text == one.text for answer, one in zip(answers, self.sentences, strict=True)):
+            return unflatten(self._flat)  # exact also for a tag inside a word
+        text, kept, links = "", list[tuple[int, int]](), list[Link]()
+        left = iter(answers)
+        for start, before, body, after in self._pieces:
+            text += before
+            at = len(text)
+            if body:
+                answer = next(left)
+                text += answer.text
+                kept += [(s + at, e + at) for s, e in answer.kept]
+                links += [(s + start, e + start, t + at, u + at) for s, e, t, u in answer.links]
+                if not answer.links:  # no tag is inside this sentence
+                    links.append((start, start + len(body), at, len(text)))
+            text += after
+        codes = [code for _, _, code in self._flat.kept]
+        placed = [(*span, code) for span, code in zip(kept, codes, strict=True)]
+        tags = place(self._flat.tags, links, self._flat.text, text, kept)
+        return unflatten(Flat(text, tuple(tags), tuple(sorted(placed, key=lambda one: one[0]))))

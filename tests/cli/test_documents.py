@@ -1,0 +1,111 @@
+"""`dragoman translate` for documents, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.documents.pretend import Pretend
+
+from dragoman.translator import Translator
+
+
+@pytest.fixture(autouse=True)
+def translator(monkeypatch: pytest.MonkeyPatch) -> Pretend:
+    """Writes capitals, and 6 for 5."""
+    pretend = Pretend(lambda word: word.replace("5", "6").upper())
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pretend)
+    return pretend
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "a.txt"
+    path.write_text("A dog\nruns.\n\nIt has 5 legs.\n")
+    return path
+
+
+def test_a_document_is_translated_and_what_to_check_is_said(dragoman_, text, tmp_path):
+    ended = dragoman_("translate", "m", text, "--format", "text", "-o", tmp_path / "b.txt")
+    assert (ended.code, ended.out) == (0, "")
+    assert (tmp_path / "b.txt").read_text() == "A DOG\nRUNS.\n\nIT HAS 6 LEGS.\n"
+    assert ended.err == (
+        "2 of 2 segments translated\nwarning: 1 segment has to be checked\n"
+        f"  {text}, line 4: number missing: 5; number added: 6\n"
+    )
+
+
+def test_the_report_has_it_as_json(dragoman_, text, tmp_path):
+    report = tmp_path / "report.jsonl"
+    ended = dragoman_("translate", "m", text, "--format", "text", "-o", tmp_path / "b", "--report", report)
+    assert ended.err.endswith(f"warning: 1 segment has to be checked: see {report}\n")
+    assert [json.loads(line) for line in report.read_text().splitlines()] == [
+        {
+            "file": str(text),
+            "where": "line 4",
+            "source": "It has 5 legs.",
+            "translation": "IT HAS 6 LEGS.",
+            "reasons": ["number missing: 5", "number added: 6"],
+        }
+    ]
+
+
+def test_without_a_file_it_goes_to_standard_output_and_quiet_says_nothing(dragoman_, text):
+    ended = dragoman_("translate", "m", text, "--format", "text", "-q")
+    assert (ended.out, ended.err) == ("A DOG\nRUNS.\n\nIT HAS 6 LEGS.\n", "")
+
+
+def test_a_folder_is_translated_but_for_the_files_that_fail(dragoman_, text, tmp_path):
+    (tmp_path / "in").mkdir()
+    text.rename(tmp_path / "in" / "a.txt")
+    (tmp_path / "in" / "b.txt").write_bytes(b"\xff\xff")
+    ended = dragoman_("translate", "m", tmp_path / "in", "-o", tmp_path / "out")
+    assert ended.code == 3
+    assert f"error: {tmp_path / 'in' / 'b.txt'}: line 1: not utf-8\n" in ended.err
+    assert "error: 1 of 2 files could not be translated\nhint: the others are written\n" in ended.err
+    assert (tmp_path / "out" / "a.txt").exists()
+    assert not (tmp_path / "out" / "b.txt").exists()
+
+
+def test_a_single_file_that_fails_is_the_error(dragoman_, tmp_path):
+    (tmp_path / "b.md").write_bytes(b"\xff\xff")
+    ended = dragoman_("translate", "m", tmp_path / "b.md", "-o", tmp_path / "c.md")
+    assert ended.code == 3
+    assert ended.err.startswith(
+        "0 of 0 segments translated\nerror: " + str(tmp_path / "b.md")
+    ) or ended.err.startswith("error: ")
+    assert not (tmp_path / "c.md").exists()
+
+
+def test_lines_may_be_protected(dragoman_):
+    ended = dragoman_("translate", "m", "--protect", stdin=b"a %s b. Two\r\n\n5 dogs\n%d\n")
+    assert (ended.code, ended.out) == (0, "A %s B. TWO\r\n\n6 DOGS\n%d\n")
+    assert ended.err == "warning: 1 line has to be checked (3)\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["a.md", "b.txt"], "b.txt is text and a.md a document"),
+        (["a.md", "--n-best", "2"], "--n-best is not for documents"),
+        (["a.md", "--jsonl"], "--jsonl is not for documents"),
+        (["b.txt", "--report", "r"], "--report is not for lines"),
+        (["b.txt", "--only-untranslated"], "--only-untranslated is not for lines"),
+        (["a.md", "--format", "doc"], "unknown format 'doc'"),
+        (["-", "--format", "po"], "a document cannot be read from standard input"),
+        (["a.md", "-o", "a.md"], "a.md: is one of the files to translate"),
+        (["a.md", "a.md"], "2 files and no place for their translations"),
+        (["a.md", "--sentences"], "--sentences is not for documents"),
+        (["b.txt", "--protect", "--jsonl"], "--jsonl is not for --protect"),
+        (["b.txt", "--sentences", "--n-best", "2"], "sentences together with n_best"),
+    ],
+)
+def test_mistakes_are_said_before_the_model_is_loaded(dragoman_, tmp_path, monkeypatch, words, what):
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("loaded"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.md", "b.txt"):
+        Path(name).write_text("A dog.\n")
+    ended = dragoman_("translate", "m", *words)
+    assert ended.code == 2
+    assert f"error: {what}" in ended.err

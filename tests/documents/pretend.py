@@ -1,0 +1,72 @@
+"""Translators that need no model: what they do with a line is plain to see, and so is its alignment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from dragoman.decoding.alignment import Alignment
+from dragoman.decoding.options import AttentionOf, Decoding
+from dragoman.translator import Translation
+
+WORD = re.compile(r"\S+")
+Change = Callable[[str], str]
+
+
+def same(word: str) -> str:
+    return word
+
+
+@dataclass
+class _Tokenizer:
+    placeholders: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass
+class Pretend:
+    """Changes each word, and may turn their order around. Counts the lines that it was asked for."""
+
+    change: Change = same
+    backwards: bool = False
+    pieces: int = 0  # how many reserved pieces the vocabulary has
+    links: bool = True
+    source_language: str = "en"
+    target_language: str = "de"
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def aligning(self) -> AttentionOf | None:
+        return AttentionOf(1) if self.links else None
+
+    @property
+    def tokenizer(self) -> _Tokenizer:
+        ids = tuple(range(4, 4 + self.pieces))
+        return _Tokenizer((ids, ids) if ids else ())
+
+    def translate(self, lines: Iterable[str], decoding: Decoding | None = None) -> list[Translation]:
+        lines = list(lines)
+        self.asked += lines
+        return [self._one(line) for line in lines]
+
+    def _one(self, line: str) -> Translation:
+        source = [found.span() for found in WORD.finditer(line)]
+        # The space between words stays where it is.
+        edges = [0, *(place for span in source for place in span), len(line)]
+        spaces = [line[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+        order = list(range(len(source)))[:: -1 if self.backwards else 1]
+        text, target = spaces[0], []
+        for number, space in zip(order, spaces[1:], strict=True):
+            word = self.change(line[slice(*source[number])])
+            target.append((len(text), len(text) + len(word)))
+            text += word + space
+        links = tuple((number, place) for place, number in enumerate(order)) if self.links else ()
+        return Translation(
+            source=line,
+            text=text,
+            score=0.0,
+            tokens=(),
+            token_logp=(),
+            truncated=False,
+            alignment=Alignment(line, text, tuple(source), tuple(target), links),
+        )

@@ -1,0 +1,190 @@
+"""The ways in which placeholders survive, each with a translator that makes it necessary."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from dragoman.decoding.options import Decoding
+from dragoman.documents.sentence import Answer, Sentence, Sentences
+from dragoman.text.placeholders import find_placeholders
+from dragoman.translator import Translator
+from tests.documents.pretend import Change, Pretend, same
+
+PIECES = 2
+
+
+def sentence(text: str) -> Sentence:
+    return Sentence(text, tuple((one.start, one.end) for one in find_placeholders(text)))
+
+
+def answer(translator: Pretend, text: str) -> Answer:
+    (one,) = Sentences(cast("Translator", translator), Decoding()).translate([sentence(text)])
+    assert [one.text[start:end] for start, end in one.kept] == sentence(text).names
+    return one
+
+
+def test_a_plain_sentence_is_translated() -> None:
+    assert answer(Pretend(str.upper), "a dog").text == "A DOG"
+
+
+@pytest.mark.parametrize("text", ["%s", "42", "{a}: {b}", "😀", "https://a.example", ""])
+def test_what_is_not_language_is_copied_without_asking_the_model(text: str) -> None:
+    translator = Pretend(str.upper)
+    one = answer(translator, text)
+    assert (one.text, one.way, translator.asked) == (text, "copied", [])
+
+
+def test_placeholders_that_the_model_copies_stay() -> None:
+    one = answer(Pretend(backwards=True), "copy {file} to %1$s")
+    assert (one.text, one.way) == ("%1$s to {file} copy", "itself")
+
+
+def test_reserved_pieces_come_first() -> None:
+    translator = Pretend(backwards=True, pieces=PIECES)
+    one = answer(translator, "copy {file} to %1$s")
+    assert (one.text, one.way) == ("%1$s to {file} copy", "pieces")
+    assert translator.asked == ["copy ⟦1⟧ to ⟦2⟧"]
+    assert set(one.links) == {(0, 4, 15, 19), (5, 11, 8, 14), (12, 14, 5, 7), (15, 19, 0, 4)}
+
+
+def test_more_placeholders_than_pieces_go_as_they_are() -> None:
+    one = answer(Pretend(pieces=PIECES), "a {a} {b} {c}")
+    assert (one.text, one.way) == ("a {a} {b} {c}", "itself")
+
+
+def test_a_text_that_has_a_piece_is_not_masked() -> None:
+    assert answer(Pretend(pieces=PIECES), "a ⟦1⟧ {b}").way == "itself"
+
+
+def broken(word: str) -> str:
+    return "{ Datei }" if "{" in word else word
+
+
+def test_garbled_placeholders_are_replaced_by_alignment() -> None:
+    one = answer(Pretend(broken, backwards=True), "copy {file} now")
+    assert (one.text, one.way) == ("now {file} copy", "alignment")
+
+
+def test_without_alignment_the_parts_are_translated() -> None:
+    translator = Pretend(lambda word: broken(word).upper(), links=False)
+    one = answer(translator, "copy {file} now")
+    assert (one.text, one.way) == ("COPY {file} NOW", "parts")
+    assert one.doubts
+
+
+def test_a_placeholder_is_not_replaced_with_its_neighbour() -> None:
+    """What is aligned with a placeholder and a word is not taken away."""
+    translator = Pretend(lambda word: "DATEI" if "{" in word else word)
+    one = answer(translator, "copy {file}-name now")
+    assert "{file}" in one.text
+    assert one.text.count("{file}") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda word: "" if "%" in word else word, "a %s b"),
+        (lambda word: word * 2, "a %s b"),
+        (lambda word: word + " {x}", "a b"),
+        (lambda word: word.replace("%s", "%d"), "a %s b"),
+        (lambda word: word.replace("%1", "%10"), "a %10 b %1 c"),
+        (lambda word: "%s %s %s", "a %s b"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("pieces", [0, PIECES])
+def test_no_placeholder_is_lost_added_or_changed(change: Change, text: str, links: bool, pieces: int) -> None:
+    one = answer(Pretend(change, links=links, pieces=pieces), text)
+    assert sorted(each.text for each in find_placeholders(one.text)) == sorted(sentence(text).names)
+
+
+def test_placeholders_that_mean_their_order_keep_it() -> None:
+    one = answer(Pretend(backwards=True), "%s of %d")
+    assert re.findall("%[sd]", one.text) == ["%s", "%d"]
+    assert one.way == "parts"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_text_for_a_program_gets_no_lone_sign(links: bool) -> None:
+    translator = Pretend(lambda word: word.replace("use", "use%: {"), links=links)
+    one = answer(translator, "use %s: a")
+    assert one.text == "use %s: a"
+
+
+def test_a_text_for_people_may_have_a_percentage() -> None:
+    assert answer(Pretend(lambda word: word.replace("percent", "%")), "50 percent").text == "50 %"
+
+
+@pytest.mark.parametrize(
+    ("source", "glued", "text"),
+    [
+        ("the %s file", "the %sfile", "the %s file"),
+        ("the %s, file", "the%s, file", "the %s, file"),
+        ("the {a}file", "the {a}file", "the {a}file"),
+        ("%s or {a}", "%s{a} or", "%s {a} or"),
+        ("a {b} c", "好{b}好", "好{b}好"),
+        ("in ({a}) x", "in ({a}) x", "in ({a}) x"),
+    ],
+)
+def test_words_do_not_stick_to_placeholders(source: str, glued: str, text: str) -> None:
+    class Glues(Pretend):
+        def _one(self, line: str):  # type: ignore[no-untyped-def]
+            return replace(super()._one(line), text=glued)
+
+    assert answer(Glues(), source).text == text
+
+
+def test_long_placeholders_are_found_before_those_inside_them() -> None:
+    one = answer(Pretend(backwards=True), "a %10 b %1 c")
+    assert one.text == "c %1 b %10 a"
+
+
+def stuck(word: str) -> str:
+    return "der der der der der" if word == "the" else word
+
+
+def test_a_loop_is_replaced_by_the_source_with_a_doubt() -> None:
+    one = answer(Pretend(stuck), "the dog")
+    assert (one.text, one.way) == ("the dog", "copied")
+    assert one.doubts[0].startswith("not translated")
+
+
+def test_a_loop_is_searched_again_with_other_settings() -> None:
+    class Once(Pretend):
+        def translate(self, lines, decoding=None):  # type: ignore[no-untyped-def]
+            self.change = same if decoding.no_repeat_ngram else stuck
+            return super().translate(lines, decoding)
+
+    assert answer(Once(), "the dog").doubts == ()
+
+
+def test_an_invention_is_not_taken() -> None:
+    assert answer(Pretend(lambda word: "ein langer Satz über etwas ganz anderes"), "Dog").text == "Dog"
+
+
+def test_an_empty_translation_is_not_taken() -> None:
+    assert answer(Pretend(lambda word: ""), "Dog").text == "Dog"
+
+
+def test_capitals_are_translated_in_lower_case() -> None:
+    translator = Pretend(lambda word: word + "x")
+    one = answer(translator, "DELETE THE %s FILE")
+    assert one.text == "DELETEX THEX %sX FILEX" or one.text == "DELETEX THEX %s FILEX"
+    assert translator.asked[0] == "Delete the %s file"
+
+
+def test_marks_beside_a_placeholder_stay_where_they_are() -> None:
+    one = answer(Pretend(str.upper, links=False), "%s: cannot open (%s).")
+    assert (one.text, one.way) == ("%s: CANNOT OPEN (%s).", "parts")
+
+
+def test_a_translation_that_was_cut_is_not_taken() -> None:
+    class Short(Pretend):
+        def _one(self, line: str):  # type: ignore[no-untyped-def]
+            return replace(super()._one(line), truncated=True)
+
+    assert answer(Short(str.upper), "a dog").text == "a dog"
