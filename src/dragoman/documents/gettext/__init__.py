@@ -1,0 +1,1 @@
+"""Gettext: PO and POT files."""

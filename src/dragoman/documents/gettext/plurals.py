@@ -1,0 +1,75 @@
+"""Plural forms of languages: the rules that gettext writes, and the categories of CLDR."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plurals:
+    """`rule` is the value of the header field Plural-Forms."""
+
+    rule: str
+    categories: tuple[str, ...]
+    """As messages of ICU and Android name them. CLDR's "many" of millions, as in French, is left out: there
+    the form is that of "other"."""
+
+    @property
+    def forms(self) -> int:
+        return int(self.rule.removeprefix("nplurals=").partition(";")[0])
+
+
+_SLAVIC = "n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);"
+_RULES = (  # languages, rule of gettext (plural-table.c, or the project that has the language), categories
+    ("id ja km ko lo ms my th vi yo zh", "nplurals=1; plural=0;", "other"),
+    (
+        "af az bg ca da de el en eo es et eu fi fo gl hu it ka kk ml mn mr nb ne nl nn no pt sq sv sw"
+        " ta te tr ur",
+        "nplurals=2; plural=(n != 1);",
+        "one other",
+    ),
+    ("am bn fa fr gu hi hy kn pa pt_BR", "nplurals=2; plural=(n > 1);", "one other"),
+    ("is mk", "nplurals=2; plural=(n%10==1 && n%100!=11 ? 0 : 1);", "one other"),
+    ("he", "nplurals=2; plural=(n != 1);", "one two other"),
+    ("lv", "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n != 0 ? 1 : 2);", "zero one other"),
+    (
+        "lt",
+        "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && (n%100<10 || n%100>=20) ? 1 : 2);",
+        "one few many other",
+    ),
+    ("be ru uk", f"nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : {_SLAVIC}", "one few many other"),
+    ("bs hr sr", f"nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : {_SLAVIC}", "one few other"),
+    ("pl", f"nplurals=3; plural=(n==1 ? 0 : {_SLAVIC}", "one few many other"),
+    ("cs sk", "nplurals=3; plural=(n==1) ? 0 : (n>=2 && n<=4) ? 1 : 2;", "one few many other"),
+    (
+        "ro",
+        "nplurals=3; plural=n==1 ? 0 : (n==0 || (n%100 > 0 && n%100 < 20)) ? 1 : 2;",
+        "one few other",
+    ),
+    (
+        "sl",
+        "nplurals=4; plural=(n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3);",
+        "one two few other",
+    ),
+    ("ga", "nplurals=3; plural=n==1 ? 0 : n==2 ? 1 : 2;", "one two few many other"),
+    (
+        "ar",
+        "nplurals=6; plural=(n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3"
+        " : n%100>=11 ? 4 : 5);",
+        "zero one two few many other",
+    ),
+)
+_PLURALS = {
+    language: Plurals(rule, tuple(categories.split()))
+    for languages, rule, categories in _RULES
+    for language in languages.split()
+}
+
+
+def plurals_of(language: str) -> Plurals | None:
+    """Return the plural forms of a language such as "pt-BR", or None if they are not known here."""
+    code = re.sub("[-_].*", "", language).lower()
+    region = re.fullmatch(r"([A-Za-z]+)(?:[-_][A-Za-z]{4})?[-_]([A-Za-z]{2})", language)
+    with_region = f"{code}_{region[2].upper()}" if region else code
+    return _PLURALS.get(with_region) or _PLURALS.get(code)

@@ -1,0 +1,250 @@
+"""Gettext PO and POT files. A translation replaces its msgstr; every other byte stays.
+
+Doubts become the flag "fuzzy" and a comment: `# dragoman: REASONS`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from dragoman.base.errors import DataError
+from dragoman.documents.edits import Decoded, Edit, apply, decode_file
+from dragoman.documents.formats import Languages
+from dragoman.documents.gettext.entries import Comment, PoEntry, flags_of, is_wrapped, quote, read_entries
+from dragoman.documents.gettext.plurals import Plurals, plurals_of
+from dragoman.documents.segment import Result, Segment, Status, text_of
+
+_OURS = "# dragoman: "
+_CHARSET = re.compile(r"((?:\"|\\n)Content-Type:[^\"\\]*?charset=)([A-Za-z0-9_.:+-]+)", re.IGNORECASE)
+_ASCII = {"charset", "ascii", "us-ascii", "ansi_x3.4-1968"}  # CHARSET is what templates say
+_FORMS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;")
+_PLURAL_FORMS = re.compile(r"^Plural-Forms:", re.MULTILINE | re.IGNORECASE)
+_TEMPLATE_FORMS = re.compile(r"nplurals\s*=\s*INTEGER\s*;\s*plural\s*=\s*EXPRESSION\s*;?")
+_NO_LANGUAGE = re.compile(r"(Language:)[ \t]*(?=\\n)")
+_MOST_FORMS = 20
+
+
+def parse(data: bytes, languages: Languages) -> Catalogue:
+    """Read a PO file. Raises DataError with the line where gettext refuses it, too."""
+    declared = _CHARSET.search(data.decode("latin-1"))
+    charset = declared[2] if declared else "utf-8"
+    decoded = decode_file(data, "utf-8" if charset.lower() in _ASCII else charset)
+    entries = read_entries(decoded.text, decoded.encoding)
+    header = next((entry for entry in entries if entry.is_header), None)
+    messages = [entry for entry in entries if not entry.is_header]
+    forms, missing = _forms(header, plurals_of(languages.target))
+    parts = [_Message(entry, _form_count(entry, forms, certain=missing is None)) for entry in messages]
+    plural = [part for part in parts if part.entry.plural]
+    if not plural or any(part.forms != forms for part in plural):
+        missing = None  # the file has no use for the rule
+    ends = decoded.text.count("\r\n") * 2 > decoded.text.count("\n")
+    how = _Style("\r\n" if ends else "\n" if "\n" in decoded.text else "\r", is_wrapped(messages))
+    return Catalogue(decoded, header, parts, how, languages, missing)
+
+
+def _forms(header: PoEntry | None, known: Plurals | None) -> tuple[int | None, Plurals | None]:
+    """Return the number of plural forms, and the rule if the header lacks it."""
+    text = header.strings[0].value if header else ""
+    stated = _FORMS.search(text)
+    if header and stated:
+        if not 1 <= len(stated[1]) <= 2 or not 1 <= int(stated[1]) <= _MOST_FORMS:
+            raise DataError(
+                f"line {header.line}: nplurals={stated[1][:20]}", hint="1 to 6 plural forms are usual"
+            )
+        return int(stated[1]), None
+    return (known.forms, known) if known else (None, None)
+
+
+def _form_count(entry: PoEntry, forms: int | None, *, certain: bool) -> int:
+    """How many forms of an entry are to be translated. Raises DataError if the header says otherwise.
+
+    A complete entry may have more or fewer: gettext reads it unless it is to check, and many files have such.
+    """
+    if not entry.plural:
+        return 1
+    own, translated = len(entry.strings), [bool(one.value) for one in entry.strings]
+    if forms is None or own == forms or all(translated):
+        return own
+    if certain and any(translated):
+        raise DataError(
+            f"line {entry.line}: {own} plural forms, but the header says {forms}",
+            hint="correct Plural-Forms in the header, or the entry",
+        )
+    return own if any(translated) else forms
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How a file is written."""
+
+    line_end: str
+    wrap: bool
+
+
+@dataclass(frozen=True)
+class _Message:
+    """An entry that is translated, in `forms` segments."""
+
+    entry: PoEntry
+    forms: int
+
+    def segments(self) -> list[Segment]:
+        entry, plural = self.entry, self.entry.plural
+        values = (
+            [one.value for one in entry.strings] if len(entry.strings) == self.forms else [""] * self.forms
+        )
+        flags = entry.flags
+        formats = tuple(flag for flag in flags if flag.endswith("-format"))
+        note = "\n".join(one.text[2:].strip() for one in entry.comments if one.text.startswith("#."))
+        found = Status.DOUBTFUL if "fuzzy" in flags else Status.DONE
+        return [
+            Segment(
+                source=((plural if plural and (number or self.forms == 1) else entry.msgid).value,),
+                where=f"line {entry.msgid.line}",
+                target=(value,) if value else None,
+                state=found if value else Status.MISSING,
+                context=entry.context.value if entry.context else "",
+                note=note,
+                flags=formats,
+            )
+            for number, value in enumerate(values)
+        ]
+
+    def edits(self, text: str, results: list[Result | None], how: _Style) -> list[Edit]:
+        done = [result for result in results if result is not None]
+        if not done:
+            return []
+        if "no-wrap" in self.entry.flags:
+            how = replace(how, wrap=False)
+        doubts = list(dict.fromkeys(doubt for result in done for doubt in result.doubts))
+        edits = self._strings(results, how)
+        if doubts or len(done) == self.forms:
+            edits += _mark(text, self.entry, "; ".join(" ".join(doubt.split()) for doubt in doubts), how)
+        return edits
+
+    def _strings(self, results: list[Result | None], how: _Style) -> list[Edit]:
+        strings = self.entry.strings
+        texts = [self._fitted(text_of(result.content)) if result else None for result in results]
+        if len(strings) != self.forms:
+            if not any(texts):
+                return []
+            lines = (
+                _keyword(number) + quote(one or "", len(_keyword(number)), how.line_end, wrap=how.wrap)
+                for number, one in enumerate(texts)
+            )
+            return [Edit(strings[0].place, strings[-1].end, how.line_end.join(lines))]
+        return [
+            Edit(old.start, old.end, quote(new, old.start - old.place, how.line_end, wrap=how.wrap))
+            for old, new, result in zip(strings, texts, results, strict=True)
+            if result is not None and new is not None and text_of(result.content) != old.value != new
+        ]
+
+    def _fitted(self, text: str) -> str:
+        """The text with a newline at its ends where msgid has one, and only there, as gettext demands."""
+        source, body = self.entry.msgid.value, text.strip("\n")
+        if not body:
+            return text if text == source else ""
+        return "\n" * source.startswith("\n") + body + "\n" * source.endswith("\n")
+
+
+def _keyword(form: int) -> str:
+    return f"msgstr[{form}] "
+
+
+def _mark(text: str, entry: PoEntry, reasons: str, how: _Style) -> list[Edit]:
+    """Edits that mark an entry as doubtful for these reasons, or as translated."""
+    edits = []
+    ours = [one for one in entry.comments if one.text.startswith(_OURS.rstrip())]
+    line = _OURS + reasons
+    if not reasons:
+        edits += [Edit(one.start, one.end, "") for one in ours]
+        edits += [Edit(one.start, one.end, "") for one in entry.comments if one.text.startswith("#|")]
+    elif not ours:
+        theirs = [one.end for one in entry.comments if one.text[1:2] not in (".", ":", ",", "|")]
+        first = entry.comments[0].start if entry.comments else entry.start
+        edits.append(_inserted(text, theirs[-1] if theirs else first, line, how))
+    elif ours[0].text != line:
+        edits.append(_changed(text, ours[0], line))
+    edits += [Edit(one.start, one.end, "") for one in ours[1:] if reasons]
+    return edits + _flag(text, entry, fuzzy=bool(reasons), how=how)
+
+
+def _flag(text: str, entry: PoEntry, *, fuzzy: bool, how: _Style) -> list[Edit]:
+    if fuzzy == ("fuzzy" in entry.flags):
+        return []
+    lines = [one for one in entry.comments if one.text.startswith("#,")]
+    if not fuzzy:
+        edits = []
+        for one in lines:
+            rest = [flag for flag in flags_of(one) if flag != "fuzzy"]
+            if not rest:
+                edits.append(Edit(one.start, one.end, ""))
+            elif "fuzzy" in flags_of(one):
+                edits.append(_changed(text, one, "#, " + ", ".join(rest)))
+        return edits
+    if lines:
+        return [_changed(text, lines[0], "#, " + ", ".join(["fuzzy", *flags_of(lines[0])]))]
+    previous = [one.start for one in entry.comments if one.text.startswith("#|")]
+    return [_inserted(text, previous[0] if previous else entry.start, "#, fuzzy", how)]
+
+
+def _changed(text: str, comment: Comment, new: str) -> Edit:
+    start = text.index("#", comment.start)
+    return Edit(start, start + len(comment.text), new)
+
+
+def _inserted(text: str, place: int, line: str, how: _Style) -> Edit:
+    """A line of comment at a place, which may be within a line."""
+    before = how.line_end if place and text[place - 1] not in "\r\n" else ""
+    return Edit(place, place, before + line + how.line_end)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """A PO file. `missing` is the plural rule that its header lacks."""
+
+    decoded: Decoded
+    header: PoEntry | None
+    messages: list[_Message]
+    how: _Style
+    languages: Languages
+    missing: Plurals | None
+
+    @property
+    def segments(self) -> list[Segment]:
+        return [segment for message in self.messages for segment in message.segments()]
+
+    def render(self, results: list[Result | None]) -> bytes:
+        """Return the file with these translations. Its header gets what it lacks, if anything changes."""
+        edits: list[Edit] = []
+        place = 0
+        for message in self.messages:
+            part = results[place : place + message.forms]
+            edits += message.edits(self.decoded.text, part, self.how)
+            place += message.forms
+        if edits:
+            edits += self._header()
+        return self.decoded.encode(apply(self.decoded.text, edits))
+
+    def _header(self) -> list[Edit]:
+        language = self.languages.target.replace("-", "_")
+        rule = f'"Plural-Forms: {self.missing.rule}\\n"' if self.missing else ""
+        if self.header is None:
+            lines = ['msgid ""', 'msgstr ""', f'"Language: {language}\\n"', '"MIME-Version: 1.0\\n"']
+            lines += ['"Content-Type: text/plain; charset=UTF-8\\n"', '"Content-Transfer-Encoding: 8bit\\n"']
+            lines += [rule] * bool(rule) + ["", ""]
+            return [Edit(0, 0, self.how.line_end.join(lines))]
+        value = self.header.strings[0]
+        old = self.decoded.text[value.start : value.end]
+        new = _NO_LANGUAGE.sub(lambda match: f"{match[1]} {language}", old)
+        new = _CHARSET.sub(
+            lambda match: match[1] + ("UTF-8" if match[2].lower() in _ASCII else match[2]), new
+        )
+        if self.missing and _PLURAL_FORMS.search(value.value):
+            new = _TEMPLATE_FORMS.sub(self.missing.rule, new)
+        elif self.missing:
+            ended = not value.value or value.value.endswith("\n")
+            new = new if ended else new[:-1] + '\\n"'
+            new += self.how.line_end + rule
+        return [Edit(value.start, value.end, new)] if new != old else []
