@@ -1,0 +1,1 @@
+"""XLIFF and TMX."""

@@ -1,0 +1,27 @@
+"""XLIFF 1.2 and 2: https://docs.oasis-open.org/xliff/."""
+
+from __future__ import annotations
+
+from dragoman.base.errors import DataError
+from dragoman.documents.edits import line_of
+from dragoman.documents.formats import Languages
+from dragoman.documents.segment import Document
+from dragoman.documents.xliff import version1 as xliff12
+from dragoman.documents.xliff import version2 as xliff2
+from dragoman.documents.xml.pieces import read_xml, tree, without_collection
+
+
+@without_collection()
+def parse(data: bytes, languages: Languages) -> Document:
+    """Read a file. Raises DataError, with the line, for one that is damaged or for other languages."""
+    decoded, pieces = read_xml(data)
+    root = tree(pieces)
+    version = root.attributes.get("version", "")
+    if root.name == "xliff" and version.startswith("1."):
+        return xliff12.parse(decoded, pieces, root, languages)
+    if root.name == "xliff" and version.startswith("2."):
+        return xliff2.parse(decoded, pieces, root, languages)
+    what = f"version {version!r} of XLIFF" if root.name == "xliff" else f"<{root.name}> is not <xliff>"
+    raise DataError(
+        f"line {line_of(decoded.text, root.tag.start)}: {what}", hint="use XLIFF 1.2 or 2.0 to 2.2"
+    )

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from dragoman.base.errors import DataError
+from dragoman.documents.formats import Languages
+from dragoman.documents.segment import Content, Document, Result
+from dragoman.documents.xliff.xliff import parse
+from dragoman.documents.xml.inline import same
+from tests.documents.xliff.xliff_files import SUITE, files2, files12, needs_suite, read, schema22
+
+EN_DE = Languages("en", "de")
+ANY = Languages("", "")  # the files of the suite have several
+
+
+def unchanged(document: Document) -> bytes:
+    return document.render([None] * len(document.segments))
+
+
+def again(document: Document) -> bytes:
+    """The file with the translations that it has."""
+    return document.render([Result(one.target) if one.target else None for one in document.segments])
+
+
+def turned(content: Content) -> Content:
+    """Another content with the same codes."""
+    return tuple(one[::-1].upper() + "&<" if isinstance(one, str) else one for one in content)
+
+
+def check_edit(data: bytes) -> bytes:
+    """Translate a file, and compare it with what other readers see in it."""
+    document = parse(data, EN_DE)
+    news = [turned(one.source) for one in document.segments]
+    new = document.render([Result(content) for content in news])
+    targets = [one.target for one in parse(new, EN_DE).segments]
+    assert len(targets) == len(news)
+    for target, content in zip(targets, news, strict=True):
+        assert target is not None
+        assert same(target, content)
+    assert parse(new, EN_DE).render([Result(content) for content in news]) == new
+    before, after = read(data), read(new)
+    for one in [*before.iter("{*}target"), *after.iter("{*}target")]:
+        if not one.getparent().tag.endswith("alt-trans"):
+            one.getparent().remove(one)
+    assert shape(before) == shape(after)
+    return new
+
+
+def shape(root: Any) -> list[tuple[str, dict[str, str], str]]:
+    """All but the attributes that a translation may change."""
+    free = {"state", "subState", "trgLang", "target-language", "approved"}
+    return [
+        (
+            one.tag,
+            {key: value for key, value in one.attrib.items() if key not in free},
+            (one.text or "").strip(),
+        )
+        for one in root.iter("{*}*")
+    ]
+
+
+@given(files2())
+def test_generated_files_of_version_2(data: bytes) -> None:
+    document = parse(data, EN_DE)
+    assert unchanged(document) == data
+    assert again(document) == data
+    for one in document.segments:
+        assert one.target is None or same(one.target, one.source)
+    check_edit(data)
+
+
+@given(files12())
+def test_generated_files_of_version_12(data: bytes) -> None:
+    document = parse(data, EN_DE)
+    assert unchanged(document) == data
+    assert again(document) == data
+    for one in document.segments:
+        assert one.target is None or same(one.target, one.source)
+    check_edit(data)
+
+
+@needs_suite
+def test_valid_files_of_the_suite_come_back_unchanged() -> None:
+    files = [*SUITE.glob("valid/*.xlf"), *SUITE.glob("in-out/*.xlf")]
+    assert len(files) > 40
+    for file in files:
+        document = parse(file.read_bytes(), ANY)
+        assert unchanged(document) == file.read_bytes(), file.name
+        assert again(document) == file.read_bytes(), file.name
+
+
+# The prefix is not in the list of the committee, which a translator does not follow.
+PASSED = {"bad_InvalidFragIdUnknownPrefix.xlf"}
+
+
+@needs_suite
+def test_invalid_files_of_the_suite_are_refused_with_a_line() -> None:
+    files = list(SUITE.glob("invalid/*.xlf"))
+    assert len(files) > 110
+    messages = {file.name: refusal(file.read_bytes()) for file in files}
+    assert {name for name, message in messages.items() if not message} == PASSED
+    assert all(message.startswith("line ") for message in messages.values() if message)
+
+
+def refusal(data: bytes) -> str:
+    try:
+        parse(data, ANY)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+@needs_suite
+def test_written_files_of_the_suite_are_valid() -> None:
+    schema = schema22()
+    count = 0
+    for file in SUITE.glob("valid/*.xlf"):
+        document = parse(file.read_bytes(), ANY)
+        for doubts in [(), ("number differs: 5", "too <long>")]:
+            results = [Result(turned(one.source), doubts) for one in document.segments]
+            trg = read(file.read_bytes()).get("trgLang") or "fr"
+            document = parse(file.read_bytes(), Languages("", trg))
+            new = document.render(list(results))
+            assert schema.validate(read(new)), (file.name, schema.error_log)
+            assert len(parse(new, Languages("", trg)).segments) == len(results)
+            assert parse(new, ANY).render(list(results)) == new, file.name
+            count += len(results)
+    assert count > 90
+
+
+@needs_suite
+@given(files2())
+def test_written_files_of_version_2_are_valid(data: bytes) -> None:
+    document = parse(data, EN_DE)
+    half = [
+        Result(turned(one.source), ("why",)) if n % 2 else None for n, one in enumerate(document.segments)
+    ]
+    assert SCHEMA.validate(read(document.render(half))), SCHEMA.error_log
+    assert SCHEMA.validate(read(check_edit(data))), SCHEMA.error_log
+
+
+SCHEMA: Any = schema22() if SUITE.is_dir() else None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<html/>", "line 1: <html> is not <xliff>"),
+        ("\n<xliff/>", "line 2: version '' of XLIFF"),
+        ('<xliff version="3.0"/>', "line 1: version '3.0' of XLIFF"),
+        ('<xliff version="2.9" xmlns="urn:oasis:names:tc:xliff:document:2.0"/>', "version='2.9'"),
+        ("<xliff version='2.0' srcLang='en'>", "line 1: not well-formed"),
+    ],
+)
+def test_other_files_are_refused(text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        parse(text.encode(), EN_DE)
+
+
+def test_files_for_other_languages_are_refused() -> None:
+    text = (
+        '<xliff version="2.0" srcLang="en-US" trgLang="fr" xmlns="urn:oasis:names:tc:xliff:document:2.0">'
+        '<file id="f"><unit id="u"><segment><source>One</source></segment></unit></file></xliff>'
+    )
+    assert [one.source for one in parse(text.encode(), Languages("en", "fr-CA")).segments] == [("One",)]
+    with pytest.raises(DataError, match="line 1: trgLang is 'fr', not 'de'"):
+        parse(text.encode(), EN_DE)
+    with pytest.raises(DataError, match="line 1: srcLang is 'en-US', not 'de'"):
+        parse(text.encode(), Languages("de", "fr"))
+    old = (
+        '<xliff version="1.2">\n<file source-language="en" target-language="fr"><body>'
+        '<trans-unit id="1"><source>One</source></trans-unit></body></file></xliff>'
+    )
+    with pytest.raises(DataError, match="line 2: target-language is 'fr', not 'de'"):
+        parse(old.encode(), EN_DE)
