@@ -1,0 +1,139 @@
+"""Runs of text with codes: from places in a file to the content of a segment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.documents.segment import Code, Content
+
+_SPACE = re.compile(r"[ \t\n\f\r]+")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A part text[start:end] of a file: decoded text, or a code."""
+
+    start: int
+    end: int
+    what: str | Code
+    name: str = ""  # what pairs a code, such as "b"
+    visible: bool = False  # a code between spaces that both count, such as an image
+
+    @property
+    def solid(self) -> bool:
+        """Whether it has a place in the sentence: text that is not space, or a placeholder."""
+        if isinstance(self.what, Code):
+            return self.what.kind == "placeholder"
+        return not blank(self.what)
+
+
+def blank(text: str) -> bool:
+    """Whether a text is nothing but the white space that HTML and Markdown collapse."""
+    return not text.strip(" \t\n\f\r")
+
+
+def paired(items: Iterable[Item]) -> list[Item]:
+    """Number the opening and closing codes that belong together. Others become empty codes.
+
+    Pairs nest: of two that cross, the inner opening code stays without a partner.
+    """
+    found = list(items)
+    opened: list[int] = []
+    waiting: dict[str, int] = {}
+    partner: dict[int, int] = {}
+    for place, item in enumerate(found):
+        if not isinstance(item.what, Code):
+            continue
+        if item.what.kind == "open":
+            opened.append(place)
+            waiting[item.name] = waiting.get(item.name, 0) + 1
+        elif item.what.kind == "close" and waiting.get(item.name):
+            while True:
+                start = opened.pop()
+                waiting[found[start].name] -= 1
+                if found[start].name == item.name:
+                    break
+            partner[start] = place
+            partner[place] = start
+    starts = sorted(start for start, end in partner.items() if start < end)
+    numbers = {start: number for number, start in enumerate(starts, 1)}
+    for place, item in enumerate(found):
+        if isinstance(item.what, Code) and item.what.kind in ("open", "close"):
+            if place in partner:
+                code = replace(item.what, pair=numbers[min(place, partner[place])])
+            else:
+                code = replace(item.what, kind="empty", pair=0)
+            found[place] = replace(item, what=code)
+    return found
+
+
+def trimmed(items: Sequence[Item]) -> list[Item]:
+    """Leave out what a segment need not have at its ends: space, empty codes, and pairs around all of it.
+
+    Takes and returns items of `paired`, with new numbers. Text has its outer space in items of their own.
+    """
+    solid = [place for place, item in enumerate(items) if item.solid]
+    if not solid:
+        return []
+    first, last = solid[0], solid[-1]
+    places: dict[int, list[int]] = {}
+    for place, item in enumerate(items):
+        if isinstance(item.what, Code) and item.what.pair:
+            places.setdefault(item.what.pair, []).append(place)
+    start, end = first, last
+    for one, other in places.values():
+        if first <= other <= last:
+            start = min(start, one)
+        if first <= one <= last:
+            end = max(end, other)
+    return paired(items[start : end + 1])
+
+
+def content(items: Iterable[Item]) -> Content:
+    """The content of a run, white space collapsed as a browser does, also across codes."""
+    parts: list[str | Code] = []
+    spaced = True
+    for item in items:
+        if isinstance(item.what, Code):
+            parts.append(item.what)
+            if item.what.breaks:
+                spaced = True
+            elif item.visible or item.what.kind == "placeholder":
+                spaced = False
+            continue
+        text = _SPACE.sub(" ", item.what)
+        if spaced and text.startswith(" "):
+            text = text[1:]
+        if text:
+            spaced = text.endswith(" ")
+            parts.append(text)
+    return merged(parts)
+
+
+def merged(parts: Iterable[str | Code]) -> Content:
+    """The same content without empty strings and without two strings in a row."""
+    found: list[str | Code] = []
+    for part in parts:
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        elif part != "":
+            found.append(part)
+    return tuple(found)
+
+
+def has_words(parts: Content) -> bool:
+    """Whether there is a letter outside of codes, so that a translator has something to do."""
+    return any(isinstance(part, str) and any(map(str.isalpha, part)) for part in parts)
+
+
+def flattened(parts: Content) -> tuple[str, list[tuple[int, Code]]]:
+    """The text of a content, and its codes with their places in the text. Placeholders are codes too."""
+    text, codes = "", []
+    for part in parts:
+        if isinstance(part, Code):
+            codes.append((len(text), part))
+        else:
+            text += part
+    return text, codes

@@ -1,0 +1,239 @@
+"""The parser of Markdown: CommonMark, tables and strikethrough, and what site generators add.
+
+Its rules note where the tokens are in the text, which markdown-it-py itself does not.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dragoman.base.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
+
+_DEEPEST = 60  # blocks inside each other; what is deeper stays
+_TEMPLATE = r"\{\{(?:[^}]|\}(?!\})){0,500}+\}\}|\{%(?:[^%]|%(?!\})){0,500}+%\}|\{#(?:[^#]|#(?!\})){0,500}+#\}"
+_LINE = re.compile(
+    rf"(?>(?:{_TEMPLATE})[ \t]*)++"  # Jekyll, Hugo, Jinja
+    r"|:{3,}.*"  # fenced divisions
+    r"|-{1,}8<-{1,}.*"  # snippets of PyMdown
+    r"|\[TOC\]|\[\[_TOC_\]\]"
+    r"|(?:!!!|\?\?\?\+?)[ \t].*|===[!+]?[ \t]*\".*"  # admonitions and tabs
+)
+_MODULE = re.compile(  # of JavaScript, in MDX
+    r"import[ \t]+(?:[^'\"]*[ \t]from[ \t]+)?['\"][^'\"]+['\"];?[ \t]*|import[ \t]+\{[^'\"}]*"
+    r"|export[ \t]+(?:(?:const|let|var|class)[ \t]+\w+[ \t]*[={]|default[ \t]+(?:async[ \t]+)?function\b"
+    r"|(?:async[ \t]+)?function[ \t]*\w+\(|default[ \t]+[\w.]+;?[ \t]*$|default[ \t]*[({]|[{*]).*"
+)
+_RAW = re.compile(
+    r"\{%-?[ \t]*(raw|highlight|comment|mermaid)\b.*|\{\{[<%][ \t]*(highlight|mermaid|math)\b.*"
+)
+_CONTAINER = ("!!!", "???", "===")
+# Short, so that a run of opening braces takes no more than linear time.
+_JSX_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,200}+\}"
+_JSX = re.compile(
+    rf"<[A-Za-z][\w.-]*+(?:\s++(?:[\w:-]++(?:=(?:\"[^\"]*+\"|'[^']*+'|{_JSX_BRACES}))?|{_JSX_BRACES}))*+\s*+/?>"
+)
+_MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("template", re.compile(_TEMPLATE)),
+    ("attributes", re.compile(r"\{[:#.][^{}\n]*\}")),
+    ("math", re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])(?:[^$\\\n]|\\.)+?(?<=\S)\$(?!\d)")),
+    ("footnote", re.compile(r"\[\^[^\[\]\s]+\]:?")),
+    ("jsx", _JSX),
+)
+_FIRST = re.compile(r"\[[ xX]\](?=[ \t])|\[![A-Za-z]+\]")  # a task, an alert of GitHub
+
+
+@cache
+def parser() -> MarkdownIt:
+    """The parser of blocks. Its tokens have their places, see `place_of_lines`, and no children."""
+    try:
+        from markdown_it import MarkdownIt, rules_block, rules_inline
+    except ModuleNotFoundError as error:
+        if error.name != "markdown_it":
+            raise
+        raise ConfigError("Markdown needs markdown-it-py", hint="pip install 'dragoman[documents]'") from None
+    made = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+    made.disable("inline")
+    block, inline = made.block.ruler, made.inline.ruler
+    interrupts = ["paragraph", "reference", "blockquote"]
+    block.at("paragraph", _noted(rules_block.paragraph))
+    block.at("heading", _noted(rules_block.heading), {"alt": interrupts})
+    block.at("lheading", _noted(rules_block.lheading))
+    block.at("table", _noted(rules_block.table), {"alt": ["paragraph", "reference"]})
+    block.at("reference", _reference(rules_block.reference))
+    block.before("fence", "container", _container, {"alt": interrupts})
+    block.before("fence", "opaque", _opaque, {"alt": interrupts})
+    leaves = {
+        "newline": rules_inline.newline,
+        "escape": rules_inline.escape,
+        "backticks": rules_inline.backtick,
+        "strikethrough": rules_inline.strikethrough.tokenize,
+        "emphasis": rules_inline.emphasis.tokenize,
+        "link": rules_inline.link,
+        "image": rules_inline.image,
+        "autolink": rules_inline.autolink,
+        "html_inline": rules_inline.html_inline,
+        "entity": rules_inline.entity,
+    }
+    for name, rule in leaves.items():
+        inline.at(name, _located(rule))
+    inline.before("escape", "mark", _located(_mark))
+    return made
+
+
+def _noted(
+    rule: Callable[[StateBlock, int, int, bool], bool],
+) -> Callable[[StateBlock, int, int, bool], bool]:
+    """Note in `meta` where the text of each line of inline content begins, behind the marks of containers."""
+
+    def run(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        count = len(state.tokens)
+        if not rule(state, start, end, silent):
+            return False
+        for token in state.tokens[count:]:
+            if token.type == "inline" and token.map is not None:
+                token.meta["starts"] = [state.bMarks[line] + state.tShift[line] for line in range(*token.map)]
+        return True
+
+    return run
+
+
+def _reference(
+    rule: Callable[[StateBlock, int, int, bool], bool],
+) -> Callable[[StateBlock, int, int, bool], bool]:
+    """Footnotes are no references: "[^1]: See" has no address."""
+
+    def run(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        return not _line(state, start).startswith("[^") and rule(state, start, end, silent)
+
+    return run
+
+
+def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+    """Note in `meta` what span a rule has read, and for delimiters, which the span of each is."""
+
+    def run(state: StateInline, silent: bool) -> bool:
+        start, count = state.pos, len(state.tokens)
+        if not rule(state, silent):
+            return False
+        place = start
+        for token in state.tokens[count:]:
+            if token.type == "text" and "pos" in token.meta and "at" not in token.meta:
+                token.meta["at"] = (place, place + len(token.content))
+                place += len(token.content)
+            elif token.type != "text":
+                token.meta.setdefault("at", (start, state.pos))
+        return True
+
+    return run
+
+
+def _mark(state: StateInline, silent: bool) -> bool:
+    """What translation leaves as it is: templates, formulas, footnotes, JSX with expressions."""
+    found: tuple[str, re.Match[str] | None] = ("first", None)
+    if state.pos == 0:
+        found = ("first", _FIRST.match(state.src))
+    for kind, form in _MARKS:
+        if found[1] is None and state.src[state.pos] in "{$[<":
+            found = (kind, form.match(state.src, state.pos, state.posMax))
+    kind, match = found
+    if match is None or (kind == "jsx" and "{" not in match.group()):
+        return False
+    if not silent:
+        token = state.push("html_inline" if kind == "jsx" else "mark", "", 0)
+        token.info, token.content = kind, match.group()
+    state.pos = match.end()
+    return True
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].rstrip()
+
+
+def _opaque(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A line of its own that stays, or several: formulas, raw text of templates, modules of JavaScript."""
+    if state.is_code_block(start) or state.sCount[start] < state.blkIndent:
+        return False
+    line = _line(state, start)
+    after = start + 1
+    if line.startswith("$$") and "$$" not in line[2:]:
+        after = _until(state, start, end, "$$")
+    elif (raw := _RAW.fullmatch(line)) is not None:
+        after = max(after, _until(state, start, end, f"end{raw[1]}" if raw[1] else f"/{raw[2]}"))
+    elif not silent and _MODULE.fullmatch(line) is not None:
+        while after < end and not state.isEmpty(after):
+            after += 1
+    elif _LINE.fullmatch(line) is None:
+        return False
+    if after <= start:
+        return False
+    if not silent:
+        token = state.push("opaque", "", 0)
+        token.map = [start, after]
+        token.content = state.getLines(start, after, state.blkIndent, False)
+        state.line = after
+    return True
+
+
+def _until(state: StateBlock, start: int, end: int, mark: str) -> int:
+    """The number behind the next line with a mark, or 0 if the block ends before."""
+    for line in range(start + 1, end):
+        if not state.isEmpty(line) and state.sCount[line] < state.blkIndent:
+            return 0
+        if mark in _line(state, line):
+            return line + 1
+    return 0
+
+
+def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """An admonition or a tab of Python-Markdown: a line that opens it, then lines that are indented."""
+    if state.is_code_block(start) or state.sCount[start] < state.blkIndent:
+        return False
+    line = _line(state, start)
+    if not line.startswith(_CONTAINER) or _LINE.fullmatch(line) is None:
+        return False
+    if silent:
+        return True
+    after = start + 1
+    while after < end and (state.isEmpty(after) or state.sCount[after] >= state.blkIndent + 4):
+        after += 1
+    token = state.push("container_open", "div", 1)
+    token.map, token.content = [start, after], line
+    state.blkIndent, indent = state.blkIndent + 4, state.blkIndent
+    state.lineMax, most = after, state.lineMax
+    state.parentType, parent = "root", state.parentType
+    state.md.block.tokenize(state, start + 1, after)
+    state.blkIndent, state.lineMax, state.parentType, state.line = indent, most, parent, after
+    state.push("container_close", "div", -1)
+    return True
+
+
+@cache
+def _state() -> type[StateInline]:
+    from markdown_it.rules_inline import StateInline
+
+    class Located(StateInline):
+        def push(self, ttype: str, tag: str, nesting: Any) -> Any:
+            token = super().push(ttype, tag, nesting)
+            token.meta["pos"] = self.pos
+            return token
+
+    return Located
+
+
+def inline_tokens(text: str, references: dict[str, Any]) -> list[Any]:
+    """The tokens of inline content. `meta["at"]` is the span of each, `meta["pos"]` where it was made."""
+    made = parser()
+    state = _state()(text, made, {"references": references}, [])
+    made.inline.tokenize(state)
+    for rule in made.inline.ruler2.getRules(""):
+        rule(state)
+    return state.tokens

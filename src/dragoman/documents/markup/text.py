@@ -1,0 +1,173 @@
+"""Plain text by paragraphs.
+
+A paragraph is a run of lines up to an empty one. A line that begins with a bullet, a number or an indent
+begins a segment of its own. Hard-wrapped lines are one segment, and are wrapped again when they change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from dragoman.documents.edits import Decoded, Edit, apply, decode_file
+from dragoman.documents.formats import Languages
+from dragoman.documents.markup.inline import has_words, merged
+from dragoman.documents.markup.lines import TextLine, lines, solid, wrap
+from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.text.width import columns
+
+_HEAD = re.compile(
+    r"(?P<indent>[ \t\u3000]*)(?P<quote>(?:>[ \t]*)*)"
+    r"(?P<bullet>(?:[-*+•‣◦▪·–—]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z])[.)]|\d{1,3}(?:\.\d{1,3})+)[ \t]+)?"
+)
+_BULLET = re.compile(r"[-*+•‣◦▪·–—]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z])[.)]|\d{1,3}(?:\.\d{1,3})+|>.*")
+_SENTENCE_END = re.compile(r"[.!?:…。！？؟۔।][\"'”’»)\]」』]*$")
+_WIDEST = 120  # in columns; a longer line is a paragraph that nobody wrapped
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line without its margins: text[start:end]. The rest of the line before it is its head."""
+
+    line: TextLine
+    start: int
+    end: int
+    indent: int  # columns before the bullet or the text
+    quote: str
+    bullet: bool
+    number: int  # of the line, from 1
+
+
+@dataclass(frozen=True)
+class _Paragraph:
+    """The rows of a segment."""
+
+    rows: list[_Row]
+
+    @property
+    def start(self) -> int:
+        return self.rows[0].start
+
+    @property
+    def end(self) -> int:
+        return self.rows[-1].end
+
+
+class PlainText:
+    """A text whose segments are paragraphs."""
+
+    def __init__(self, decoded: Decoded, paragraphs: list[_Paragraph]) -> None:
+        self._decoded = decoded
+        self._paragraphs = paragraphs
+        self._segments = [
+            Segment((_joined(decoded.text, one),), f"line {one.rows[0].number}") for one in paragraphs
+        ]
+
+    @property
+    def segments(self) -> list[Segment]:
+        return self._segments
+
+    def render(self, results: list[Result | None]) -> bytes:
+        text = self._decoded.text
+        edits = [
+            Edit(paragraph.start, paragraph.end, _wrapped(text, paragraph, result.content))
+            for paragraph, segment, result in zip(self._paragraphs, self._segments, results, strict=True)
+            if result is not None and merged(result.content) != segment.source
+        ]
+        return self._decoded.encode(apply(text, edits))
+
+
+def parse(data: bytes, languages: Languages) -> PlainText:
+    """Read a text. Raises DataError if it is not UTF-8 and has no byte order mark of another encoding."""
+    decoded = decode_file(data)
+    found = [_Paragraph(rows) for block in _blocks(decoded.text) for rows in _split(decoded.text, block)]
+    return PlainText(decoded, [one for one in found if has_words((_joined(decoded.text, one),))])
+
+
+def _blocks(text: str) -> Iterator[list[_Row]]:
+    """Yield the runs of lines with words or numbers. Empty lines and rulers such as "-----" lie between."""
+    block: list[_Row] = []
+    for number, line in enumerate(lines(text), 1):
+        row = _row(text[line.start : line.end], line, number)
+        if any(map(str.isalnum, text[row.start : row.end])):
+            block.append(row)
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _row(raw: str, line: TextLine, number: int) -> _Row:
+    head = cast("re.Match[str]", _HEAD.match(raw))  # all its parts may be empty
+    body = raw[head.end() :].lstrip()
+    start = line.start + len(raw) - len(body)
+    end = max(start, line.start + len(raw.rstrip()))
+    indent = columns(head["indent"].expandtabs())
+    return _Row(line, start, end, indent, "".join(head["quote"].split()), bool(head["bullet"]), number)
+
+
+def _split(text: str, block: list[_Row]) -> Iterator[list[_Row]]:
+    """Yield the paragraphs of a run of lines."""
+    widest = max(columns(text[row.line.start : row.end]) for row in block)
+    rows = block[:1]
+    for row in block[1:]:
+        if _goes_on(text, rows, row, widest):
+            rows.append(row)
+        else:
+            yield rows
+            rows = [row]
+    yield rows
+
+
+def _goes_on(text: str, rows: list[_Row], row: _Row, widest: int) -> bool:
+    """Whether a line continues the paragraph of the rows before it."""
+    last = rows[-1]
+    if row.bullet or row.quote != last.quote or widest > _WIDEST:
+        return False
+    word = text[row.start : row.end].split()[0]
+    full = columns(text[last.line.start : last.end]) + 1 + columns(word) > widest
+    if row.indent:
+        hangs = row.indent == last.indent if len(rows) > 1 else _hangs(text, last, row)
+        return hangs or (row.indent == last.indent and full and not rows[0].bullet)
+    return full or not _SENTENCE_END.search(text[last.start : last.end])
+
+
+def _hangs(text: str, first: _Row, row: _Row) -> bool:
+    """Whether a line is indented as far as the text behind the bullet of the line before it."""
+    return first.bullet and row.indent == columns(text[first.line.start : first.start].expandtabs())
+
+
+def _joined(text: str, paragraph: _Paragraph) -> str:
+    """The text of a paragraph on one line."""
+    found = ""
+    for row in paragraph.rows:
+        part = text[row.start : row.end]
+        found += part if not found or _seamless(found, part) else " " + part
+    return found
+
+
+def _seamless(before: str, after: str) -> bool:
+    """Whether nothing stands between two lines: behind a hyphen, or in a script without spaces."""
+    if before[-1] == "-" and before[-2:-1].isalpha():
+        return after[0].isalpha()
+    return solid(before[-1]) and solid(after[0])
+
+
+def _wrapped(text: str, paragraph: _Paragraph, new: Content) -> str:
+    """The new text of a paragraph: wrapped to the old width, or one line if it was one."""
+    joined = "".join(one.text if isinstance(one, Code) else one for one in new)
+    plain = re.sub(r"[ \t\r\n]+", " ", joined).strip(" ")  # a no-break space stays
+    first, *others = paragraph.rows
+    if not others:
+        return plain
+    width = max(columns(text[row.line.start : row.end].expandtabs()) for row in paragraph.rows)
+    head = text[others[0].line.start : others[0].start]
+    taken = columns(text[first.line.start : first.start].expandtabs())
+    indent = columns(head.expandtabs())
+    rows = wrap(
+        plain, width - indent, taken - indent, glued=lambda piece: _BULLET.fullmatch(piece) is not None
+    )
+    return (text[first.line.end : first.line.next] + head).join(plain[start:end] for start, end in rows)

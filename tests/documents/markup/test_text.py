@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.base.errors import DataError
+from tests.documents.files import comes_back, parse, sources, translated, with_results
+
+WRAPPED = "The boats lie in the harbour until\nthe storm is over and the water\nis calm.\n"
+ENDS = st.sampled_from(["\n", "\r\n", "\r", "\n\n", "\n \n"])
+ROWS = st.text(st.sampled_from("ab.-12>* \tä水。"), max_size=30)
+
+
+def test_a_paragraph_is_one_segment():
+    assert sources("text", f"{WRAPPED}\nAnother one.\n") == [
+        "The boats lie in the harbour until the storm is over and the water is calm.",
+        "Another one.",
+    ]
+
+
+def test_bullets_numbers_and_indents_begin_segments():
+    text = "Bring:\n- a rope\n- two lamps\n1. first\n2) second\n  indented\n"
+    assert sources("text", text) == ["Bring:", "a rope", "two lamps", "first", "second", "indented"]
+
+
+def test_a_hanging_indent_goes_on():
+    assert sources("text", "- a rope that is\n  long enough\n- a lamp\n") == [
+        "a rope that is long enough",
+        "a lamp",
+    ]
+
+
+def test_short_lines_that_end_a_sentence_are_paragraphs():
+    text = "It rained.\nThe whole village stood at the harbour and waited for them.\n"
+    assert len(sources("text", text)) == 2
+
+
+def test_rulers_and_lines_without_words_stay():
+    text = "Title\n=====\n\n* * *\n\nText.\n"
+    assert translated("text", text) == "TITLE\n=====\n\n* * *\n\nTEXT.\n"
+
+
+def test_hyphens_at_line_ends_stay():
+    assert sources("text", "He is a well-\nknown man\n") == ["He is a well-known man"]
+
+
+def test_chinese_lines_are_joined_without_space():
+    assert sources("text", "他们在港口等待\n暴风雨过去\n") == ["他们在港口等待暴风雨过去"]
+
+
+def test_an_edited_paragraph_is_wrapped_to_its_old_width():
+    new = translated("text", WRAPPED, lambda text: "Die " + text)
+    rows = new.splitlines()
+    assert " ".join(rows) == "Die The boats lie in the harbour until the storm is over and the water is calm."
+    assert len(rows) == 3
+    assert max(map(len, rows)) <= 34
+
+
+def test_wrapped_lines_keep_their_margin():
+    new = translated(
+        "text", "> quoted lines of a\n> letter that is long\n", lambda text: text + " indeed it is"
+    )
+    assert new == "> quoted lines of a\n> letter that is long\n> indeed it is\n"
+
+
+def test_chinese_is_wrapped_by_characters_without_a_stop_at_the_beginning():
+    new = with_results("text", "aaaa bbbb\ncccc dddd\n", ("他们在港。口等待",))
+    assert new == "他们在\n港。口等\n待\n"
+
+
+def test_no_wrapped_line_begins_like_a_list():
+    new = with_results("text", "one two three\nfour five six\n", ("aaaa bbbb cc - dddd 12. eeee",))
+    assert len(sources("text", new)) == 1
+
+
+def test_no_break_spaces_stay():
+    assert "5\u00a0km" in with_results("text", "Five\n", ("5\u00a0km weit",))
+
+
+def test_margins_stay_byte_for_byte():
+    text = "\ufeff  \r\n\tOne two \t\r\n\r\n\r\n Three"
+    assert translated("text", text) == "\ufeff  \r\n\tONE TWO \t\r\n\r\n\r\n THREE"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_byte_order_marks_choose_the_encoding(encoding: str):
+    comes_back("text", "Größe\r\nund Länge.\r\n".encode(encoding))
+    assert sources("text", "Größe\n".encode(encoding)) == ["Größe"]
+
+
+def test_latin_1_is_refused_with_its_line():
+    with pytest.raises(DataError, match="line 2: not utf-8"):
+        parse("text", "One\nGröße\n".encode("latin-1"))
+
+
+def test_an_empty_file_has_no_segments():
+    comes_back("text", b"")
+    assert sources("text", b"") == []
+
+
+def test_segments_name_their_lines():
+    assert [one.where for one in parse("text", "\nOne\n\n\n- two\n").segments] == ["line 2", "line 5"]
+
+
+@given(st.lists(st.tuples(ROWS, ENDS)))
+def test_any_text_comes_back(rows: list[tuple[str, str]]):
+    comes_back("text", "".join(row + end for row, end in rows).encode())
+
+
+@given(st.lists(st.tuples(ROWS, ENDS)))
+def test_an_edit_keeps_what_is_no_word(rows: list[tuple[str, str]]):
+    """But for the marks of quoted lines, of which there may be fewer after wrapping."""
+    text = "".join(row + end for row, end in rows)
+    new, old = (re.sub(r"[\s>]+", "", one) for one in (translated("text", text), text.upper()))
+    assert new == old
