@@ -1,0 +1,1 @@
+"""SubRip and WebVTT."""
