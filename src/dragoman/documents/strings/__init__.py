@@ -1,0 +1,1 @@
+"""Catalogues of strings with keys, and ICU messages."""

@@ -1,0 +1,260 @@
+"""Android strings.xml: strings, plurals and arrays. Inline elements are codes; <xliff:g> is a placeholder.
+
+Escapes and whitespace are those of aapt2 (developer.android.com, "String resources").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dragoman.base.errors import DataError
+from dragoman.documents.edits import Decoded, Edit, apply, line_of
+from dragoman.documents.formats import Languages
+from dragoman.documents.gettext.plurals import plurals_of
+from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.strings.keyed import escape_units
+from dragoman.documents.xml.pieces import Piece, escape, read_xml, unescape
+
+_XLIFF = "urn:oasis:names:tc:xliff:document:1.2"
+_SPACE = " \t\r\n"
+_REFERENCE = re.compile(r"@(?:[\w.+]+:)?\w+/[\w./]+|\?(?:[\w.]+:)?\w+(?:/[\w.]+)?|@null|@empty")
+_PARTS = re.compile(r"\\u([0-9A-Fa-f]{4})|\\(.?)|(\")|([ \t\r\n]+)|[^\\\" \t\r\n]+", re.DOTALL)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_CHARS = {"n": "\n", "t": "\t"}
+_QUANTITY = re.compile(r"(\bquantity\s*=\s*[\"'])other\b")
+_SPECIAL = re.compile("[\\\\\"'\x00-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text to translate, at text[start:end], or one to insert there between `before` and `after`."""
+
+    start: int
+    end: int
+    content: Content
+    key: str
+    line: int
+    note: str
+    wrapped: str = ""  # how the file has it: in quotes, in CDATA, or as it is
+    before: str = ""
+    after: str = ""
+
+
+def parse(data: bytes, languages: Languages) -> AndroidStrings:
+    """Read a file of string resources. Raises DataError with the line for other XML."""
+    decoded, pieces = read_xml(data)
+    root = next((piece for piece in pieces if piece.kind == "start"), None)
+    if root is None or root.name != "resources":
+        name = root.name if root else ""
+        raise DataError(
+            f"line {line_of(decoded.text, root.start if root else 0)}: <{name}> is not Android's <resources>",
+            hint="name another format if this file is of one",
+        )
+    known = plurals_of(languages.target)
+    return AndroidStrings(decoded, list(_texts(decoded.text, pieces, known.categories if known else ())))
+
+
+def _texts(text: str, pieces: list[Piece], categories: tuple[str, ...]) -> Iterator[_Text]:
+    notes: list[str] = []
+    line, counted, number = 1, 0, next(n for n, piece in enumerate(pieces) if piece.kind == "start") + 1
+    while number < len(pieces):
+        piece = pieces[number]
+        if piece.kind == "other" and text.startswith("<!--", piece.start):
+            notes.append(" ".join(text[piece.start + 4 : piece.end - 3].split()))
+        elif piece.kind == "text" and text.count("\n", piece.start, piece.end) > 1:
+            notes = []  # a comment above an empty line is a heading
+        if piece.kind != "start":
+            number += 1
+            continue
+        line += text.count("\n", counted, piece.start)
+        counted = piece.start
+        last = _end_of(pieces, number)
+        if piece.attributes.get("translatable") != "false":
+            yield from _of_entry(text, pieces[number : last + 1], categories, line, "\n".join(notes))
+        notes = []
+        number = last + 1
+
+
+def _end_of(pieces: list[Piece], number: int) -> int:
+    """Return the number of the piece that ends the element which begins here."""
+    depth = 0
+    for place in range(number, len(pieces)):
+        depth += {"start": 1, "end": -1}.get(pieces[place].kind, 0)
+        if not depth:
+            return place
+    raise ValueError("the element has no end")  # expat has read it, so this cannot be
+
+
+def _of_entry(
+    text: str, pieces: list[Piece], categories: tuple[str, ...], line: int, note: str
+) -> Iterator[_Text]:
+    entry, key = pieces[0], pieces[0].attributes.get("name", "")
+    if entry.name == "string":
+        yield from _text(text, pieces, key, line, note)
+    if entry.name not in ("plurals", "string-array"):
+        return
+    items = [number for number, piece in enumerate(pieces) if piece.kind == "start" and piece.name == "item"]
+    quantities = [pieces[number].attributes.get("quantity", "") for number in items]
+    counted = entry.start
+    for index, number in enumerate(items):
+        item = pieces[number : _end_of(pieces, number) + 1]
+        line += text.count("\n", counted, item[0].start)
+        counted = item[0].start
+        of_plural = entry.name == "plurals"
+        selector = quantities[index] if of_plural else str(index)
+        for one in _text(text, item, f"{key}[{selector}]", line, note):
+            if of_plural and selector == "other":
+                lacking = [category for category in categories if category not in quantities]
+                gap = text[pieces[number - 1].start : item[0].start]
+                yield from (
+                    _added(text, one, item, category, f"{key}[{category}]", gap) for category in lacking
+                )
+            yield one
+
+
+def _added(text: str, other: _Text, item: list[Piece], category: str, key: str, gap: str) -> _Text:
+    """An item for a plural category that the entry lacks, before the item "other"."""
+    place, end = item[0].start, item[-1].end
+    before = _QUANTITY.sub(rf"\g<1>{category}", text[place : other.start])
+    after = text[other.end : end] + (gap if not gap.strip() else "")
+    return _Text(place, place, other.content, key, other.line, other.note, other.wrapped, before, after)
+
+
+def _text(text: str, pieces: list[Piece], key: str, line: int, note: str) -> Iterator[_Text]:
+    """Yield the text of an element, unless it is empty or a reference such as @string/name."""
+    start, end = pieces[0].end, pieces[-1].start
+    inner = text[start:end].strip(_SPACE)
+    if not inner or _REFERENCE.fullmatch(inner):
+        return
+    start = text.index(inner, start)
+    end = start + len(inner)
+    inside = [piece for piece in pieces[1:-1] if piece.start <= end and piece.end >= start]
+    wrapped = ""
+    if inner.startswith("<![CDATA[") and inner.index("]]>") == len(inner) - 3:
+        wrapped = "cdata"
+    elif _QUOTED.fullmatch(inner):
+        wrapped = "quotes"
+    yield _Text(start, end, tuple(_content(text, inside, start, end, line)), key, line, note, wrapped)
+
+
+def _content(text: str, pieces: list[Piece], start: int, end: int, line: int) -> Iterator[str | Code]:
+    reader = _Reader(line)
+    pairs: list[int] = []
+    opened = number = 0
+    while number < len(pieces):
+        piece = pieces[number]
+        raw = text[max(start, piece.start) : min(end, piece.end)]
+        if piece.kind in ("text", "cdata"):
+            if decoded := reader.read(unescape(raw)):
+                yield decoded
+        elif piece.kind == "start" and (piece.space, piece.name) == (_XLIFF, "g"):
+            number = _end_of(pieces, number)
+            reader.after_space = False
+            yield Code(text[piece.start : pieces[number].end], "placeholder")
+        elif piece.kind == "start" and piece.empty:
+            yield Code(raw, "empty", breaks=piece.name == "br")
+            number += 1  # its end has no width
+        elif piece.kind == "start":
+            opened += 1
+            pairs.append(opened)
+            yield Code(raw, "open", opened)
+        elif piece.kind == "end":
+            yield Code(raw, "close", pairs.pop())
+        else:
+            yield Code(raw, "empty")
+        number += 1
+
+
+class _Reader:
+    """Decodes the texts of one string in turn: spaces collapse across tags, and quotes may enclose them."""
+
+    def __init__(self, line: int) -> None:
+        self.after_space = True  # spaces at the beginning are layout
+        self._quoted = False
+        self._line = line
+
+    def read(self, text: str) -> str:
+        return "".join(map(self._decoded, _PARTS.finditer(text)))
+
+    def _decoded(self, part: re.Match[str]) -> str:
+        code, char, quote, space = part.groups()
+        if quote:
+            self._quoted = not self._quoted
+            return ""
+        if space and not self._quoted:
+            collapsed = "" if self.after_space else " "
+            self.after_space = True
+            return collapsed
+        self.after_space = False
+        if code:
+            return chr(int(code, 16))
+        if char == "u":
+            raise DataError(f"line {self._line}: incomplete \\uXXXX", hint="write four hexadecimal digits")
+        return part[0] if char is None else _CHARS.get(char, char)
+
+
+def _written(content: Content, wrapped: str) -> str:
+    """Write a text as the file has it: in quotes, in CDATA, or as it is."""
+    parts: list[str] = []
+    after_space = True
+    for number, one in enumerate(content):
+        if isinstance(one, Code):
+            parts.append(one.text)
+            after_space = after_space and one.kind != "placeholder"
+            continue
+        text = _escaped(one, wrapped)
+        if wrapped != "quotes":
+            text = "\\" + text if not number and text.startswith(("@", "?")) else text
+            before = " " * after_space  # spaces in turn would be one, and those at the ends none
+            text = re.sub(r"(?<= ) ", r"\\u0020", before + text)[after_space:]
+            if number == len(content) - 1:
+                text = re.sub(r" \Z", r"\\u0020", text)
+        after_space = text.endswith(" ") or (after_space and not text)
+        parts.append(text if wrapped == "cdata" else escape(text))
+    whole = "".join(parts)
+    match wrapped:
+        case "quotes":
+            return f'"{whole}"'
+        case "cdata":
+            return f"<![CDATA[{whole.replace(']]>', ']]]]><![CDATA[>')}]]>"
+    return whole
+
+
+def _escaped(text: str, wrapped: str) -> str:
+    def special(match: re.Match[str]) -> str:
+        char = match[0]
+        if char in "\n\t":
+            return "\\n" if char == "\n" else "\\t"
+        if char == "'" and wrapped == "quotes":
+            return char
+        return "\\" + char if char in "\\\"'" else escape_units(char, upper=False)
+
+    return _SPECIAL.sub(special, text)
+
+
+@dataclass(frozen=True)
+class AndroidStrings:
+    """A file of string resources."""
+
+    decoded: Decoded
+    texts: list[_Text]
+
+    @property
+    def segments(self) -> list[Segment]:
+        return [
+            Segment(source=one.content, where=f"line {one.line}", context=one.key, note=one.note)
+            for one in self.texts
+        ]
+
+    def render(self, results: list[Result | None]) -> bytes:
+        """Return the file with these translations. Plurals get the items that the target language needs."""
+        edits = []
+        for one, result in zip(self.texts, results, strict=True):
+            if result is None:
+                continue
+            new = _written(result.content, one.wrapped)
+            if new != _written(one.content, one.wrapped):
+                edits.append(Edit(one.start, one.end, one.before + new + one.after))
+        return self.decoded.encode(apply(self.decoded.text, edits))
