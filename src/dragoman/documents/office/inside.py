@@ -1,0 +1,153 @@
+"""From the inside of a paragraph to the content of a segment, for Word and OpenDocument alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from dragoman.documents.segment import Code, Content
+
+
+@dataclass(slots=True)
+class Atom:
+    """A step through a paragraph: some text, or a code."""
+
+    kind: Literal["text", "open", "close", "empty", "placeholder"]
+    raw: str  # as the file has it
+    text: str = ""  # decoded; of a code, what a reader sees there
+    breaks: bool = False
+    pair: int = 0
+    limit: Literal["", "start", "end"] = ""  # the start or end of a range, such as a bookmark
+    range: str = ""  # which range
+    nested: tuple[tuple[int, int], ...] = ()  # spans of the file inside `raw` with paragraphs of their own
+
+    def code(self) -> Code:
+        """The atom as a code. A text is not one."""
+        kind = "empty" if self.kind == "text" else self.kind
+        shown = "" if self.pair else self.text
+        return Code(self.raw, kind, self.pair, shown, self.breaks)
+
+
+def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:
+    """Make pairs of bookmarks and other ranges that enclose text and cross no other pair.
+
+    `pair` is the last number in use; the new last one is returned.
+    """
+    open_: list[Atom] = []
+    crossed: set[int] = set()  # ids of starts that lie open in `open_` but can no longer be paired
+    starts: dict[str, tuple[Atom, int]] = {}  # and how many texts came before
+    texts = 0
+    for atom in atoms:
+        if atom.kind == "text":
+            texts += bool(atom.text.strip())
+        elif atom.kind == "open":
+            open_.append(atom)
+        elif atom.kind == "close":
+            while open_.pop().pair != atom.pair:
+                pass
+        elif atom.limit == "start":
+            open_.append(atom)
+            starts[atom.range] = atom, texts
+        elif atom.limit == "end" and atom.range in starts:
+            start, before = starts.pop(atom.range)
+            while open_ and id(open_[-1]) in crossed:
+                open_.pop()
+            if not open_ or open_[-1] is not start or texts == before:
+                crossed.add(id(start))
+                continue
+            open_.pop()
+            pair += 1
+            start.kind, atom.kind = "open", "close"
+            start.pair = atom.pair = pair
+    return pair
+
+
+def trim(content: Content) -> tuple[Content, Content, Content]:
+    """Split a content into what stays in place before the sentence, the sentence, and what stays after it.
+
+    Spaces and empty codes at the ends stay in place, and so do pairs around all of it.
+    """
+    start, end = 0, len(content)
+    while start < end:
+        first, last = content[start], content[end - 1]
+        if _stays(first):
+            start += 1
+        elif _stays(last):
+            end -= 1
+        elif _are_pair(first, last):
+            start, end = start + 1, end - 1
+        elif end - 2 > start and _is_tab(content[end - 2]) and _is_placeholder(last):
+            end -= 2  # the page number in a table of contents
+        else:
+            break
+    before, middle, after = list(content[:start]), list(content[start:end]), list(content[end:])
+    if middle and isinstance(one := middle[0], str):
+        bare = one.lstrip()
+        middle[0] = bare
+        before.append(one[: len(one) - len(bare)])
+    if middle and isinstance(one := middle[-1], str):
+        bare = one.rstrip()
+        middle[-1] = bare
+        after.insert(0, one[len(bare) :])
+    return joined_texts(before), joined_texts(middle), joined_texts(after)
+
+
+def _stays(one: str | Code) -> bool:
+    return one.kind == "empty" if isinstance(one, Code) else not one.strip()
+
+
+def _are_pair(first: str | Code, last: str | Code) -> bool:
+    if isinstance(first, str) or isinstance(last, str):
+        return False
+    return (first.kind, last.kind) == ("open", "close") and first.pair == last.pair
+
+
+def _is_placeholder(one: str | Code) -> bool:
+    return isinstance(one, Code) and one.kind == "placeholder"
+
+
+def _is_tab(one: str | Code) -> bool:
+    return isinstance(one, Code) and one.kind == "empty" and one.shown == " "
+
+
+def joined_texts(content: Iterable[str | Code]) -> Content:
+    """Join neighbouring texts, and leave out empty ones."""
+    parts: list[str | Code] = []
+    for is_text, group in groupby(content, key=lambda one: isinstance(one, str)):
+        members = list(group)
+        if not is_text:
+            parts += members
+        elif text := "".join(map(str, members)):
+            parts.append(text)
+    return tuple(parts)
+
+
+def mend(content: Content, source: Content) -> Content:
+    """Return a content that can be written: its pairs nest, and no code of the source is lost or strange.
+
+    A pair that crosses another one ends early. Missing codes without a pair, such as images, go to the end.
+    """
+    codes = Counter(one for one in source if isinstance(one, Code))
+    closing = {one.pair: one for one in source if isinstance(one, Code) and one.kind == "close"}
+    done: list[str | Code] = []
+    open_: dict[int, Code] = {}  # pair -> its closing code
+    for one in content:
+        if isinstance(one, str):
+            done.append(one)
+        elif one.kind == "open" and one in codes and one.pair not in open_:
+            done.append(one)
+            open_[one.pair] = closing[one.pair]
+        elif one.kind == "close" and one.pair in open_:
+            while one.pair in open_:
+                done.append(open_.popitem()[1])
+        elif one.kind in ("empty", "placeholder") and codes[one] > 0:
+            done.append(one)
+            codes[one] -= 1
+    done += reversed(open_.values())
+    for code, count in codes.items():
+        if code.kind in ("empty", "placeholder"):
+            done += [code] * count
+    return joined_texts(done)

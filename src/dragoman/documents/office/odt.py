@@ -1,0 +1,251 @@
+"""OpenDocument text: paragraphs and headings, headers, footers, notes, text boxes, and the title.
+
+Comments are not translated, nor is deleted text of tracked changes. ISO/IEC 26300; OASIS OpenDocument 1.3.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dragoman.base.errors import DataError
+from dragoman.documents.edits import apply
+from dragoman.documents.formats import Languages
+from dragoman.documents.office.inside import Atom, joined_texts, pair_ranges, trim
+from dragoman.documents.office.package import Package
+from dragoman.documents.office.parts import (
+    OfficeDocument,
+    Passage,
+    Raw,
+    XmlPart,
+    check_depth,
+    escaped,
+    nested_in,
+    read_part,
+    renamed,
+    same_language,
+    script,
+    title_part,
+)
+from dragoman.documents.office.tree import XmlElement, read_tree
+from dragoman.documents.segment import Code, Content, Segment
+from dragoman.documents.xml.pieces import unescape
+
+_KINDS = "application/vnd.oasis.opendocument."
+_TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+_DEEPEST = 50  # spans, links and others inside each other
+_SPACES = 100  # that one text:s stands for; more are a code
+_SKIPPED = {"tracked-changes", "annotation"}
+_ENCLOSING = {"span", "a", "meta", "content-control"}
+_DROPPED = {"soft-page-break"}
+_WITHOUT_PLACE = {"note", "script", "hidden-text", "hidden-paragraph"}  # not words of the sentence
+_NOISE = re.compile(r"rsid$|^(?:language|country|script|rfc-language-tag)(?:-asian|-complex)?$")
+
+
+def parse(data: bytes, languages: Languages) -> OfficeDocument:
+    """Read an OpenDocument text. Raises DataError if it is damaged, encrypted, unsafe or not OpenDocument."""
+    package = Package(data)
+    kind = package.read("mimetype").decode("ascii", "replace").strip() if "mimetype" in package else ""
+    if not kind.startswith(f"{_KINDS}text"):
+        raise DataError(
+            f"not an OpenDocument text{f', but {kind[:80]!r}' if kind else ''}",
+            hint="give an .odt file",
+        )
+    manifest = "META-INF/manifest.xml"
+    if manifest in package and b"encryption-data" in package.read(manifest):
+        raise DataError("the file is encrypted", hint="save it without a password")
+    parts = [_part(package, "content.xml", "")]
+    if "styles.xml" in package:
+        parts.append(_part(package, "styles.xml", "styles.xml, "))
+    if "meta.xml" in package:
+        parts.append(title_part(package, "meta.xml"))
+    return OfficeDocument(package, parts, "styles.xml", lambda old: _label(old, languages))
+
+
+def _part(package: Package, name: str, where: str) -> XmlPart:
+    decoded, root = read_part(package, name)
+    paragraphs = [one for one in root.walk(lambda one: one.name in _SKIPPED) if _is_paragraph(one)]
+    check_depth(paragraphs)
+    starts, styles = [one.start for one in paragraphs], _styles(root)
+    passages = []
+    for number, one in enumerate(paragraphs, 1):
+        reader = _Reader(decoded.text, starts, styles)
+        passage = reader.passage(one, f"{where}paragraph {number}")
+        passages += [passage] if passage else []
+    return XmlPart(name, decoded, passages)
+
+
+def _is_paragraph(element: XmlElement) -> bool:
+    return element.space == _TEXT and element.name in ("p", "h")
+
+
+def _styles(root: XmlElement) -> dict[str, str]:
+    """Automatic style of text -> what it looks like, "" if like its surroundings."""
+    automatic = root.child("automatic-styles")
+    styles = {}
+    for style in automatic.children if automatic else ():
+        if style.get("family") == "text":
+            looks = [f"parent {style.get('parent-style-name')}"] if style.get("parent-style-name") else []
+            for properties in style.children:
+                looks += [
+                    f"{name}={value}"
+                    for name, value in sorted(properties.attributes.items())
+                    if not _NOISE.search(name.rpartition("}")[2])
+                ]
+            styles[style.get("name")] = "\n".join(looks)
+    return styles
+
+
+class _Reader:
+    """The atoms of one paragraph."""
+
+    def __init__(self, text: str, starts: Sequence[int], styles: dict[str, str]) -> None:
+        self.text, self.starts, self.styles = text, starts, styles
+        self.atoms: list[Atom] = []
+        self.pair = 0
+        self.after_space = True  # as at the start of a paragraph
+        self.closed: tuple[Atom, str] | None = None  # the last atom, if it ends a span, and how that looks
+
+    def passage(self, paragraph: XmlElement, where: str) -> Passage | None:
+        """Return a paragraph as a passage, or None if it has no text."""
+        self.inline(paragraph.children)
+        pair_ranges(self.atoms, self.pair)
+        coded = [(atom.code(), atom) for atom in self.atoms if atom.kind != "text"]
+        codes = iter(coded)
+        items = [atom.text if atom.kind == "text" else next(codes)[0] for atom in self.atoms]
+        before, source, after = trim(joined_texts(items))
+        if not any(isinstance(one, str) for one in source):
+            return None
+        writer = _Writer(paragraph.prefix(self.text), before, after)
+        return Passage(Segment(source, where), paragraph.inner, paragraph.inner_end, writer, nested_in(coded))
+
+    def inline(self, elements: Iterable[XmlElement], depth: int = 0) -> None:
+        """Add what may stand in a paragraph."""
+        if depth > _DEEPEST:
+            raise DataError(
+                f"more than {_DEEPEST} elements inside each other in a paragraph",
+                hint="this file is not safe to read",
+            )
+        for one in elements:
+            raw = self.text[one.start : one.end]
+            if not one.name:
+                self._text(unescape(raw))
+            elif one.name in _ENCLOSING:
+                self._enclosing(one, depth)
+            elif one.name == "s" and (count := _count(one)) <= _SPACES:
+                self._append(Atom("text", raw, " " * count))
+                self.after_space = False
+            elif one.name == "tab":
+                self._append(Atom("empty", raw, " "))
+                self.after_space = False
+            elif one.name == "line-break":
+                self._append(Atom("empty", raw, "\n", breaks=True))
+                self.after_space = False
+            elif one.name == "ruby":  # what is read aloud belongs to the language that goes
+                base = one.child("ruby-base")
+                self.inline(base.children if base else (), depth + 1)
+            elif one.name not in _DROPPED:
+                self._other(one, raw)
+
+    def _text(self, text: str) -> None:
+        """Add text with its white space collapsed (section 6.1.2)."""
+        text = re.sub(r"[ \t\r\n]+", " ", text)
+        if self.after_space:
+            text = text.removeprefix(" ")
+        if text:
+            self._append(Atom("text", text, text))
+            self.after_space = text.endswith(" ")
+
+    def _append(self, atom: Atom) -> None:
+        self.atoms.append(atom)
+        self.closed = None
+
+    def _enclosing(self, element: XmlElement, depth: int) -> None:
+        looks = self.styles.get(element.get("style-name")) if element.name == "span" else None
+        if looks == "":
+            self.inline(element.children, depth + 1)
+            return
+        if looks is not None and self.closed is not None and self.closed[1] == looks:
+            end = self.atoms.pop()  # the span before looks the same, so go on with it
+        else:
+            self.pair += 1
+            self._append(Atom("open", self.text[element.start : element.inner], pair=self.pair))
+            end = Atom("close", self.text[element.inner_end : element.end], pair=self.pair)
+        self.closed = None
+        self.inline(element.children, depth + 1)
+        self._append(end)
+        self.closed = None if looks is None else (end, looks)
+
+    def _other(self, element: XmlElement, raw: str) -> None:
+        """Add an element as a code: a field as a placeholder, anything else as an empty tag."""
+        shown = element.plain(self.text)
+        atom = Atom("empty", raw)
+        if element.space == _TEXT and element.name not in _WITHOUT_PLACE and shown.strip():
+            atom = Atom("placeholder", raw, shown)
+            self.after_space = False
+        name = element.name
+        if name.endswith(("-start", "-end")):
+            kind, _, limit = name.rpartition("-")
+            atom.limit = "start" if limit == "start" else "end"
+            atom.range = kind + (element.get("name") or element.get("id") or element.get("change-id"))
+        first = bisect_right(self.starts, element.start)
+        if first < len(self.starts) and self.starts[first] < element.end:
+            atom.nested = ((element.start, element.end),)
+        self._append(atom)
+
+
+def _count(spaces: XmlElement) -> int:
+    """How many spaces text:s stands for."""
+    count = spaces.get("c")
+    return int(count) if re.fullmatch(r"[0-9]{1,9}", count) else 1
+
+
+@dataclass
+class _Writer:
+    """Writes a paragraph."""
+
+    prefix: str  # of the names of its elements
+    before: Content
+    after: Content
+
+    def __call__(self, content: Content, raw: Raw) -> str:
+        parts: list[str] = []
+        after_space = True
+        for one in joined_texts((*self.before, *content, *self.after)):
+            if isinstance(one, Code):
+                parts.append(raw(one))
+                continue
+            for piece in filter(None, re.split(r"( +|\t|\n)", one)):
+                if piece == "\t":
+                    parts.append(f"<{self.prefix}tab/>")
+                elif piece == "\n":
+                    parts.append(f"<{self.prefix}line-break/>")
+                elif piece[0] == " ":
+                    parts.append(self._spaces(len(piece), after_space))
+                else:
+                    parts.append(escaped(piece))
+                after_space = piece[0] == " "
+        return "".join(parts)
+
+    def _spaces(self, count: int, after_space: bool) -> str:
+        """Spaces that no reader collapses."""
+        first = "" if after_space else " "
+        more = count - len(first)
+        return first + (f'<{self.prefix}s {self.prefix}c="{more}"/>' if more else "")
+
+
+def _label(styles: bytes, languages: Languages) -> bytes:
+    """Status the language of the text, by default and where a style states the one translated from."""
+    decoded, root = read_tree(styles)
+    primary, _, region = languages.target.partition("-")
+    kind = script(languages.target, "", "-asian", "-complex")
+    values = {f"language{kind}": primary, f"country{kind}": region or "none"}
+    edits = []
+    for style in root.walk():
+        for one in style.children if style.name in ("style", "default-style") else ():
+            stated = one.get(f"language{kind}")
+            if style.name == "default-style" or same_language(stated, languages.source):
+                edits += renamed(decoded.text, one, values)
+    return decoded.encode(apply(decoded.text, edits))

@@ -1,0 +1,215 @@
+"""A document that is a zip file of XML parts: Word and OpenDocument."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dragoman.base.errors import DataError
+from dragoman.documents.edits import Decoded, Edit, apply
+from dragoman.documents.office.inside import Atom, joined_texts, mend
+from dragoman.documents.office.package import Package
+from dragoman.documents.office.tree import XmlElement, read_tree
+from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.xml.pieces import escape
+
+_DEEPEST = 20  # paragraphs inside each other, as in text boxes
+_EAST_ASIAN = {"ja", "ko", "zh"}
+_RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"}
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
+
+Raw = Callable[[Code], str]
+"""The XML to write for a code: its text, unless a paragraph inside it is translated too."""
+
+
+class Write(Protocol):
+    """Returns the new XML of a passage."""
+
+    def __call__(self, content: Content, raw: Raw) -> str: ...
+
+
+@dataclass(eq=False)
+class Passage:
+    """A segment and the part of the XML that its translation replaces: text[start:end]."""
+
+    segment: Segment
+    start: int
+    end: int
+    write: Write
+    nested: dict[str, list[tuple[tuple[int, int], ...]]] = field(default_factory=dict)
+    """Text of a code -> for each code with this text, the spans in it that hold other passages."""
+    copies: list[Passage] = field(default_factory=list)  # passages that say the same in another place
+
+
+@dataclass(eq=False)
+class XmlPart:
+    """A member of the package. Its passages are in the order of their starts, copies left out."""
+
+    name: str
+    decoded: Decoded
+    passages: list[Passage]
+
+    def render(self, results: list[Result | None]) -> bytes | None:
+        """Return the member with these translations, or None if nothing changes."""
+        changes: list[tuple[Passage, Content]] = []
+        for passage, result in zip(self.passages, results, strict=True):
+            source = passage.segment.source
+            if result is not None and joined_texts(result.content) != source:
+                content = mend(result.content, source)
+                changes += [(one, content) for one in (passage, *passage.copies)]
+        if not changes:
+            return None
+        changes.sort(key=lambda change: change[0].start)
+        edits: list[Edit] = []  # from the last to the first, so inner passages come before outer ones
+        for passage, content in reversed(changes):
+            inner = []
+            while edits and edits[-1].start < passage.end:
+                inner.append(edits.pop())
+            raw = self._raw(passage, inner) if inner else _text
+            edits.append(Edit(passage.start, passage.end, passage.write(content, raw)))
+        return self.decoded.encode(apply(self.decoded.text, edits))
+
+    def _raw(self, passage: Passage, edits: list[Edit]) -> Raw:
+        """Return what writes codes with the edits, in order, of the passages inside them."""
+        waiting = {text: list(reversed(spans)) for text, spans in passage.nested.items()}
+        starts = [one.start for one in edits]
+
+        def raw(code: Code) -> str:
+            changes, place = [], 0
+            for start, end in waiting[code.text].pop() if waiting.get(code.text) else ():
+                place = code.text.index(self.decoded.text[start:end], place)
+                by = place - start
+                inside = edits[bisect_left(starts, start) : bisect_left(starts, end)]
+                changes += [Edit(one.start + by, one.end + by, one.new) for one in inside]
+                place += end - start
+            return apply(code.text, changes)
+
+        return raw
+
+
+def _text(code: Code) -> str:
+    return code.text
+
+
+def escaped(text: str) -> str:
+    """Encode a text for XML, without characters that XML cannot hold."""
+    return escape(_NOT_XML.sub("", text))
+
+
+class OfficeDocument:
+    """A package with its passages; see `Document`.
+
+    `label` states the new language in a member of a translated document.
+    """
+
+    def __init__(
+        self, package: Package, parts: Iterable[XmlPart], labelled: str, label: Callable[[bytes], bytes]
+    ) -> None:
+        self._package = package
+        self._parts = [part for part in parts if part.passages]
+        self._labelled = labelled if labelled in package else ""
+        self._label = label
+        if self._labelled:  # an error in it must not wait until all is translated
+            self._relabelled(package.read(labelled))
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Paragraphs, part by part."""
+        return [passage.segment for part in self._parts for passage in part.passages]
+
+    def render(self, results: list[Result | None]) -> bytes:
+        """Return the file with these translations. Parts in which nothing changes keep their bytes."""
+        if len(results) != len(self.segments):
+            raise ValueError(f"{len(results)} results for {len(self.segments)} segments")
+        changes: dict[str, bytes] = {}
+        place = 0
+        for part in self._parts:
+            new = part.render(results[place : place + len(part.passages)])
+            if new is not None:
+                changes[part.name] = new
+            place += len(part.passages)
+        if changes and self._labelled:
+            old = changes.get(self._labelled) or self._package.read(self._labelled)
+            changes[self._labelled] = self._relabelled(old)
+        return self._package.replace(changes)
+
+    def _relabelled(self, member: bytes) -> bytes:
+        with _named(self._labelled):
+            return self._label(member)
+
+
+def read_part(package: Package, name: str) -> tuple[Decoded, XmlElement]:
+    """Return a member as text, and its root element. Errors name the member."""
+    data = package.read(name)
+    with _named(name):
+        return read_tree(data)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Put the name of a member before an error in it."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{name}, {error}", hint=error.hint) from None
+
+
+def title_part(package: Package, name: str) -> XmlPart:
+    """The title in the properties of a document, as a passage."""
+    decoded, root = read_part(package, name)
+    passages = []
+    for element in root.walk():
+        text = element.plain(decoded.text) if element.name == "title" else ""
+        if text.strip():
+            segment = Segment((text,), "title")
+            passages.append(Passage(segment, element.inner, element.inner_end, _write_plain))
+    return XmlPart(name, decoded, passages)
+
+
+def _write_plain(content: Content, raw: Raw) -> str:
+    return "".join(escaped(one) if isinstance(one, str) else raw(one) for one in content)
+
+
+def check_depth(paragraphs: list[XmlElement]) -> None:
+    """Raises DataError if paragraphs, in the order of their starts, lie too deep inside each other."""
+    ends: list[int] = []
+    for one in paragraphs:
+        while ends and ends[-1] <= one.start:
+            ends.pop()
+        ends.append(one.end)
+        if len(ends) > _DEEPEST:
+            raise DataError(
+                f"more than {_DEEPEST} paragraphs inside each other", hint="this file is not safe to read"
+            )
+
+
+def nested_in(atoms: Iterable[tuple[Code, Atom]]) -> dict[str, list[tuple[tuple[int, int], ...]]]:
+    """What `Passage.nested` needs, from the codes of a paragraph and the atoms they come from."""
+    nested: dict[str, list[tuple[tuple[int, int], ...]]] = {}
+    for code, atom in atoms:
+        if atom.nested:
+            nested.setdefault(code.text, []).append(atom.nested)
+    return nested
+
+
+def script(language: str, western: str, asian: str, complex_: str) -> str:
+    """Choose by the script of a language: both formats state three languages, one for each kind."""
+    primary = language.partition("-")[0]
+    return asian if primary in _EAST_ASIAN else complex_ if primary in _RIGHT_TO_LEFT else western
+
+
+def same_language(one: str, other: str) -> bool:
+    """Whether two tags name a language in any region, such as en-US and en."""
+    return one.partition("-")[0].lower() == other.partition("-")[0].lower()
+
+
+def renamed(text: str, element: XmlElement, values: Mapping[str, str]) -> list[Edit]:
+    """Give attributes that an element has, named without a namespace, new values."""
+    tag = text[element.start : element.inner]
+    for name, value in values.items():
+        tag = re.sub(rf"(?<=[\s:])({name}\s*=\s*)(?:\"[^\"]*\"|'[^']*')", rf'\g<1>"{value}"', tag)
+    return [Edit(element.start, element.inner, tag)]

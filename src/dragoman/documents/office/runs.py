@@ -1,0 +1,295 @@
+"""A paragraph of Word or DrawingML: runs of text with properties, in and out.
+
+ISO/IEC 29500-1, sections 17.3 (w:p, w:r) and 21.1.2 (a:p, a:r). The style of a run is the XML of its
+properties without the language. The most common style of a paragraph, or of a link in it, is not marked; text
+in another style is enclosed in a pair of codes.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dragoman.base.errors import DataError
+from dragoman.documents.office.fields import RunAtom, encloses_text, join_atoms, join_fields
+from dragoman.documents.office.inside import Atom, joined_texts, pair_ranges, trim
+from dragoman.documents.office.parts import Passage, Raw, escaped, nested_in
+from dragoman.documents.office.tree import XmlElement
+from dragoman.documents.segment import Code, Content, Segment
+
+WORD = {
+    "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    "http://purl.oclc.org/ooxml/wordprocessingml/main",
+}
+DRAWING = {
+    "http://schemas.openxmlformats.org/drawingml/2006/main",
+    "http://purl.oclc.org/ooxml/drawingml/main",
+}
+_DEEPEST = 50  # links, insertions and others inside each other
+_ENCLOSING = {"hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo"}
+_CHOSEN = {"dropDownList", "comboBox", "date", "checkbox"}  # content controls without free text
+_SHOWN = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011"}
+_DROPPED = {"pPr", "rPr", "endParaRPr", "proofErr", "lastRenderedPageBreak"}
+_LANGUAGE = re.compile(
+    r"<\w+:(?:lang|noProof)\b[^<>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)=(?:\"[^\"]*\"|'[^']*')"
+)
+_NO_STYLE = re.compile(r"<(?:\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
+_VISIBLE = re.compile(r"<\w+:(?:u|strike|dstrike|highlight|shd|bdr)\b|\s(?:u|strike)=")  # even of a space
+
+
+class _Reader:
+    """The atoms of one paragraph."""
+
+    def __init__(self, text: str, paragraph: XmlElement, starts: Sequence[int]) -> None:
+        self.text, self.starts = text, starts
+        self.prefix = paragraph.prefix(text)
+        self.keep = ' xml:space="preserve"' if paragraph.space in WORD else ""
+        self.atoms: list[RunAtom] = []
+        self.pair = self.run = self.home = 0
+
+    def inline(self, elements: Iterable[XmlElement], depth: int = 0) -> None:
+        """Add what may stand in a paragraph."""
+        if depth > _DEEPEST:
+            raise DataError(
+                f"more than {_DEEPEST} elements inside each other in a paragraph",
+                hint="this file is not safe to read",
+            )
+        for one in elements:
+            if one.name == "r":
+                self._run(one)
+            elif self._encloses(one):
+                self._enclosing(one, depth)
+            elif one.name in ("fldSimple", "fld", "sdt") or one.name.startswith("oMath"):
+                shown = self._shown(one)
+                self._add(one, "placeholder" if shown.strip() else "empty", shown)
+            elif one.name and one.name not in _DROPPED:
+                self._add(one, "empty", _SHOWN.get(one.name, ""))
+
+    def _encloses(self, element: XmlElement) -> bool:
+        """Whether an element is a pair of codes around text to translate."""
+        if element.name == "fldSimple":
+            return encloses_text(element.get("instr"))
+        if element.name == "sdt":
+            properties = element.child("sdtPr")
+            chosen = properties is not None and any(one.name in _CHOSEN for one in properties.children)
+            return not chosen and element.child("sdtContent") is not None
+        return element.name in _ENCLOSING and bool(element.children)
+
+    def _enclosing(self, element: XmlElement, depth: int) -> None:
+        body = element.child("sdtContent") or element
+        first = body.children[0] if body.children else body
+        inner = first.end if first.name.endswith("Pr") else body.inner
+        self.pair += 1
+        pair, outside = self.pair, self.home
+        self._append("open", self.text[element.start : inner], pair=pair)
+        self.home = pair
+        self.inline(body.children[first.name.endswith("Pr") :], depth + 1)
+        self.home = outside
+        self._append("close", self.text[body.inner_end : element.end], pair=pair)
+
+    def _run(self, run: XmlElement) -> None:
+        properties = run.child("rPr")
+        style = _style(self._raw(properties)) if properties else ""
+        self.run += 1
+        for one in run.children:
+            if one.name == "t":
+                self._append("text", self._raw(one), self._text_of(one), style)
+            elif one.name == "ruby":  # what is read aloud belongs to the language that goes
+                base = one.child("rubyBase")
+                self._append("text", self._raw(one), self._shown(base) if base else "", style)
+            elif one.name == "sym":
+                self._add(one, "placeholder", style=style)
+            elif one.name in ("instrText", "delInstrText"):
+                self._add(one, "empty", style=style, mark="instruction")
+                self.atoms[-1].text = one.plain(self.text)
+            elif one.name == "fldChar":
+                self._add(one, "empty", style=style, mark=one.get("fldCharType"))
+            elif one.name and one.name not in _DROPPED:
+                self._add(one, "empty", _SHOWN.get(one.name, ""), style)
+
+    def _raw(self, element: XmlElement) -> str:
+        return self.text[element.start : element.end]
+
+    def _shown(self, element: XmlElement) -> str:
+        return "".join(one.plain(self.text) for one in element.walk() if one.name == "t")
+
+    def _text_of(self, element: XmlElement) -> str:
+        plain = element.plain(self.text)
+        if element.space in WORD and element.get("space") != "preserve":
+            plain = plain.strip(" \t\r\n")
+        return re.sub(r"[\t\r\n]", " ", plain)
+
+    def _append(
+        self,
+        kind: Literal["text", "open", "close", "empty", "placeholder"],
+        raw: str,
+        text: str = "",
+        style: str | None = None,
+        *,
+        pair: int = 0,
+        mark: str = "",
+    ) -> None:
+        run = 0 if style is None else self.run
+        self.atoms.append(
+            RunAtom(kind, raw, text, pair=pair, style=style, run=run, home=self.home, mark=mark)
+        )
+
+    def _add(
+        self,
+        element: XmlElement,
+        kind: Literal["empty", "placeholder"],
+        shown: str = "",
+        style: str | None = None,
+        mark: str = "",
+    ) -> None:
+        """Add an element as a code."""
+        self._append(kind, self._raw(element), shown, style, mark=mark)
+        atom = self.atoms[-1]
+        atom.breaks = element.name in ("br", "cr")
+        if element.name.endswith("Start"):
+            atom.limit, atom.range = "start", element.name.removesuffix("Start") + element.get("id")
+        elif element.name.endswith("End"):
+            atom.limit, atom.range = "end", element.name.removesuffix("End") + element.get("id")
+        first = bisect_right(self.starts, element.start)
+        if first < len(self.starts) and self.starts[first] < element.end:
+            atom.nested = ((element.start, element.end),)
+
+    def read(self) -> tuple[list[str | Code], _Writer, dict[str, list[tuple[tuple[int, int], ...]]]]:
+        """Return the content, how to write it, and where other paragraphs lie in its codes."""
+        atoms, self.pair = join_fields(self.prefix, self.atoms, self.pair)
+        self.pair = pair_ranges(atoms, self.pair)
+        writer = _Writer(self.prefix, self.keep, _plain_styles(atoms))
+        items: list[str | Code] = []
+        coded: list[tuple[Code, Atom]] = []
+        opened: str | None = None  # the style with a code around it now
+        last = 0  # where that code would end
+
+        def close() -> None:
+            nonlocal opened
+            if opened is not None:
+                items.insert(last, Code(f"</{self.prefix}r>", "close", self.pair))
+            opened = None
+
+        for atom in atoms:
+            plain, style = writer.plain.get(atom.home, ""), atom.style
+            if style is not None and atom.kind == "text" and _is_blank(atom.text, style):
+                style = plain if opened is None else opened
+            if atom.pair or (style is not None and style != opened):
+                close()
+            if style is not None and style != plain and opened is None:
+                if atom.kind == "text":
+                    self.pair += 1
+                    opened = writer.styles[self.pair] = style
+                    items.append(Code(f"<{self.prefix}r>{style}", "open", self.pair))
+                else:
+                    atom, style = join_atoms(self.prefix, [atom], atom.kind, atom.text), None
+            if atom.kind == "text":
+                items.append(atom.text)
+            else:
+                code = atom.code()
+                items.append(code)
+                coded.append((code, atom))
+                if style is not None:
+                    writer.in_runs.add(code.text)
+            if style is not None:
+                last = len(items)
+        close()
+        return items, writer, nested_in(coded)
+
+
+def _is_blank(text: str, style: str) -> bool:
+    """Whether a text looks the same in any style."""
+    return not text.strip() and not _VISIBLE.search(style)
+
+
+def _style(properties: str) -> str:
+    kept = _LANGUAGE.sub("", properties)
+    return "" if _NO_STYLE.fullmatch(kept) else kept
+
+
+def _plain_styles(atoms: list[RunAtom]) -> dict[int, str]:
+    """Pair -> its most common style, which needs no code; 0 is the paragraph. Sets `home` of the atoms."""
+    weights: dict[int, Counter[str]] = defaultdict(Counter)
+    homes = [0]
+    for atom in atoms:
+        if atom.kind == "close":
+            homes.pop()
+        atom.home = homes[-1]
+        if atom.kind == "open":
+            homes.append(atom.pair)
+        elif atom.style is not None:
+            weights[atom.home][atom.style] += len(atom.text.strip()) if atom.kind == "text" else 0
+    return {home: counts.most_common(1)[0][0] for home, counts in weights.items()}
+
+
+@dataclass
+class _Writer:
+    """Writes a paragraph."""
+
+    prefix: str  # of the names of its elements
+    keep: str  # the attribute that keeps spaces
+    plain: dict[int, str]  # pair of a link or the like, 0 of the paragraph -> style of text without codes
+    styles: dict[int, str] = field(default_factory=dict)  # pair of a style -> the style
+    in_runs: set[str] = field(default_factory=set)  # codes that stand in a run, as a tab does
+    before: Content = ()
+    after: Content = ()
+
+    def __call__(self, content: Content, raw: Raw) -> str:
+        parts: list[str] = []
+        styles = [self.plain.get(0, "")]
+        run: str | None = None  # the style of the run that is open
+
+        def enter(style: str | None) -> None:
+            nonlocal run
+            if style != run and run is not None:
+                parts.append(f"</{self.prefix}r>")
+            if style != run and style is not None:
+                parts.append(f"<{self.prefix}r>{style}")
+            run = style
+
+        for one in joined_texts((*self.before, *content, *self.after)):
+            if isinstance(one, str):
+                enter(styles[-1])
+                parts.append(self._text(one))
+            elif one.kind == "open":
+                if one.pair in self.styles:
+                    styles.append(self.styles[one.pair])
+                else:
+                    enter(None)
+                    parts.append(raw(one))
+                    styles.append(self.plain.get(one.pair, ""))
+            elif one.kind == "close":
+                styles.pop()
+                if one.pair not in self.styles:
+                    enter(None)
+                    parts.append(raw(one))
+            else:
+                enter(styles[-1] if one.text in self.in_runs else None)
+                parts.append(raw(one))
+        enter(None)
+        return "".join(parts)
+
+    def _text(self, text: str) -> str:
+        return f"<{self.prefix}t{self.keep}>{escaped(text)}</{self.prefix}t>"
+
+
+def read_paragraph(text: str, paragraph: XmlElement, where: str, starts: Sequence[int]) -> Passage | None:
+    """Return a paragraph as a passage, or None if it has no text.
+
+    `starts` are the places of all paragraphs of the file, for those that lie inside this one.
+    """
+    body = [one for one in paragraph.children if one.name != "pPr"]
+    if not body:
+        return None
+    end = body[-1].start if body[-1].name == "endParaRPr" else paragraph.inner_end
+    reader = _Reader(text, paragraph, starts)
+    reader.inline(body)
+    items, writer, nested = reader.read()
+    writer.before, source, writer.after = trim(joined_texts(items))
+    if not any(isinstance(one, str) for one in source):
+        return None
+    return Passage(Segment(source, where), body[0].start, end, writer, nested)
