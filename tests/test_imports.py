@@ -38,6 +38,7 @@ FLOORS = {
     "loading": 6,
     "translator": 7,
     "display": 7,
+    "documents": 8,
     "evaluation": 8,
     "runs": 9,
     "bench": 10,
@@ -49,7 +50,7 @@ PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing insid
 TORCHLESS = [
     *("version", "base", "text", "models.shapes", "loading", "translator", "pipeline", "display"),
     *("folder.config", "folder.digest", "folder.header", "folder.fit", "folder.quantised", "folder.summary"),
-    *("folder.card", "folder.shortlist", "evaluation", "engine"),
+    *("folder.card", "folder.shortlist", "evaluation", "engine", "documents"),
     *("decoding.options", "decoding.rules", "decoding.engine", "decoding.requests", "decoding.stream"),
     *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),

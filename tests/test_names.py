@@ -17,6 +17,7 @@ SHARED = {
     **dict.fromkeys(("dropout", "softmax_block"), "the operation, and its loop in C"),
     **dict.fromkeys(("unsupported", "notes", "verify"), "one format, called with the name of its module"),
     **dict.fromkeys(("import_model", "export_model"), "the library function, and its command"),
+    "parse": "one format, called with the name of its module",
     "main": "the entry point of a program",
 }
 

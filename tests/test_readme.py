@@ -9,9 +9,9 @@ continues it) and of Python (```python) carries a comment on the line above, whi
                                         run it, and add these words to each `dragoman train`
 
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the embedded
-corpus. It also holds models of other programs: the folders opus-mt-en-de and opus-mt-en-mul, and the archive
-opus-2020-02-26.zip. A page that uses `runs/en-de` without training it finds a model there. A later block
-finds the files of an earlier one.
+corpus. It holds documents: de.po, talk.srt, and a folder site of Markdown and HTML. It also holds models of
+other programs: the folders opus-mt-en-de and opus-mt-en-mul, and the archive opus-2020-02-26.zip. A page that
+uses `runs/en-de` without training it finds a model there. A later block finds the files of an earlier one.
 """
 
 from __future__ import annotations
@@ -93,6 +93,21 @@ def put_data(folder: Path) -> None:
             (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
 
 
+def put_documents(folder: Path) -> None:
+    """Small stand-ins for documents of a reader's own."""
+    (folder / "site").mkdir()
+    (folder / "de.po").write_text(
+        'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
+        '"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n'
+        '#: main.c:1\n#, c-format\nmsgid "The dog eats %s."\nmsgstr ""\n\n'
+        'msgid "%d dog"\nmsgid_plural "%d dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n\n'
+        'msgid "The cat sleeps."\nmsgstr "Die Katze schläft."\n'
+    )
+    (folder / "site" / "index.md").write_text("# The dog\n\nThe dog sees [a cat](https://cats.example).\n")
+    (folder / "site" / "cat.html").write_text("<p>The <b>old</b> cat sleeps.</p>\n")
+    (folder / "talk.srt").write_text("1\n00:00:01,000 --> 00:00:03,000\nThe dog sees\nthe cat.\n")
+
+
 def put_models(folder: Path) -> None:
     """Small stand-ins for models that a reader downloads."""
     fixtures = ROOT / "tests" / "interop" / "fixtures"
@@ -137,6 +152,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_commands_work(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     scripts = [(block, block.script()) for block in blocks(PAGES[name], name)]
     put_data(tmp_path)
+    put_documents(tmp_path)
     if "opus-" in PAGES[name]:
         put_models(tmp_path)
     if "-o runs/en-de" not in PAGES[name]:

@@ -15,7 +15,7 @@ from dragoman.bench.turns import OtherWork, answer_of, disturbed, orders
 
 
 @dataclass(kw_only=True)
-class Result:
+class Standing:
     """One contender's turns."""
 
     contender: Contender
@@ -49,7 +49,7 @@ class Contest:
     """The outcome of a contest."""
 
     conditions: Conditions
-    results: list[Result]
+    results: list[Standing]
     ceiling: dict[str, float]  # operations per second of large products, by precision
     processor: str
 
@@ -88,7 +88,7 @@ def hold(
     say: Callable[[str], None] = lambda _: None,
 ) -> Contest:
     """Let every contender take one turn a round. One that fails is left out of the later rounds."""
-    results = [Result(contender=contender) for contender in contenders]
+    results = [Standing(contender=contender) for contender in contenders]
     ceilings = [ceiling(conditions)]
     for number, order in enumerate(orders(results, rounds), 1):
         for result in order:
@@ -103,7 +103,7 @@ def hold(
     )
 
 
-def _take_turn(result: Result, conditions: Conditions) -> str:
+def _take_turn(result: Standing, conditions: Conditions) -> str:
     """Add a turn, or the reason for its failure, to the result. Return a line about it."""
     name = result.contender.name
     try:

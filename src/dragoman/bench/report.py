@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.base.tables import aligned, count
 from dragoman.bench.contenders import OURS
-from dragoman.bench.contest import Contest, Result
+from dragoman.bench.contest import Contest, Standing
 from dragoman.bench.turns import MARK, NOTE, megabytes, spread
 
 _HEAD = (
@@ -58,6 +58,6 @@ def to_text(contest: Contest) -> str:
     return "\n".join(lines)
 
 
-def _ratio(result: Result, others: list[Result]) -> str:
+def _ratio(result: Standing, others: list[Standing]) -> str:
     """Speed as a multiple of the fastest of the others; they are sorted, fastest first."""
     return f"{result.tokens_per_second / others[0].tokens_per_second:.2f}" if others else "-"
