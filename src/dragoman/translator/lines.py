@@ -1,0 +1,111 @@
+"""What comes in: lines, their sentences, their prefixes and their target language."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.memory.store import TranslationMemory
+from dragoman.text.sentences import split_sentences
+from dragoman.text.tokenizer import Tokenizer
+
+log = logging.getLogger(__name__)
+
+LineItem = tuple[str, str]  # a line and its prefix
+
+
+def check_lines(lines: Iterable[str | None]) -> None:
+    """Raise TypeError for a string in place of a list of lines."""
+    if isinstance(lines, str):
+        raise TypeError("a list of lines is needed; translator(text) translates one text")
+
+
+def sentences_of(item: LineItem, language: str, memory: TranslationMemory | None) -> list[LineItem]:
+    """The sentences of a line, or the line if the memory has it. The prefix is that of the first."""
+    line = item[0].strip()
+    if memory is not None and line and memory.exact(line) is not None:
+        return [(line, item[1])]
+    sentences = split_sentences(line, language) or [""]
+    return [(sentence, "" if number else item[1]) for number, sentence in enumerate(sentences)]
+
+
+# Prefixes
+
+
+def with_prefixes(
+    lines: Iterable[str | None], prefix: str | Iterable[str] | None
+) -> Iterator[LineItem | None]:
+    """Yield (line, prefix) pairs, and None where `lines` does.
+
+    Raises DataError if the numbers of lines and prefixes differ.
+    """
+    if prefix is None or isinstance(prefix, str):
+        return (None if line is None else (line, prefix or "") for line in lines)
+    return _paired(iter(lines), iter(prefix))
+
+
+def _paired(lines: Iterator[str | None], prefixes: Iterator[str]) -> Iterator[LineItem | None]:
+    number = 0
+    for line in lines:
+        if line is None:
+            yield None
+            continue
+        number += 1
+        prefix = next(prefixes, None)
+        if prefix is None:
+            raise DataError(
+                f"line {number} has no prefix", hint="give one prefix for each line; it may be empty"
+            )
+        yield line, prefix
+    if next(prefixes, None) is not None:
+        raise DataError(f"more prefixes than the {number} lines", hint="give one prefix for each line")
+
+
+def prefix_tokens(tokenizer: Tokenizer, prefix: str) -> tuple[int, ...]:
+    """The tokens of a prefix. Raises DataError if the vocabulary cannot spell it."""
+    if not prefix.strip():
+        return ()
+    # Subwords carry the space before a word: one at the end would become a separate token.
+    (tokens,) = tokenizer.encode_target([prefix.strip()])
+    if tokenizer.unk_id in tokens:
+        raise DataError(
+            f"prefix {prefix!r}: the tokenizer of this model cannot spell it",
+            hint="use words and characters that the training text has",
+        )
+    return tuple(tokens)
+
+
+# The target language
+
+
+def addressed(line: str, to: str | None) -> str:
+    """The line with the token of its target language. An empty line stays empty."""
+    return line if to is None or not line else f">>{to}<< {line}"
+
+
+def check_target(to: str | None, languages: Sequence[str], target_language: str) -> None:
+    """Raise ConfigError if the model has no such target language. `languages` are those it chooses from."""
+    if to is None:
+        return
+    if not languages:
+        raise ConfigError(
+            f"to = {to!r}: this model has one target language, {target_language}",
+            hint="leave the language out",
+        )
+    if to not in languages:
+        raise ConfigError(
+            f"to = {to!r}: this model does not translate to it", hint=f"it has {', '.join(languages)}"
+        )
+
+
+def warning_of_language(
+    items: Iterator[LineItem | None], languages: Sequence[str]
+) -> Iterator[LineItem | None]:
+    """Yield the items. Log a warning if a line does not say which of several languages it goes to."""
+    tags, warned = tuple(f">>{language}<<" for language in languages), False
+    for item in items:
+        if not warned and item is not None and item[0].strip() and not item[0].lstrip().startswith(tags):
+            log.warning("this model has several target languages; choose one: %s", ", ".join(languages))
+            warned = True
+        yield item

@@ -1,0 +1,135 @@
+"""What a translator may use beside its model, and whether it fits: terms, a memory, a reverse model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+from dragoman.base.errors import ConfigError
+from dragoman.memory.store import TranslationMemory
+from dragoman.memory.store_guide import MemoryGuide
+from dragoman.memory.terms import TermGuide, TermList, TermsMode
+from dragoman.text.guidance import Guide, marks_of
+from dragoman.text.languages import related
+from dragoman.text.tokenizer import Tokenizer
+
+
+def term_guide(
+    terms: str | Path | TermList,
+    mode: TermsMode | None,
+    languages: tuple[str, str],
+    tokenizer: Tokenizer,
+    reads: Sequence[str],
+) -> TermGuide:
+    """The guide of a list of terms, or of a file of one, for a model that `reads` this beside a line.
+
+    Raises ConfigError for a mode that the model does not have.
+    """
+    mode = mode or ("soft" if "terms" in reads else "hard")
+    if mode not in get_args(TermsMode):
+        raise ConfigError(f"terms_mode = {mode!r}", hint=f"use {' or '.join(get_args(TermsMode))}")
+    if mode == "soft" and ("terms" not in reads or marks_of(tokenizer) is None):
+        raise ConfigError(
+            "this model was not trained to read terms", hint="use hard, or train it with data.terms"
+        )
+    return TermGuide(terms if isinstance(terms, TermList) else TermList.read(terms, *languages), mode)
+
+
+def with_term_list(guides: Iterable[Guide], new: TermGuide) -> tuple[Guide, ...]:
+    """The guides with these terms beside the others.
+
+    Lists that are used in the same way become one, so that the longest term of all wins, and a term of both
+    may have any of its translations. The new ones come first.
+    """
+    others: list[Guide] = []
+    for one in guides:
+        if isinstance(one, TermGuide) and one.mode == new.mode and _same_languages(one.terms, new.terms):
+            own = new.terms.source_language, new.terms.target_language
+            new = TermGuide(TermList(chain(new.terms.terms, one.terms.terms), *own), new.mode)
+        else:
+            others.append(one)
+    return (*others, new)
+
+
+def _same_languages(one: TermList, other: TermList) -> bool:
+    return related(one.source_language, other.source_language) and related(
+        one.target_language, other.target_language
+    )
+
+
+def check_term_languages(
+    guides: Iterable[Guide], languages: tuple[str, str], several: Sequence[str], to: str | None
+) -> None:
+    """Raise ConfigError for terms of other languages than the translator's.
+
+    `several` are the target languages of a model that chooses among them. One of them is enough without `to`.
+    """
+    targets = (to,) if to is not None else several or (languages[1],)
+    for guide in guides:
+        if not isinstance(guide, TermGuide):
+            continue
+        own = guide.terms.source_language, guide.terms.target_language
+        # A model of several may have a name for all, such as "mul", which a file of terms is read for.
+        unknown = own[1] == languages[1] and bool(several) and languages[1] not in several
+        if not related(own[0], languages[0]) or not (unknown or any(related(own[1], one) for one in targets)):
+            raise ConfigError(
+                f"the terms are from {own[0]} to {own[1]}, but the translator translates from "
+                f"{languages[0]} to {', '.join(targets)}",
+                hint="use a list of these languages",
+            )
+
+
+def check_sampling(guides: Iterable[Guide]) -> None:
+    """Raise ConfigError for terms that only a search can put in."""
+    if any(isinstance(guide, TermGuide) and guide.mode == "hard" for guide in guides):
+        raise ConfigError(
+            "hard terms together with sampling", hint="use a beam search, or a model that reads terms"
+        )
+
+
+def memory_guide(memory: str | Path | TranslationMemory, least: float, reads: Sequence[str]) -> MemoryGuide:
+    """The guide of a memory, or of a file of one, for a model that `reads` this beside a line."""
+    if not 0 < least <= 100:
+        raise ConfigError(f"match_least = {least}", hint="a likeness is from 1 to 100 percent")
+    if not isinstance(memory, TranslationMemory):
+        memory = TranslationMemory(memory)
+    return MemoryGuide(memory, least=least, reads="matches" in reads)
+
+
+def with_memory(guides: Iterable[Guide], memory: MemoryGuide) -> tuple[Guide, ...]:
+    """The guides with this memory in place of another."""
+    return (*(one for one in guides if not isinstance(one, MemoryGuide)), memory)
+
+
+def memory_of(guides: Iterable[Guide]) -> MemoryGuide | None:
+    """The guide of the memory, if one of the guides is."""
+    return next((one for one in guides if isinstance(one, MemoryGuide)), None)
+
+
+def check_memory(guide: MemoryGuide | None, source: str, targets: Sequence[str]) -> None:
+    """Raise ConfigError if there is a memory and it is for other languages. One of the targets is enough."""
+    if guide is None:
+        return
+    memory = guide.memory
+    own = memory.source_language, memory.target_language
+    if not related(own[0], source) or not any(related(own[1], one) for one in targets):
+        raise ConfigError(
+            f"{memory.path}: is from {own[0]} to {own[1]}, the translator from {source} to "
+            f"{', '.join(targets)}",
+            hint="use a memory of these languages",
+        )
+
+
+def check_reverse(reverse: tuple[str, str], own: tuple[str, str]) -> None:
+    """Raise ConfigError if the reverse model does not translate the other way.
+
+    Each has its source and its target language.
+    """
+    if not (related(reverse[0], own[1]) and related(reverse[1], own[0])):
+        raise ConfigError(
+            f"the reverse model translates from {reverse[0]} to {reverse[1]}, "
+            f"this one from {own[0]} to {own[1]}",
+            hint=f"choose a model from {own[1]} to {own[0]}",
+        )

@@ -1,0 +1,50 @@
+"""Scores of given translations, from any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from dragoman.base.errors import DataError
+from dragoman.decoding.engine import Engine
+from dragoman.decoding.options import Beam
+from dragoman.translator.lines import addressed
+from dragoman.translator.translation import Translation, TranslationMaker
+
+T = TypeVar("T")
+
+
+def check_pairs(sources: Sequence[str], targets: Sequence[str]) -> None:
+    """Raise DataError if the numbers of sources and targets differ."""
+    if len(sources) != len(targets):
+        raise DataError(
+            f"{len(sources)} sources and {len(targets)} translations to score",
+            hint="give one translation for each source",
+        )
+
+
+def scored_pairs(
+    engine: Engine, maker: TranslationMaker, how: Beam, sources: Sequence[str], targets: Sequence[str]
+) -> list[Translation]:
+    """Return a Translation for each source and target, as the model scores it."""
+    tokenizer, decoding = maker.tokenizer, maker.decoding
+    read = [addressed(source.strip(), decoding.to) for source in sources]
+    encoded = tokenizer.encode_source(read)
+    pairs = zip(encoded, tokenizer.encode_target(targets), strict=True)
+    answers = engine.score(pairs, how, attention=maker.attention, batch_tokens=decoding.batch_tokens)
+    scored = zip(sources, read, encoded, _in_order(answers), targets, strict=True)
+    return [
+        maker.translation(source, line, tokens, hypothesis, given=target)
+        for source, line, tokens, hypothesis, target in scored
+    ]
+
+
+def _in_order(answers: Iterable[tuple[int, T]]) -> Iterator[T]:
+    """Yield the answers in order of their numbers, each as soon as possible."""
+    early: dict[int, T] = {}
+    due = 0
+    for number, answer in answers:
+        early[number] = answer
+        while due in early:
+            yield early.pop(due)
+            due += 1

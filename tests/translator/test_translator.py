@@ -1,0 +1,198 @@
+"""The public class: lines in, lines out, with any options, engine and model."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, cast, get_type_hints
+
+import pytest
+import torch
+from tests.decoding.reference import History
+from tests.translator.bundles import PAIRS, bundle_of
+from tests.translator.letters import BLANK, LINES, Echo, Letters, translator_of
+
+from dragoman import Translation, Translator
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.options import entries
+from dragoman.decoding.engine import Engine
+from dragoman.decoding.options import Decoding, DecodingOptions, Sample
+from dragoman.folder.bundle import save
+from dragoman.models.shapes import TransformerConfig
+from dragoman.models.transformer import Transformer
+
+# Lines in, lines out
+
+
+def test_lines_keep_their_order_and_number(translator: Translator) -> None:
+    found = translator.translate(LINES)
+
+    assert [one.source for one in found] == LINES
+    assert found == [translator.translate([line])[0] for line in LINES]
+    assert found == translator.translate(LINES, batch_tokens=1)
+    assert found == translator.translate(iter(LINES))
+    assert len({one.text for one in found}) > 4
+
+
+def test_a_blank_line_is_empty_and_the_model_is_not_asked(translator: Translator, model: History) -> None:
+    found = translator.translate(LINES, n_best=2)
+    for i in BLANK:
+        assert found[i] == Translation(LINES[i], "", 0.0, (), (), False)
+    assert sum(sentences for sentences, _ in model.encoded) == len(LINES) - len(BLANK)
+    model.encoded.clear()
+    assert [one.text for one in translator.translate(["", "\t \u3000"])] == ["", ""]
+    assert translator.translate([]) == []
+    assert model.encoded == []
+
+
+def test_a_text_keeps_its_lines_and_spaces(translator: Translator) -> None:
+    text = "abc. hgf\r\n\n  a\t\nb"
+    one, two, three, four = (each.text for each in translator.translate(["abc.", "hgf", "a", "b"]))
+    assert translator(text) == f"{one} {two}\r\n\n  {three}\t\n{four}"
+    assert translator("") == ""
+
+
+def test_any_engine_will_do_and_answers_in_any_order() -> None:
+    engine: Engine = Echo()
+    translator = Translator(cast(Any, Letters()), engine, source_language="en", target_language="en")
+
+    assert [one.text for one in translator.translate(["abc", "j", "cab"])] == ["abc", "j", "cab"]
+    with pytest.raises(ConfigError, match="no PyTorch model"):
+        translator.inspect("abc")
+
+
+# Options
+
+
+def test_the_folder_says_how_to_search_unless_told_otherwise(model: History) -> None:
+    own = translator_of(model, size=7, length_penalty=2.0, normalization="power")
+    spelled = translator_of(model).translate(LINES, beam=7, length_penalty=2.0, normalization="power")
+
+    assert own.translate(LINES) == spelled
+    assert own.translate(LINES) != own.translate(LINES, beam=1)
+    assert own.translate(LINES, beam=4, length_penalty=0.6, normalization="gnmt") == translator_of(
+        model
+    ).translate(LINES)
+
+
+def test_the_best_come_first_and_widen_the_beam_of_the_folder(translator: Translator) -> None:
+    (one,) = translator.translate(["abcde"], n_best=6)
+    scores = [one.score, *(other.score for other in one.alternatives)]
+
+    assert len(one.alternatives) == 5
+    assert scores == sorted(scores, reverse=True)
+    assert len({one.text, *(other.text for other in one.alternatives)}) == 6
+    with pytest.raises(ConfigError, match="6 translations from a beam of 4"):
+        translator.translate(["abcde"], n_best=6, beam=4)
+
+
+def test_samples_are_seeded_and_know_no_neighbours(translator: Translator) -> None:
+    found = translator.translate(LINES, sample=Sample(seed=3), n_best=2)
+
+    assert found == translator.translate(LINES, sample=Sample(seed=3, n_best=2), batch_tokens=1)
+    assert found[3] == translator.translate([LINES[3]], sample=Sample(seed=3), n_best=2)[0]
+    assert found != translator.translate(LINES, sample=Sample(seed=4), n_best=2)
+    with pytest.raises(ConfigError, match="sampling"):
+        translator.translate(LINES, sample=Sample(), beam=4)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"minimum_length": -1},
+        {"no_repeat_ngram": -1},
+        {"max_extra_tokens": -1},
+        {"max_source_tokens": 0},
+        {"batch_tokens": 0},
+        {"beam": 0},
+        {"n_best": 0},
+        {"length_penalty": math.nan},
+        {"normalization": "none"},
+        {"stop": "soon"},
+        {"attention": "0"},
+        {"sample": Sample(), "stop": "exact"},
+        {"sentences": True, "n_best": 2},
+        {"sentences": True, "attention": "1"},
+        {"sentences": True, "alignment": True},
+    ],
+    ids=str,
+)
+def test_senseless_options_are_refused_at_once(translator: Translator, option: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        translator.stream(LINES, **option)
+    assert caught.value.hint
+    with pytest.raises(ConfigError):
+        translator.translate([], **option)
+
+
+def test_a_shortlist_that_the_model_lacks_is_refused_at_once(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match="no shortlist") as caught:
+        translator.stream(LINES, shortlist=True)
+    assert "dragoman model shortlist" in str(caught.value.hint)
+
+
+def test_options_come_as_an_object_as_keywords_or_both(translator: Translator) -> None:
+    keywords = translator.translate(LINES, beam=2, n_best=2, no_repeat_ngram=1)
+
+    assert translator.translate(LINES, Decoding(beam=2, n_best=2, no_repeat_ngram=1)) == keywords
+    assert translator.translate(LINES, Decoding(beam=7, n_best=2), beam=2, no_repeat_ngram=1) == keywords
+    assert list(translator.stream(LINES, Decoding(beam=2, n_best=2), no_repeat_ngram=1)) == keywords
+    with pytest.raises(TypeError, match="unknown decoding options: bean"):
+        translator.translate(LINES, bean=2)  # type: ignore[call-arg]
+
+
+def test_the_keywords_are_the_fields_of_decoding() -> None:
+    fields = {entry.name: entry.kind for entry in entries(Decoding).values()}
+    assert get_type_hints(DecodingOptions) == fields
+
+
+# The model
+
+
+def transformer(**options: Any) -> Transformer:
+    torch.manual_seed(1)
+    shape = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1} | options
+    return Transformer(TransformerConfig(source_vocab=14, target_vocab=14, **shape))
+
+
+def test_a_model_in_training_is_tried_without_dropout_and_left_in_training() -> None:
+    model = transformer(dropout=0.5).train()
+    translator = translator_of(model)
+
+    assert translator.translate(LINES) == translator.translate(LINES)
+    assert translator.score(["abc"], ["abc"]) == translator.score(["abc"], ["abc"])
+    assert all(module.training for module in model.modules())
+    source_BS, target_BT = torch.tensor([[4, 5, 2]]), torch.tensor([[1, 6]])
+    model(source_BS, torch.tensor([3]), target_BT).sum().backward()  # and its gradients still flow
+    model.eval()
+    translator.translate(LINES)
+    assert not model.training
+
+
+def test_a_model_with_broken_weights_is_an_error() -> None:
+    model = transformer()
+    torch.nn.init.constant_(model.logits.weight, math.nan)
+    with pytest.raises(ModelError, match="no probabilities"):
+        translator_of(model).translate(["abc"])
+
+
+def test_a_very_long_line_is_translated_beside_short_ones() -> None:
+    model = transformer(output_bias=True)
+    torch.nn.init.constant_(model.logits.bias[2:3], 50.0)  # it ends when it may
+    lines = ["abc", "abcdefghij" * 300, "j"]
+    found = translator_of(model).translate(lines, minimum_length=3, batch_tokens=64)
+
+    assert [len(one.tokens) for one in found] == [3, 3, 3]
+    assert not any(one.truncated for one in found)
+
+
+def test_a_saved_model_translates_the_same(tmp_path: Path) -> None:
+    bundle = bundle_of("bpe")
+    save(bundle, tmp_path)
+    loaded = Translator.load(str(tmp_path), device="cpu", engine="pytorch")
+    lines = [source for source, _ in PAIRS]
+
+    assert loaded.translate(lines, n_best=2) == Translator.of(bundle).translate(lines, n_best=2)
+    assert (loaded.source_language, loaded.target_language) == ("en", "de")
+    with pytest.raises(ModelError, match="no such model folder"):
+        Translator.load(tmp_path / "elsewhere")
