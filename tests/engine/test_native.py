@@ -28,7 +28,8 @@ from tests.engine.models import (
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request
 from dragoman.decoding.options import AttentionOf, Beam, Sample
-from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Prefix, Rule
+from dragoman.decoding.phrases import missing
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Phrases, Prefix, Rule
 from dragoman.engine import build
 from dragoman.engine.native import NativeEngine
 from dragoman.engine.tensors import place_weights
@@ -185,6 +186,50 @@ def test_every_search_has_required_tokens_once(model: Any, how: Beam | Sample) -
             assert [one.tokens.count(token) for token in required] == [1] * 4
 
 
+PHRASES = Phrases((((7, 30, 12), (7, 31)), ((45,),), ((45,),), ((12, 8),)), frozenset({8, *range(20, 40)}))
+
+
+@pytest.mark.parametrize("how", [how for how in SEARCHES.values() if isinstance(how, Beam)], ids=str)
+def test_every_beam_has_all_phrases(model: Any, how: Beam) -> None:
+    requests = [
+        request
+        for extra, rules in (
+            (12, ()),
+            (0, (MinimumLength(9), Once((50,)))),
+            (4, (NoRepeatedNgram(1), Banned((13, 14)))),
+            (4, (Prefix((12, 8, 7)), NoRepeatedNgram(2))),
+        )
+        for shortlist in (None, tuple(range(10, 25)))
+        for request in requests_for(
+            lines(1 if how.rows > 10 else 4), how, extra, rules=(*rules, PHRASES), shortlist=shortlist
+        )
+    ]
+
+    answers = answers_of(native(model), requests)
+
+    assert_same(answers, answers_of(reference(model), requests))
+    for each in answers:
+        for one in each:
+            assert not missing(PHRASES, one.tokens)
+
+
+def test_phrases_that_only_the_limit_forces(model: Any) -> None:
+    never = Phrases(tuple(((20 + i, 40 + i), (3 + i, 5, 6)) for i in range(12)), frozenset({60}))
+    short = Phrases((((7,),), ((8, 9),)), frozenset({7, 8, 9}))  # cannot follow one another
+    requests = [
+        request
+        for rule in (never, short)
+        for how in (GREEDY, Beam(size=4, n_best=2), Beam(size=20, stop="patient"))
+        for request in requests_for(lines(3), how, -99, rules=(rule,))
+    ]
+    requests = [replace(request, max_tokens=2) for request in requests]
+
+    answers = answers_of(native(model), requests)
+
+    assert_same(answers, answers_of(reference(model), requests))
+    assert all(not missing(never, each[0].tokens) for each in answers[:9])
+
+
 def test_requests_of_all_kinds_share_batches(model: Any) -> None:
     requests = [
         replace(request, how=how, rules=rules)
@@ -202,6 +247,7 @@ def test_neighbours_change_nothing_in_any_type(dtype: str, options: dict[str, An
     engine = native(random_model(shape(d_model=64, **options)), dtype)
     hows = [GREEDY, Beam(size=4, n_best=4, stop="exact"), Sample(n_best=2)]
     requests = [request for how in hows for request in requests_for(lines(70), how)]
+    requests += requests_for(lines(20), hows[1], rules=(PHRASES,))
 
     together = answers_of(engine, requests)
 
@@ -347,6 +393,8 @@ def test_a_forked_process_translates(model: Any) -> None:
         (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Once((4, 5)), Banned((5,)))), "token 5 must"),
         (Request(source=[5], how=Beam(banned=(4,)), max_tokens=5, rules=(Once((4, 5)),)), "token 4 must"),
         (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Once((2,)),)), "token 2 must"),
+        (Request(source=[5], how=GREEDY, max_tokens=5, rules=(Phrases((((99,),),)),)), "tokens of phrases"),
+        (Request(source=[5], how=Sample(), max_tokens=5, rules=(Phrases((((9,),),)),)), "with sampling"),
         (Request(source=[5], how=GREEDY, max_tokens=5, shortlist=(99,)), "shortlist"),
         (Request(source=[5], how=GREEDY, max_tokens=-1), "limit of -1"),
         (Request(source=[5], how=GREEDY, max_tokens=5, attention=AttentionOf(3)), "layers 1 to 2"),

@@ -21,12 +21,12 @@ class Request:
 
     source: Tokens  # ids without start and end
     how: Beam | Sample
-    max_tokens: int  # length limit of the translation, raised if its prefix and `Once` need more
+    max_tokens: int  # length limit of the translation, raised if its prefix and other rules need more
     rules: tuple[Rule, ...] = ()
     attention: AttentionOf | None = None  # the cross-attention to return with each hypothesis
     shortlist: tuple[int, ...] | None = None
-    """Target ids that may be generated, sorted; None for all. The end and the tokens of a prefix and of
-    `Once` always may.
+    """Target ids that may be generated, sorted; None for all. The end and the tokens of a prefix, of `Once`
+    and of `Phrases` always may.
 
     The probabilities are normalised over these alone.
     """

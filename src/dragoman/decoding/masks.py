@@ -11,7 +11,7 @@ of logp_NV.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import torch
@@ -19,8 +19,16 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.options import Beam, Sample
-from dragoman.decoding.requests import check_tokens, never_generated_ids, required_of
-from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Prefix, Rule
+from dragoman.decoding.phrases import JOINING, OTHER, Tracker
+from dragoman.decoding.requests import (
+    check_tokens,
+    never_generated_ids,
+    phrases_of,
+    required_of,
+    tokens_of,
+    trackers_of,
+)
+from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Phrases, Prefix, Rule
 from dragoman.models.shapes import ModelConfig
 
 Mask = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -52,19 +60,24 @@ def allowed_of(
         if shortlist is None:
             continue
         prefix = [token for rule in rules if isinstance(rule, Prefix) for token in rule.tokens]
-        required = required_of(rules)
+        required = (*required_of(rules), *tokens_of(phrases_of(rules)))
         check_tokens("shortlist", shortlist, config.target_vocab)
         check_tokens("forced prefix", prefix, config.target_vocab)
-        check_tokens("tokens that appear once", required, config.target_vocab)
+        check_tokens("tokens that must appear", required, config.target_vocab)
         allowed_V.zero_()
         allowed_V[[*shortlist, *prefix, *required, config.end_id]] = True
     return allowed_BV
 
 
-def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int, limits: Sequence[int]) -> Mask | None:
+def mask_of(
+    rules_B: Sequence[Sequence[Rule]],
+    end_id: int,
+    limits: Sequence[int],
+    trackers_B: Sequence[Tracker] | None = None,
+) -> Mask | None:
     """Return one mask for a batch in which sentence b follows `rules_B[b]`; None without any rules.
 
-    `limits[b]` is the length limit of sentence b.
+    `limits[b]` is the length limit of sentence b. `trackers_B` are those of the search, if it has some.
     """
     members: dict[Rule, list[int]] = {}
     for sentence, rules in enumerate(rules_B):
@@ -74,11 +87,14 @@ def mask_of(rules_B: Sequence[Sequence[Rule]], end_id: int, limits: Sequence[int
     masks = [
         _only(mask_of_rule(rule, end_id), sentences, len(rules_B))
         for rule, sentences in members.items()
-        if not isinstance(rule, Prefix | Once)
+        if not isinstance(rule, Prefix | Once | Phrases)
     ]
     required_B = [required_of(rules) for rules in rules_B]
     if any(required_B):
         masks.append(once(required_B, end_id, limits))
+    trackers_B = trackers_of(rules_B) if trackers_B is None else trackers_B
+    if trackers_B is not None:
+        masks = [with_phrases(trackers_B, end_id, limits, _all(masks))]
     if not prefixes:
         return _all(masks) if masks else None
     tokens_B: list[tuple[int, ...]] = [()] * len(rules_B)
@@ -197,6 +213,41 @@ def once(tokens_B: Sequence[Sequence[int]], end_id: int, limits: Sequence[int]) 
         return logp_NV
 
     return mask
+
+
+def with_phrases(trackers_B: Sequence[Tracker], end_id: int, limits: Sequence[int], then: Mask) -> Mask:
+    """Return a mask: `then` applies, but not to tokens that bring a phrase further; no end before the last.
+
+    Where the limit leaves only what the phrases need, nothing else may follow.
+    """
+
+    def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
+        prefixes, trackers = prefix_NT.tolist(), [trackers_B[sentence] for sentence in sentence_N.tolist()]
+        place_N = [tracker.after(tuple(prefix)) for tracker, prefix in zip(trackers, prefixes, strict=True)]
+        wanted = [(row, token) for row, place in enumerate(place_N) for token in place.wanted]
+        row_M, token_M = torch.tensor(wanted, device=logp_NV.device, dtype=torch.int64).view(-1, 2).T
+        own_M = logp_NV[row_M, token_M]
+        logp_NV = then(prefix_NT, logp_NV, sentence_N)
+        logp_NV[row_M, token_M] = own_M
+        for row, (place, sentence) in enumerate(zip(place_N, sentence_N.tolist(), strict=True)):
+            if not place.done:
+                logp_NV[row, end_id] = -math.inf
+            if (possible := place.possible(limits[sentence] - prefix_NT.shape[1] - 1)) is not None:
+                _only_possible(logp_NV[row], possible, place.tracker.joining, end_id)
+        return logp_NV
+
+    return mask
+
+
+def _only_possible(logp_V: Tensor, possible: dict[int, bool], joining: Iterable[int], end_id: int) -> None:
+    """Forbid what `PhrasePlace.possible` forbids, in place."""
+    allowed_V = torch.full_like(logp_V, possible[OTHER], dtype=torch.bool)
+    allowed_V[list(joining)] = possible[JOINING]
+    for token, allowed in possible.items():
+        if token >= 0:
+            allowed_V[token] = allowed
+    allowed_V[end_id] = True  # has its own rule
+    logp_V.masked_fill_(~allowed_V, -math.inf)
 
 
 def _only(mask: Mask, sentences: Sequence[int], count: int) -> Mask:

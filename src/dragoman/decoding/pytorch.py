@@ -16,7 +16,16 @@ from dragoman.decoding.attention import with_attention
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request, Tokens
 from dragoman.decoding.masks import allowed_of, mask_of
 from dragoman.decoding.options import AttentionOf, Beam, Sample
-from dragoman.decoding.requests import check_ids, check_required, draw_key, limit_of
+from dragoman.decoding.requests import (
+    beam_rows,
+    check_ids,
+    check_phrases,
+    check_required,
+    draw_key,
+    limit_of,
+    phrases_of,
+    trackers_of,
+)
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import search
 from dragoman.models.mode import evaluating
@@ -40,15 +49,16 @@ class PyTorchEngine:
             raise ConfigError(f"lookahead = {lookahead}", hint="it must be at least 1")
         numbered = enumerate(requests)
         while ahead := list(islice(numbered, lookahead)):
-            work: dict[Beam | Sample, list[tuple[int, Request]]] = {}
+            work: dict[tuple[Beam | Sample, bool, int], list[tuple[int, Request]]] = {}
             for number, request in ahead:
                 if request.source:
-                    work.setdefault(request.how, []).append((number, request))
+                    kind = request.how, phrases_of(request.rules) is not None, beam_rows(request)
+                    work.setdefault(kind, []).append((number, request))
                 else:
                     yield number, [NOTHING]
-            for how, chosen in work.items():
+            for (how, _, rows), chosen in work.items():
                 lengths = [len(request.source) + 1 for _, request in chosen]
-                for group in groups(lengths, batch_tokens // how.rows):
+                for group in groups(lengths, batch_tokens // rows):
                     batch = [chosen[i][1] for i in group]
                     yield from zip((chosen[i][0] for i in group), self._search(how, batch), strict=True)
 
@@ -77,18 +87,21 @@ class PyTorchEngine:
         with torch.no_grad(), evaluating(self.model):
             for request in batch:
                 check_required(request, self.model.config)
+                check_phrases(request, self.model.config)
             rules_B, limits = [one.rules for one in batch], [limit_of(one) for one in batch]
             shortlists_B = [request.shortlist for request in batch]
             allowed_BV = allowed_of(shortlists_B, rules_B, self.model.config)
+            trackers_B = trackers_of(rules_B)
             memory = self.model.encode(*self._pad([request.source for request in batch]))
             found = search(
                 self.model,
                 memory,
                 how,
                 limit_B=torch.tensor(limits, device=self.model.device),
-                mask=mask_of(rules_B, self.model.config.end_id, limits),
+                mask=mask_of(rules_B, self.model.config.end_id, limits, trackers_B),
                 allowed_BV=None if allowed_BV is None else allowed_BV.to(self.model.device),
                 keys=[draw_key(request.source) for request in batch],
+                trackers_B=trackers_B,
             )
             return with_attention(self.model, memory, found, [request.attention for request in batch])
 

@@ -62,7 +62,42 @@ class Once:
     tokens: tuple[int, ...]
 
 
-Rule = Prefix | MinimumLength | NoRepeatedNgram | Banned | Once
+@dataclass(frozen=True)
+class Phrases:
+    """Each of these phrases appears in the translation, in any order. A prefix may have some of them.
+
+    A phrase is its forms, for instance those of an inflected noun: sequences of target tokens, of which any
+    one is enough. A phrase that is listed twice appears twice, at places that do not overlap. Different
+    phrases may overlap: "a b c" has "a b" and "b c". Phrases are equal if they have the same set of forms.
+
+    `joining` are tokens that continue a word. A form does not count where one of them follows it, so
+    "Tabelle" is not met by "Tabellenblatt"; it is met by a longer form of the same phrase. That a form
+    begins a word is up to its first token.
+
+    The end waits for the last phrase. The limit is raised to hold the shortest forms one after the other, and
+    when it leaves only as many tokens as they need, nothing else may follow. A shortlist always allows the
+    tokens of phrases, and a phrase may repeat an n-gram. Only a beam search can have phrases, and a sentence
+    has at most one such rule.
+
+    The limit always leaves room for all phrases, unless they begin with tokens of `joining`. Translations
+    that lack some come last; `missing` in phrases.py returns which.
+
+    Raises ConfigError for a phrase without forms and for an empty form.
+    """
+
+    phrases: tuple[tuple[tuple[int, ...], ...], ...]
+    joining: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        for number, forms in enumerate(self.phrases, 1):
+            if not forms or not all(forms):
+                raise ConfigError(
+                    f"phrase {number}: {'an empty form' if forms else 'no forms'}",
+                    hint="give each phrase at least one form, and each form at least one token",
+                )
+
+
+Rule = Prefix | MinimumLength | NoRepeatedNgram | Banned | Once | Phrases
 
 
 def keeping(

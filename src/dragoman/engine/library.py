@@ -73,6 +73,11 @@ def functions() -> ctypes.CDLL:
         ctypes.POINTER(_Shape), ctypes.POINTER(_Weight), c_int64, c_int32, c_int32, c_int32, c_char_p,
         c_int64,
     ]  # fmt: skip
+    found.dragoman_adapt.restype = c_void_p
+    found.dragoman_adapt.argtypes = [
+        c_void_p, ctypes.POINTER(_Weight), c_int64, c_int32, ctypes.POINTER(_Weight), c_int64, c_double,
+        c_int32, c_char_p, c_int64,
+    ]  # fmt: skip
     found.dragoman_close.argtypes = [c_void_p]
     found.dragoman_begin.restype = c_void_p
     found.dragoman_begin.argtypes = [c_void_p, c_int64]
@@ -102,10 +107,7 @@ def open_engine(
 ) -> int:
     """Pack the weights and return the engine, for `dragoman_close`. `where` names the weights in errors."""
     instructions()  # raises ConfigError for a wrong setting
-    placed = {name: one for name, one in weights.weights.items() if not name.endswith(SCALE)}
-    table = (_Weight * len(placed))(
-        *(_weight(name, one, weights.weights, where) for name, one in placed.items())
-    )
+    table = _table(weights, where)
     message = ctypes.create_string_buffer(_MESSAGE)
     handle: int | None = functions().dragoman_open(
         ctypes.byref(_shape(config)), table, len(table), TYPES.index(dtype), weights.mapped, threads,
@@ -116,6 +118,39 @@ def open_engine(
             f"{where}: {message.value.decode()}", hint="config.json and the weights do not belong together"
         )
     return handle
+
+
+def open_adapted(
+    base: int,
+    weights: PlacedWeights,
+    adapter: PlacedWeights,
+    scale: float,
+    *,
+    threads: int,
+    where: str,
+    where_adapter: str,
+) -> int:
+    """Return an engine for the model of the engine `base` with an adapter, for `dragoman_close`.
+
+    `weights` are those of the base. `where` names them in errors, and `where_adapter` those of the adapter.
+    """
+    own, added = _table(weights, where), _table(adapter, where_adapter)
+    message = ctypes.create_string_buffer(_MESSAGE)
+    handle: int | None = functions().dragoman_adapt(
+        base, own, len(own), weights.mapped, added, len(added), scale, threads, message, _MESSAGE
+    )
+    if handle is None:
+        raise ModelError(
+            f"{where_adapter}: {message.value.decode()}", hint="this adapter belongs to another model"
+        )
+    return handle
+
+
+def _table(weights: PlacedWeights, where: str) -> ctypes.Array[_Weight]:
+    placed = {name: one for name, one in weights.weights.items() if not name.endswith(SCALE)}
+    return (_Weight * len(placed))(
+        *(_weight(name, one, weights.weights, where) for name, one in placed.items())
+    )
 
 
 def _shape(config: TransformerConfig | SSRUConfig) -> _Shape:

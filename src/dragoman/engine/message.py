@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.engine import Request, Tokens
 from dragoman.decoding.options import AttentionOf, Beam, Sample
+from dragoman.decoding.phrases import Tracker
 from dragoman.decoding.requests import (
     check_ids,
+    check_phrases,
     check_required,
     check_tokens,
     draw_key,
     limit_of,
     never_generated_ids,
+    phrases_of,
     prefix_of,
     required_of,
+    tokens_of,
+    tracker_of,
 )
 from dragoman.decoding.rules import Banned, MinimumLength, NoRepeatedNgram
 from dragoman.engine.library import NORMALIZATIONS, STOPS
@@ -60,7 +66,8 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
         )
     check_tokens("forced prefix", prefix, vocab)
     check_required(request, config)
-    required = required_of(request.rules)
+    check_phrases(request, config)
+    required, tracker = required_of(request.rules), tracker_of(request.rules)
     minimum = 0
     ngrams: list[int] = []
     banned: list[int] = []
@@ -76,7 +83,9 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
     shortlist: list[int] | None = None
     if request.shortlist is not None:
         check_tokens("shortlist", request.shortlist, vocab)
-        shortlist = sorted({*request.shortlist, *prefix, *required, config.end_id})
+        shortlist = sorted(
+            {*request.shortlist, *prefix, *required, *tokens_of(phrases_of(request.rules)), config.end_id}
+        )
     layer, head = _attention(config, request.attention)
     match how:
         case Beam():
@@ -86,11 +95,12 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
         case Sample():
             kind, size, stop, normalization, top_k = _SAMPLE, 1, 0, 0, min(how.top_k, vocab)
             fractions = [0.0, how.temperature, how.top_p, *_uniforms(how, request.source, limit)]
+    rows = how.rows if tracker is None else tracker.rows(how.rows)
     return _message(
-        config, kind, size, how.n_best, stop, normalization, top_k, how.renormalize, min(limit, _INT),
+        config, kind, size, rows, how.n_best, stop, normalization, top_k, how.renormalize, min(limit, _INT),
         min(minimum, _INT), layer, head, bool(request.rules), source=request.source, prefix=prefix,
-        ngrams=ngrams, banned=sorted(set(banned)), required=required, never=never_generated_ids(config, how),
-        shortlist=shortlist, fractions=fractions,
+        ngrams=ngrams, banned=sorted(set(banned)), required=required, tracker=tracker,
+        never=never_generated_ids(config, how), shortlist=shortlist, fractions=fractions,
     )  # fmt: skip
 
 
@@ -98,9 +108,9 @@ def _score_message(config: TransformerConfig | SSRUConfig, pair: Pair) -> Messag
     how = pair.how
     layer, head = _attention(config, pair.attention)
     return _message(
-        config, _SCORE, 1, 1, 0, NORMALIZATIONS.index(how.normalization), 0, how.renormalize,
+        config, _SCORE, 1, 1, 1, 0, NORMALIZATIONS.index(how.normalization), 0, how.renormalize,
         len(pair.target), 0, layer, head, False, source=pair.source, prefix=pair.target, ngrams=(), banned=(),
-        required=(), never=never_generated_ids(config, how), shortlist=None,
+        required=(), tracker=None, never=never_generated_ids(config, how), shortlist=None,
         fractions=(how.length_penalty, 1.0, 1.0),
     )  # fmt: skip
 
@@ -113,17 +123,35 @@ def _message(
     ngrams: Sequence[int],
     banned: Sequence[int],
     required: Sequence[int],
+    tracker: Tracker | None,
     never: Sequence[int],
     shortlist: Sequence[int] | None,
     fractions: Sequence[float],
 ) -> Message:
     """Lay out `Head` of cpp/api.cpp, without the key, and its lists."""
-    lists = ([*source, config.end_id], prefix, ngrams, banned, required, never)
+    phrases = () if tracker is None else _phrases(tracker)
+    joining = () if tracker is None else _sorted(tracker.joining)
+    lists = ([*source, config.end_id], prefix, ngrams, banned, required, phrases, joining, never)
     numbers = [*head, *map(len, lists), -1 if shortlist is None else len(shortlist)]
     for one in lists:
         numbers += one
     numbers += shortlist or ()
     return numbers, fractions
+
+
+def _phrases(tracker: Tracker) -> list[int]:
+    """Lay out the phrases as `Tracker` of cpp/phrases.h reads them."""
+    numbers: list[int] = []
+    for matcher in tracker.matchers:
+        numbers += matcher.times, bool(matcher.joining), len(matcher.forms)
+        for form in matcher.forms:
+            numbers += len(form), *form
+    return numbers
+
+
+@lru_cache(maxsize=16)  # half a vocabulary, the same for every sentence
+def _sorted(ids: frozenset[int]) -> tuple[int, ...]:
+    return tuple(sorted(ids))
 
 
 def _uniforms(how: Sample, source: Tokens, limit: int) -> list[float]:

@@ -5,11 +5,12 @@ The library translates while Python reads and tokenises. Requests of several cal
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.machine import usable_cores
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request, Tokens
 from dragoman.decoding.options import AttentionOf, Beam
-from dragoman.engine.library import TYPES, functions, open_engine
+from dragoman.engine.library import TYPES, functions, open_adapted, open_engine
 from dragoman.engine.message import Pair, message_of
 from dragoman.engine.session import Session
 from dragoman.engine.weights import PlacedWeights, map_weights
@@ -64,9 +65,7 @@ class NativeEngine:
             raise TypeError(type(config).__name__)
         self.config, self.dtype, self.threads = config, dtype, threads or usable_cores()
         self._weights, self._where = weights, where
-        self._lock = threading.Lock()
-        self._process = 0
-        self._open()
+        self._start(lambda: open_engine(config, weights, self.dtype, self.threads, where))
 
     @classmethod
     def load(cls, folder: Path, *, dtype: str = "auto", threads: int | None = None) -> Self:
@@ -81,6 +80,24 @@ class NativeEngine:
             dtype = "int8" if quantised else "float32"
         with _checking(path, config.weights):
             return cls(config.model, weights, dtype=dtype, threads=threads, where=str(path))
+
+    def adapted(self, adapter: PlacedWeights, scale: float, *, where: str = "adapter") -> Self:
+        """Return an engine for the same model with an adapter, whose `AdapterShape` has this `scale`.
+
+        The matrices that the adapter changes are packed anew; all others are those of this engine, in the
+        same memory. Both engines may translate at the same time, each with threads of its own. Raises
+        ModelError if the adapter does not fit.
+        """
+
+        def new() -> int:
+            with self._lock:
+                base = self._handle()
+            names = {"where": self._where, "where_adapter": where}
+            return open_adapted(base, self._weights, adapter, scale, threads=self.threads, **names)
+
+        engine = copy.copy(self)
+        engine._start(new)
+        return engine
 
     def search(
         self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096
@@ -138,8 +155,13 @@ class NativeEngine:
         finally:
             session.end()
 
+    def _start(self, new: Callable[[], int]) -> None:
+        """Open the engine that `new` returns, and in a child of this process once more."""
+        self._new, self._lock = new, threading.Lock()
+        self._open()
+
     def _open(self) -> None:
-        handle = open_engine(self.config, self._weights, self.dtype, self.threads, self._where)
+        handle = self._new()
         self._opened, self._process = handle, os.getpid()
         close = functions().dragoman_close
         weakref.finalize(self, _close, close, handle, self._process, self._lock)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dragoman.decoding.engine import Hypothesis
 from dragoman.decoding.options import Beam
-from dragoman.decoding.search import Choice
+from dragoman.decoding.rows import Choice
 from dragoman.inspection.record import Fate, Node, Tree
 
 Spell = Callable[[int], tuple[str, str]]  # a token's piece and text

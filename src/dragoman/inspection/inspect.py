@@ -25,7 +25,7 @@ from dragoman.decoding.engine import Hypothesis, Request
 from dragoman.decoding.masks import mask_of
 from dragoman.decoding.options import Beam
 from dragoman.decoding.pytorch import pad
-from dragoman.decoding.requests import limit_of
+from dragoman.decoding.requests import limit_of, trackers_of
 from dragoman.decoding.rules import Prefix, Rule, keeping
 from dragoman.decoding.scoring import score
 from dragoman.decoding.search import search
@@ -162,8 +162,11 @@ def _search(
     memory, limit = model.encode(source_BS, source_len_B), limit_of(request)
     limit_B = torch.full_like(source_len_B, limit)
     everything = replace(request.how, n_best=request.how.rows)
-    mask = mask_of([request.rules], model.config.end_id, [limit])
-    return search(model, memory, everything, limit_B=limit_B, mask=mask, watch=recorder.watch)[0]
+    trackers_B = trackers_of([request.rules])
+    mask = mask_of([request.rules], model.config.end_id, [limit], trackers_B)
+    return search(
+        model, memory, everything, limit_B=limit_B, mask=mask, watch=recorder.watch, trackers_B=trackers_B
+    )[0]
 
 
 def _encoded(tokens: list[int], what: str) -> list[int]:

@@ -20,8 +20,8 @@ struct NamedWeight {
 
 // The start of a request as 32-bit numbers; its lists follow in this order. Laid out by `_message` in engine/message.py.
 struct Head {
-    int32_t number, kind, size, n_best, stop, normalization, top_k, renormalise, limit, minimum, layer, head, ruled;
-    int32_t source, prefix, ngrams, banned, required, never, shortlist;  // lengths; -1 for no shortlist
+    int32_t number, kind, size, wide, n_best, stop, normalization, top_k, renormalise, limit, minimum, layer, head, ruled;
+    int32_t source, prefix, ngrams, banned, required, phrases, joining, never, shortlist;  // lengths; -1 for no shortlist
 };
 
 // Its sessions keep an engine alive, so that it may be closed while they run.
@@ -36,6 +36,27 @@ void copy_message(const char* message, char* out, int64_t size) {
     if (size <= 0) return;
     std::strncpy(out, message, size_t(size) - 1);
     out[size - 1] = 0;
+}
+
+NamedWeights by_name(const NamedWeight* weights, int64_t count) {
+    NamedWeights named;
+    for (int64_t i = 0; i < count; i++) {
+        const NamedWeight& one = weights[i];
+        named[one.name] = {Stored(one.stored), one.rows, one.columns, one.data, one.scale};
+    }
+    return named;
+}
+
+// An engine for the model that `make` returns, or null and a message.
+template <class Make> SharedEngine* engine_of(int32_t threads, char* message, int64_t size, Make make) {
+    try {
+        return new SharedEngine(std::make_shared<Engine>(make(), threads));
+    } catch (const std::bad_alloc&) {
+        copy_message("out of memory", message, size);
+    } catch (const std::exception& error) {
+        copy_message(error.what(), message, size);
+    }
+    return nullptr;
 }
 
 std::vector<int32_t> list(const int32_t*& from, int64_t count) {
@@ -59,23 +80,23 @@ EXPORT const char* dragoman_instructions(char* message, int64_t size) {
 // Return an engine, or null and a message. The embeddings stay where `weights` point; everything else is packed.
 EXPORT SharedEngine* dragoman_open(const Shape* shape, const NamedWeight* weights, int64_t count, int32_t type,
                              int32_t mapped, int32_t threads, char* message, int64_t size) {
-    try {
+    return engine_of(threads, message, size, [&] {
         const char* reason = nullptr;
         const Kernels* kernels = choose_kernels(&reason);
         if (!kernels) throw Unusable(reason);
-        NamedWeights named;
-        for (int64_t i = 0; i < count; i++) {
-            const NamedWeight& one = weights[i];
-            named[one.name] = {Stored(one.stored), one.rows, one.columns, one.data, one.scale};
-        }
-        auto model = std::make_unique<Model>(*shape, Type(type), kernels, named, mapped, threads);
-        return new SharedEngine(std::make_shared<Engine>(std::move(model), threads));
-    } catch (const std::bad_alloc&) {
-        copy_message("out of memory", message, size);
-    } catch (const std::exception& error) {
-        copy_message(error.what(), message, size);
-    }
-    return nullptr;
+        return std::make_unique<Model>(*shape, Type(type), kernels, by_name(weights, count), mapped, threads);
+    });
+}
+
+// Return an engine for the model of `base` with an adapter, or null and a message. It shares the memory of the layers
+// that the adapter is not on. `weights` are those of the base, where they were.
+EXPORT SharedEngine* dragoman_adapt(const SharedEngine* base, const NamedWeight* weights, int64_t count, int32_t mapped,
+                              const NamedWeight* adapter, int64_t adapter_count, double scale, int32_t threads,
+                              char* message, int64_t size) {
+    return engine_of(threads, message, size, [&] {
+        const Adapter parts = read_adapter(by_name(adapter, adapter_count), scale);
+        return std::make_unique<Model>((*base)->model(), by_name(weights, count), mapped, parts, threads);
+    });
 }
 
 // The engine ends with its last session.
@@ -106,7 +127,7 @@ EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* num
             numbers += sizeof head / sizeof *numbers;
             Request request;
             request.kind = Kind(head.kind);
-            request.size = head.size, request.n_best = head.n_best;
+            request.size = head.size, request.wide = head.wide, request.n_best = head.n_best;
             request.stop = Stop(head.stop), request.normalization = Normalization(head.normalization);
             request.top_k = head.top_k, request.renormalise = head.renormalise;
             request.limit = head.limit, request.minimum = head.minimum;
@@ -116,6 +137,8 @@ EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* num
             request.ngrams = list(numbers, head.ngrams);
             request.banned = list(numbers, head.banned);
             request.required = list(numbers, head.required);
+            request.phrases = list(numbers, head.phrases);
+            request.joining = list(numbers, head.joining);
             request.never = list(numbers, head.never);
             request.shortlist = list(numbers, head.shortlist);
             request.listed = head.shortlist >= 0;

@@ -127,7 +127,7 @@ void convert(Type type, const Weights& weights, int64_t row, int64_t depth, floa
         return;
     }
     int8_t* to = static_cast<int8_t*>(out);
-    if (weights.stored == Stored::int8) {
+    if (weights.stored == Stored::int8 && !weights.added) {
         *scale = weights.scale[row];
         std::memcpy(to, static_cast<const int8_t*>(weights.data) + row * columns, size_t(columns));
     } else {
@@ -139,11 +139,10 @@ void convert(Type type, const Weights& weights, int64_t row, int64_t depth, floa
     for (int64_t i = 0; i < columns; i++) *sum += to[i];
 }
 
-}  // namespace
-
-void Weights::read(int64_t row, float* out) const {
-    int64_t begin = row * columns;
-    switch (stored) {
+void read_stored(const Weights& weights, int64_t row, float* out) {
+    const int64_t columns = weights.columns, begin = row * columns;
+    const void* data = weights.data;
+    switch (weights.stored) {
         case Stored::float32: std::memcpy(out, static_cast<const float*>(data) + begin, size_t(columns) * 4); return;
         case Stored::float64: {
             const double* x = static_cast<const double*>(data) + begin;
@@ -162,10 +161,39 @@ void Weights::read(int64_t row, float* out) const {
         }
         case Stored::int8: {
             const int8_t* x = static_cast<const int8_t*>(data) + begin;
-            for (int64_t i = 0; i < columns; i++) out[i] = float(x[i]) * scale[row];
+            for (int64_t i = 0; i < columns; i++) out[i] = float(x[i]) * weights.scale[row];
             return;
         }
     }
+}
+
+}  // namespace
+
+void Weights::read(int64_t row, float* out) const {
+    read_stored(*this, row, out);
+    if (added) added->add(row, out);
+}
+
+LowRank::LowRank(const Weights& down_, const Weights& up_, double scale_)
+    : rank(up_.columns),
+      blocks(down_.rows / up_.columns),
+      outputs(up_.rows),
+      inputs(down_.columns),
+      scale(scale_),
+      down(size_t(down_.rows * down_.columns)),
+      up(size_t(up_.rows * up_.columns)) {
+    for (int64_t row = 0; row < down_.rows; row++) down_.read(row, down.data() + row * inputs);
+    for (int64_t row = 0; row < up_.rows; row++) up_.read(row, up.data() + row * rank);
+}
+
+void LowRank::add(int64_t row, float* out) const {
+    std::vector<double> sum(static_cast<size_t>(inputs));
+    const float* from = down.data() + row / (outputs / blocks) * rank * inputs;
+    for (int64_t r = 0; r < rank; r++, from += inputs) {
+        const double factor = up[size_t(row * rank + r)];
+        for (int64_t i = 0; i < inputs; i++) sum[size_t(i)] += factor * from[i];
+    }
+    for (int64_t i = 0; i < inputs; i++) out[i] = float(out[i] + scale * sum[size_t(i)]);
 }
 
 Linear::Linear(Type type, const Weights& weights, int64_t first, int64_t count, const Weights* bias) {

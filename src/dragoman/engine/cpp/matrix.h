@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "kernels.h"
 
@@ -10,15 +11,30 @@ namespace dragoman {
 
 enum class Stored { float32, float64, float16, bfloat16, int8 };
 
+struct LowRank;
+
 // A matrix in a file that is mapped to memory. It is read row by row, so its pages can be given back.
 struct Weights {
     Stored stored = Stored::float32;
     int64_t rows = 0, columns = 0;  // a vector has one column
     const void* data = nullptr;
-    const float* scale = nullptr;  // int8: of each row
+    const float* scale = nullptr;    // int8: of each row
+    const LowRank* added = nullptr;  // the part of an adapter
 
-    // Read a row as float32.
+    // Read a row as float32, with what is added.
     void read(int64_t row, float* out) const;
+};
+
+// The part of an adapter for one matrix: scale * up down, as models/lora.py computes it. Each block of rows of the
+// matrix has a down of its own: [blocks][rank][inputs]. Up is [outputs][rank].
+struct LowRank {
+    int64_t rank, blocks, outputs, inputs;
+    double scale;
+    std::vector<float> down, up;
+
+    LowRank(const Weights& down, const Weights& up, double scale);
+    // Add to a row of the matrix. Sums have float64.
+    void add(int64_t row, float* out) const;
 };
 
 // The packed weights of a linear layer, with the memory that they need.
@@ -27,7 +43,7 @@ class Linear {
     Linear() = default;
     // Pack rows first .. first + count - 1 of `weights`, and as many of `bias`, which may be null.
     // int8: scale = max |w| / 127 for each output, weights rounded to nearest even. Weights stored as int8 keep their
-    // numbers and scales.
+    // numbers and scales, unless something is added.
     Linear(Type type, const Weights& weights, int64_t first, int64_t count, const Weights* bias);
     const Packed& packed() const { return packed_; }
 

@@ -40,7 +40,9 @@ std::string shape_text(int64_t rows, int64_t columns) {
 // Collects what is to be packed, so that several threads can do it.
 class Packer {
   public:
-    Packer(Type type, const NamedWeights& weights, bool mapped) : type_(type), weights_(weights), mapped_(mapped) {}
+    // With an adapter, packs only the layers that it is on.
+    Packer(Type type, const NamedWeights& weights, bool mapped, const Adapter* adapter = nullptr)
+        : type_(type), weights_(weights), mapped_(mapped), adapter_(adapter) {}
 
     const Weights& find(const std::string& name, int64_t rows, int64_t columns = 1) {
         used_.insert(name);
@@ -67,13 +69,15 @@ class Packer {
     // Pack rows first .. first + count - 1 of a layer with `outputs` outputs.
     void linear(Linear& out, const std::string& name, int64_t outputs, int64_t inputs, bool biased, int64_t first,
                 int64_t count) {
-        const Weights& weights = find(name + ".weight", outputs, inputs);
+        Weights weights = find(name + ".weight", outputs, inputs);
         const Weights* bias = biased ? &find(name + ".bias", outputs) : nullptr;
+        weights.added = added_to(name, outputs, inputs);
         pack(out, weights, bias, first, count);
     }
 
     void pack(Linear& out, const Weights& weights, const Weights* bias, int64_t first, int64_t count) {
-        tasks_.push_back([=, &out, &weights] {
+        if (adapter_ && !weights.added) return;  // the base has packed it
+        tasks_.push_back([=, &out] {
             out = Linear(type_, weights, first, count, bias);
             if (mapped_) give_back(weights);
         });
@@ -87,6 +91,9 @@ class Packer {
     void check_all_used() const {
         for (const auto& [name, weights] : weights_)
             if (!used_.count(name)) throw Unusable("the model has no weight " + name);
+        if (!adapter_) return;
+        for (const auto& [name, part] : *adapter_)
+            if (!used_.count(name)) throw Unusable("the model has no layer " + name);
     }
 
     void run(int threads) {
@@ -112,22 +119,67 @@ class Packer {
     }
 
   private:
+    // The part of the adapter for a layer, or null.
+    const LowRank* added_to(const std::string& name, int64_t outputs, int64_t inputs) {
+        if (!adapter_) return nullptr;
+        auto found = adapter_->find(name);
+        if (found == adapter_->end()) return nullptr;
+        used_.insert(name);
+        const LowRank& part = found->second;
+        if (part.outputs != outputs || part.inputs != inputs || outputs % part.blocks)
+            throw Unusable("the adapter's part of " + name + " is for " + shape_text(part.outputs, part.inputs) +
+                           ", the model has " + shape_text(outputs, inputs));
+        return &part;
+    }
+
     Type type_;
     const NamedWeights& weights_;
     bool mapped_;
+    const Adapter* adapter_;
     std::set<std::string> used_;
     std::vector<std::function<void()>> tasks_;
 };
 
 }  // namespace
 
+Adapter read_adapter(const NamedWeights& weights, double scale) {
+    const std::string down = ".lora.down", up = ".lora.up";
+    Adapter adapter;
+    for (const auto& [name, one] : weights) {
+        if (name.size() <= down.size() || name.compare(name.size() - down.size(), down.size(), down)) continue;
+        const std::string layer = name.substr(0, name.size() - down.size());
+        auto other = weights.find(layer + up);
+        if (other == weights.end()) throw Unusable("weight " + layer + up + " is missing");
+        const int64_t rank = other->second.columns;
+        if (rank < 1 || one.rows < rank || one.rows % rank)
+            throw Unusable("weight " + name + " has " + std::to_string(one.rows) + " rows, and " + layer + up + " " +
+                           std::to_string(rank) + " columns");
+        adapter.emplace(layer, LowRank(one, other->second, scale));
+    }
+    if (2 * adapter.size() != weights.size()) throw Unusable("the adapter has weights that are not of a layer");
+    return adapter;
+}
+
 Model::Model(const Shape& shape_, Type type_, const Kernels* kernels_, const NamedWeights& weights, bool mapped,
              int threads)
     : shape(shape_), type(type_), kernels(kernels_), encoder(shape_.encoder_layers), decoder(shape_.decoder_layers) {
+    Packer packer(type, weights, mapped);
+    read(packer);
+    packer.run(threads);
+}
+
+Model::Model(const Model& base, const NamedWeights& weights, bool mapped, const Adapter& adapter, int threads)
+    : Model(base) {
+    Packer packer(type, weights, mapped, &adapter);
+    read(packer);
+    packer.run(threads);
+}
+
+// Read small weights, and let the packer find the large ones.
+template <class Packer> void Model::read(Packer& packer) {
     const int64_t width = shape.width, hidden = shape.hidden;
     const int64_t gates = Activation(shape.activation) == Activation::swiglu ? 2 : 1;
     const bool biased = shape.attention_bias;
-    Packer packer(type, weights, mapped);
 
     auto self_attention = [&](SelfAttention& attention, const std::string& name) {
         packer.linear(attention.project, name + ".project", 3 * width, width, biased);
@@ -189,7 +241,6 @@ Model::Model(const Shape& shape_, Type type_, const Kernels* kernels_, const Nam
             t5_decoder = packer.numbers("decoder.0.attention.positions.table.weight", T5_BUCKETS, shape.heads);
     }
     packer.check_all_used();
-    packer.run(threads);
 }
 
 }  // namespace dragoman

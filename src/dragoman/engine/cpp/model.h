@@ -17,6 +17,10 @@ struct Unusable : std::runtime_error {
 };
 
 using NamedWeights = std::map<std::string, Weights>;
+using Adapter = std::map<std::string, LowRank>;  // by the name of the layer
+
+// The parts of an adapter, from its weights LAYER.lora.down and LAYER.lora.up. Raises Unusable if they do not pair.
+Adapter read_adapter(const NamedWeights& weights, double scale);
 
 struct Norm {
     std::vector<float> gain, shift;
@@ -73,6 +77,13 @@ struct Model {
     // Pack the weights with `threads` threads. With `mapped`, the weights lie in a mapped file. Then the
     // pages of each weight are given back after it is packed. Raises Unusable if a weight is missing or has another shape.
     Model(const Shape& shape, Type type, const Kernels* kernels, const NamedWeights& weights, bool mapped, int threads);
+
+    // `base` with an adapter. Packs anew the layers that the adapter is on and shares the others with `base`. `weights`
+    // are those of `base`, where they were. Raises Unusable if the adapter does not fit.
+    Model(const Model& base, const NamedWeights& weights, bool mapped, const Adapter& adapter, int threads);
+
+  private:
+    template <class Packer> void read(Packer& packer);
 };
 
 }  // namespace dragoman

@@ -30,6 +30,7 @@ double Request::normalised(double logp, int64_t length) const {
 
 Search::Search(Request request, Transformer& transformer, Pool& pool)
     : request_(std::move(request)),
+      tracker_(request_.phrases, request_.joining),
       cache_(pool, request_.rows(), transformer.slot_size()),
       start_(transformer.model().shape.start),
       end_(transformer.model().shape.end),
@@ -38,6 +39,7 @@ Search::Search(Request request, Transformer& transformer, Pool& pool)
       scans_(request_.rows()) {
     source_.tokens = request_.source;
     live_[0].missing = request_.required;
+    live_[0].place = tracker_.start();
 }
 
 void Search::ask(std::vector<Row>& rows, std::vector<Scan*>& scans) {
@@ -60,7 +62,7 @@ void Search::ask(std::vector<Row>& rows, std::vector<Scan*>& scans) {
         scan.renormalise = request_.renormalise;
         scan.wanted = forced() ? request_.prefix[position_] : -1;
         scan.keep = request_.kind == Kind::sample && !forced();
-        scan.best = request_.kind == Kind::beam && !forced() ? request_.size : 0;
+        scan.best = request_.kind == Kind::beam && !forced() ? request_.wide : 0;
         forbid(live, scan);
         scans.push_back(&scan);
     }
@@ -68,7 +70,7 @@ void Search::ask(std::vector<Row>& rows, std::vector<Scan*>& scans) {
 
 // The tokens that the rules forbid after a translation; they hold after the prefix only.
 void Search::forbid(const Live& live, Scan& scan) {
-    scan.forbidden.clear();
+    scan.forbidden.clear(), scan.asked.clear();
     if (forced() || !request_.ruled) return;
     scan.forbidden = request_.banned;
     const std::vector<int32_t>&required = request_.required, &missing = live.missing;
@@ -90,11 +92,13 @@ void Search::forbid(const Live& live, Scan& scan) {
                 if (std::equal(context, tokens.end(), tokens.begin() + i)) scan.forbidden.push_back(tokens[i + n - 1]);
         }
     }
+    if (tracker_.all()) allow_phrases(live, scan);
     std::sort(scan.forbidden.begin(), scan.forbidden.end());
 }
 
 bool Search::advance() {
-    const bool goes_on = request_.kind == Kind::beam     ? advance_beam()
+    const bool goes_on = tracker_.all()                  ? advance_constrained()
+                         : request_.kind == Kind::beam   ? advance_beam()
                          : request_.kind == Kind::sample ? advance_sample()
                                                          : advance_score();
     position_++;
@@ -137,7 +141,7 @@ bool Search::advance_beam() {
         ended[r] = live_[r].total + end[r];
         auto add = [&](int32_t id, float logit) {
             const float logp = scan.logp(logit), total = live_[r].total + logp;
-            if (total > NEVER) next.push_back({total, logp, int32_t(r), id});
+            if (total > NEVER) next.push_back({total, logp, int32_t(r), id, {}});
         };
         if (forced()) {
             if (scan.wanted != end_ && !holds(request_.never, scan.wanted)) add(scan.wanted, scan.wanted_logit);
@@ -298,7 +302,7 @@ bool Search::advance_score() {
 
 Search::Live Search::extended(int64_t row, int32_t token, float logp, float total, int32_t draw) {
     nodes_.push_back({token, live_[row].node, logp});
-    Live live{int32_t(nodes_.size()) - 1, total, draw, live_[row].path, live_[row].missing};
+    Live live{int32_t(nodes_.size()) - 1, total, draw, live_[row].path, live_[row].missing, {}};
     live.path.push_back(int32_t(row));
     live.missing.erase(std::remove(live.missing.begin(), live.missing.end(), token), live.missing.end());
     return live;
@@ -310,6 +314,7 @@ void Search::close(int64_t row, float end, bool truncated) {
     hypothesis.tokens.resize(position_);
     hypothesis.token_logp.resize(position_ + 1);
     hypothesis.truncated = truncated;
+    hypothesis.met = live_[row].place.met;
     int32_t node = live_[row].node;
     for (int64_t t = position_; t-- > 0; node = nodes_[node].parent) {
         hypothesis.tokens[t] = nodes_[node].token;
@@ -330,8 +335,9 @@ void Search::close(int64_t row, float end, bool truncated) {
 }
 
 std::vector<Hypothesis> Search::finish() {
-    std::stable_sort(finished_.begin(), finished_.end(),
-                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    std::stable_sort(finished_.begin(), finished_.end(), [](const Hypothesis& a, const Hypothesis& b) {
+        return a.met != b.met ? a.met > b.met : a.score > b.score;
+    });
     if (int64_t(finished_.size()) > request_.n_best) finished_.resize(request_.n_best);
     return std::move(finished_);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "phrases.h"
 #include "transformer.h"
 #include "vocabulary.h"
 
@@ -21,6 +22,7 @@ enum class Normalization : int32_t { gnmt, power };
 struct Request {
     Kind kind = Kind::beam;
     int32_t size = 1;   // of the beam
+    int32_t wide = 1;   // rows of the beam: more than `size` if phrases need them
     int32_t n_best = 1;
     Stop stop = Stop::full;
     Normalization normalization = Normalization::gnmt;
@@ -37,12 +39,14 @@ struct Request {
     std::vector<int32_t> ngrams;    // lengths of n-grams that must not come twice
     std::vector<int32_t> banned;    // by rules; sorted
     std::vector<int32_t> required;  // exactly once in a translation; sorted
+    std::vector<int32_t> phrases;   // as `Tracker` reads them
+    std::vector<int32_t> joining;   // tokens that continue a word; sorted
     std::vector<int32_t> never;     // padding, start and others, by the model; sorted
     std::vector<int32_t> shortlist; // the only ids that may be generated; sorted
     bool listed = false;            // whether `shortlist` applies
     std::vector<double> uniforms;   // [n_best][limit + 1], for draws
 
-    int64_t rows() const { return kind == Kind::beam ? size : kind == Kind::sample ? n_best : 1; }
+    int64_t rows() const { return kind == Kind::beam ? wide : kind == Kind::sample ? n_best : 1; }
     double penalty(int64_t length) const;
     double normalised(double logp, int64_t length) const;
 };
@@ -53,6 +57,7 @@ struct Hypothesis {
     std::vector<float> token_logp;  // of each token, then of the end
     double score = 0, logp = 0;
     bool truncated = false;
+    int32_t met = 0;  // tokens of phrases that it has
     std::vector<float> attention;  // [tokens + 1][source], if asked for
 };
 
@@ -85,14 +90,18 @@ class Search {
         int32_t draw = 0;
         std::vector<int32_t> path;     // the slots of its tokens in the cache
         std::vector<int32_t> missing;  // the required tokens that it lacks; sorted
+        Tracker::Place place;          // with the phrases
     };
     struct Candidate {
         float total, logp;
         int32_t row, id;
+        Tracker::Place place;
     };
 
     void forbid(const Live& live, Scan& scan);
+    void allow_phrases(const Live& live, Scan& scan);
     bool advance_beam();
+    bool advance_constrained();
     bool advance_sample();
     bool advance_score();
     bool unusable(int64_t rows);
@@ -101,10 +110,14 @@ class Search {
     Live extended(int64_t row, int32_t token, float logp, float total, int32_t draw = 0);
     int32_t draw(const Scan& scan, double uniform, float* logp) const;
     bool may_still_win(float best) const;
+    void deal(std::vector<Candidate>& candidates) const;
+    std::vector<std::pair<int32_t, float>> following(int64_t row) const;
+    bool may_change(float best) const;
     bool forced() const { return position_ < int64_t(request_.prefix.size()); }
     bool at_limit() const { return position_ == request_.limit; }
 
     Request request_;
+    Tracker tracker_;
     Source source_;
     Cache cache_;
     int32_t start_, end_, vocab_;

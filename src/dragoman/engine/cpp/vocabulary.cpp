@@ -28,6 +28,7 @@ void Vocabulary::answer(const std::vector<Scan*>& scans) {
     for (Scan* scan : scans) {
         scan->max = -INFINITY_, scan->sum = 0;
         scan->end_logit = scan->wanted_logit = -INFINITY_;
+        scan->asked_logits.assign(scan->asked.size(), -INFINITY_);
         scan->values.assign(scan->best, -INFINITY_), scan->ids.assign(scan->best, -1);
         scan->logits.clear(), scan->few.clear();
         all |= !scan->listed;
@@ -60,6 +61,8 @@ void Vocabulary::read(Scan& scan, float* logits, int64_t first, int64_t last) {
     if (scan.renormalise) hide(*scan.never, logits, first, last);
     if (scan.end >= first && scan.end < last) scan.end_logit = logits[scan.end - first];
     if (scan.wanted >= first && scan.wanted < last) scan.wanted_logit = logits[scan.wanted - first];
+    for (size_t i = 0; i < scan.asked.size(); i++)
+        if (scan.asked[i] >= first && scan.asked[i] < last) scan.asked_logits[i] = logits[scan.asked[i] - first];
     if (scan.listed) {
         const auto end = scan.listed->end();
         for (auto id = std::lower_bound(scan.listed->begin(), end, first); id != end && *id < last; ++id)

@@ -17,6 +17,7 @@ struct Scan {
     int64_t best = 0;                               // how many of the best tokens to find, the end left out
     int32_t end = 0;                                // id of the end
     int32_t wanted = -1;                            // an id whose logit to keep, or -1
+    std::vector<int32_t> asked;                     // ids whose logits to keep, beside
     const std::vector<int32_t>* never = nullptr;    // ids that no translation has
     const std::vector<int32_t>* listed = nullptr;   // the only ids that there are, or null for all
     bool renormalise = false;                       // leave `never` out of the sum
@@ -26,6 +27,7 @@ struct Scan {
     // Answered.
     float max = 0, sum = 0, log_sum = 0;  // the sum of exp(logits) is sum * exp(max)
     float end_logit = 0, wanted_logit = 0;
+    std::vector<float> asked_logits;
     std::vector<float> values;  // the best logits, descending; -inf where there are fewer
     std::vector<int32_t> ids;
     std::vector<float> few;     // the logits of `listed`
