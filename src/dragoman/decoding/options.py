@@ -10,10 +10,14 @@ from typing import Annotated, Literal, TypedDict
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
+from dragoman.decoding.mbr import Utility
 from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Rule
 
 Normalization = Literal["gnmt", "power"]
 Stop = Literal["full", "patient", "shrinking", "exact"]
+Quality = Literal["fast", "normal", "best"]
+
+CANDIDATES = 16  # translations of a line to choose from, if no number is given
 
 _BANNED = Option("Ids that are never generated, beside padding and start.", at_least=0)
 _RENORMALIZE = Option(
@@ -53,7 +57,8 @@ class Beam(Options, section="generation"):
         super().__post_init__()
         if self.n_best > self.size:
             raise ConfigError(
-                f"n_best = {self.n_best} with a beam of {self.size}", hint="n_best is at most the beam"
+                f"{self.n_best} translations from a beam of {self.size}",
+                hint=f"make the beam at least {self.n_best}, or ask for fewer with n_best or candidates",
             )
 
     @property
@@ -182,19 +187,70 @@ class Decoding(Options):
     sentences: Annotated[
         bool, Option("Translate each sentence of a line by itself, and keep the space between them.")
     ] = False
+    risk: Annotated[
+        bool, Option("Return the probability that a correction is needed, and flags that say what to check.")
+    ] = False
     shortlist: Annotated[
         bool, Option("Use only the target tokens that the model's shortlist allows for a sentence.")
     ] = False
+    quality: Annotated[
+        Quality,
+        Option(
+            "fast is greedy search, with the shortlist if the model has one; normal the model's search; best "
+            "minimum Bayes risk by chrF. Options of their own go before it."
+        ),
+    ] = "normal"
+    candidates: Annotated[
+        int | None,
+        Option(
+            "Translations of each line to choose from, with mbr or a reverse model. Left out, there are "
+            f"{CANDIDATES}, or as many as `beam` if that is fewer.",
+            at_least=1,
+        ),
+    ] = None
+    mbr: Annotated[
+        Utility | None,
+        Option(
+            "Choose the candidate that the others agree with most, by chrF or BLEU (minimum Bayes risk). The "
+            "candidates are the n best of a beam search, by their probabilities, or draws."
+        ),
+    ] = None
+    reverse_weight: Annotated[
+        float, Option("Weight of the reverse model's score beside the model's own.", at_least=0, at_most=1)
+    ] = 0.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self.attention_of  # raises ConfigError for anything else than a layer and a head
-        self.how(Beam(size=max(Beam().size, self.n_best)))  # raises ConfigError for contradictions
+        self.how(Beam(size=max(Beam().size, self.searched)))  # raises ConfigError for contradictions
         if self.sentences and (self.n_best > 1 or self.attention is not None or self.alignment):
             raise ConfigError(
                 "sentences together with n_best, attention or alignment",
                 hint="split the text into lines of one sentence",
             )
+        if self.risk and self.attention is not None:
+            raise ConfigError(
+                "risk together with attention", hint="leave out attention: the risk needs one of its own"
+            )
+
+    def resolved(self, *, shortlist: bool) -> Decoding:
+        """The options that `quality` stands for. `shortlist`: whether the model has one."""
+        if self.quality == "fast":
+            beam = self.beam if self.beam is not None or self.sample is not None else self.searched
+            return replace(self, quality="normal", beam=beam, shortlist=self.shortlist or shortlist)
+        if self.quality == "best":
+            return replace(self, quality="normal", mbr=self.mbr or "chrf")
+        return self
+
+    @property
+    def searched(self) -> int:
+        """The number of translations that the search gives for each line."""
+        return max(self.n_best, self.candidates or (self.choices if self.mbr else 1))
+
+    @property
+    def choices(self) -> int:
+        """The number of candidates if none is given: no more than the beam that is asked for has."""
+        return min(CANDIDATES, self.beam or CANDIDATES)
 
     @classmethod
     def of(cls, decoding: Decoding | None, options: DecodingOptions) -> Decoding:
@@ -214,16 +270,16 @@ class Decoding(Options):
                 hint="leave out beam, length_penalty, normalization and stop, or sample",
             )
         of_model = replace(self.sample, banned=default.banned, renormalize=default.renormalize)
-        return replace(of_model, n_best=self.n_best) if self.n_best != 1 else of_model
+        return replace(of_model, n_best=self.searched) if self.searched != 1 else of_model
 
     def beam_search(self, default: Beam) -> Beam:
         """Return the beam search to run without sampling. `default` is the model folder's."""
         return replace(
             default,
-            size=max(default.size, self.n_best) if self.beam is None else self.beam,
+            size=max(default.size, self.searched) if self.beam is None else self.beam,
             length_penalty=default.length_penalty if self.length_penalty is None else self.length_penalty,
             normalization=default.normalization if self.normalization is None else self.normalization,
-            n_best=self.n_best,
+            n_best=self.searched,
             stop=default.stop if self.stop is None else self.stop,
         )
 
@@ -261,4 +317,9 @@ class DecodingOptions(TypedDict, total=False):
     attention: str | None
     alignment: bool
     sentences: bool
+    risk: bool
     shortlist: bool
+    quality: Quality
+    candidates: int | None
+    mbr: Utility | None
+    reverse_weight: float
