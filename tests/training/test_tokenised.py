@@ -14,7 +14,8 @@ from dragoman.base.errors import DataError, DragomanError
 from dragoman.text.corpus import Corpus, Line, open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training.tokenised import Ragged, TokenisedCorpus, tokenise, writing
+from dragoman.training.ragged import Ragged, writing
+from dragoman.training.tokenised import TokenisedCorpus, tokenise
 
 WORDS = TokenizerConfig(kind="words", vocab_size=14)
 

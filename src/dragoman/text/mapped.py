@@ -25,6 +25,8 @@ class Mapped:
     Pad, start, end and unknown have no text.
     """
 
+    spare = ()  # ids that no text has
+
     def __init__(self, model: bytes, pieces: Sequence[str], specials: Specials) -> None:
         """Raise ValueError if `model` is not what SentencePiece writes, or a piece is listed twice."""
         self._subwords = Subwords(model)

@@ -151,6 +151,13 @@ class Subwords:
             yield i
 
     @cached_property
+    def spare(self) -> tuple[int, ...]:
+        """The ids of the bytes that UTF-8 never uses (RFC 3629, section 1), so that no text has them."""
+        unused = (0xC0, 0xC1, *range(0xF5, 0x100))
+        ids = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in unused]
+        return tuple(i for i in ids if self._processor.is_byte(i))
+
+    @cached_property
     def _reserved_ids(self) -> dict[str, int]:
         return {self._pieces[i]: i for i in self.reserved}
 

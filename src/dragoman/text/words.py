@@ -14,6 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from dragoman.base.errors import DataError
 from dragoman.text.ids import END, PAD, SPECIALS, START, UNKNOWN
@@ -29,6 +30,7 @@ class Words:
     """A list of words, the most frequent first. Its ids begin with our own special ids."""
 
     languages = ()
+    spare = ()  # ids that no text has
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = [*SPECIALS, *words]
@@ -106,6 +108,24 @@ def split(line: str, *, reserved: bool = False) -> list[str]:
     [' Don', "'", 't', ' ', ' go', '!']
     """
     return _pattern(reserved).findall(f" {line}") if line else []
+
+
+class PlacedWord(NamedTuple):
+    """A word or mark of a line, without spaces: line[start:end]."""
+
+    text: str
+    start: int
+    end: int
+
+
+def placed(tokens: Iterable[str]) -> list[PlacedWord]:
+    """Return the words and marks that `split` returned, with their places in the line."""
+    words, end = [], -1  # split puts a space before the line
+    for token in tokens:
+        end += len(token)
+        if text := token.strip(" "):
+            words.append(PlacedWord(text, end - len(text), end))
+    return words
 
 
 @lru_cache(maxsize=2)

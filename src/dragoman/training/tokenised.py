@@ -1,67 +1,28 @@
-"""The tokenised corpus on disk. It is memory-mapped, so it may be larger than memory.
-
-A ragged array is two files: the values of all rows one after the other, and the offset of each row.
-"""
+"""The tokenised corpus on disk. It is memory-mapped, so it may be larger than memory."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import json
-from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dragoman.base.errors import DataError
-from dragoman.base.files import replacing, write_whole
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.files import write_whole
 from dragoman.text.copied import Copied, copied, draw_pieces, packed, replaced, unpacked
 from dragoman.text.corpus import Corpus, Line
 from dragoman.text.filter import Filter, FilterConfig
+from dragoman.text.guidance import Guidance, marks_of, reading
 from dragoman.text.tokenizer import Side, Tokenizer
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-class Ragged:
-    """Rows of different length in a memory-mapped file."""
-
-    def __init__(self, path: Path, dtype: str) -> None:
-        self.offsets: Array = np.fromfile(path.with_name(path.name + ".offsets"), dtype=np.int64)
-        # An empty file cannot be mapped.
-        size = path.stat().st_size
-        self.values: Array = np.memmap(path, dtype=dtype, mode="r") if size else np.empty(0, dtype)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, row: int) -> Array:
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
-
-    @property
-    def lengths(self) -> Array:
-        """The length of each row."""
-        return np.diff(self.offsets)
-
-
-@contextmanager
-def writing(path: Path, dtype: str) -> Iterator[Callable[[Sequence[int] | bytes], None]]:
-    """Yield a function that appends a row to a new ragged array. Its files appear when the block ends."""
-    offsets = array("q", [0])
-    with replacing(path.with_name(path.name + ".offsets")) as offsets_part, replacing(path) as part:
-        with part.open("wb") as file:
-
-            def add(row: Sequence[int] | bytes) -> None:
-                offsets.append(offsets[-1] + len(row))
-                file.write(row if isinstance(row, bytes) else np.asarray(row, dtype).tobytes())
-
-            yield add
-        with offsets_part.open("wb") as file:
-            offsets.tofile(file)
+from dragoman.training.annotations import Annotations, annotate, moved
+from dragoman.training.options import NOTHING, Annotating
+from dragoman.training.ragged import Ragged, writing
 
 
 class TokenisedCorpus:
@@ -69,16 +30,25 @@ class TokenisedCorpus:
 
     With subword sampling (Provilkov et al. 2020, Kudo 2018) the folder keeps the text too, and every epoch
     tokenises it anew. If the vocabulary has reserved pieces, it keeps the text and the places of what a
-    pair copies, and every epoch puts pieces there in a share of `placeholders` of these pairs. Both are
-    functions of the seed and the epoch.
+    pair copies, and every epoch puts pieces there in a share of `placeholders` of these pairs. With
+    `annotating`, the model reads notes and matches beside a share of the sources, whose own tokens are then
+    not sampled. All are functions of the seed and the epoch.
     """
 
     CHUNK = 10_000  # lines encoded at once
 
-    def __init__(self, folder: Path, tokenizer: Tokenizer, *, placeholders: float = 0.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        tokenizer: Tokenizer,
+        *,
+        placeholders: float = 0.0,
+        annotating: Annotating = NOTHING,
+    ) -> None:
         self.folder, self.tokenizer = folder, tokenizer
         self._reserved = len(tokenizer.placeholders[0]) if tokenizer.placeholders and placeholders else 0
         self._share = placeholders
+        self._annotations = Annotations(folder, annotating) if annotating.names else None
         self.about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         self.source = Ragged(folder / "source.tokens", self.about["dtype"])
         self.target = Ragged(folder / "target.tokens", self.about["dtype"])
@@ -98,9 +68,11 @@ class TokenisedCorpus:
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
         """The source and target tokens of one epoch, counted from 0."""
-        if not self.tokenizer.config.sampling and not self._reserved:
-            return self.source, self.target
-        return self._sampled("source", epoch, seed), self._sampled("target", epoch, seed)
+        changing = bool(self.tokenizer.config.sampling or self._reserved)
+        return (
+            self._sampled("source", epoch, seed) if changing or self._annotations else self.source,
+            self._sampled("target", epoch, seed) if changing else self.target,
+        )
 
     def _sampled(self, side: Side, epoch: int, seed: int) -> Ragged:
         path, plain = self.folder / f"{side}.sampled", self.source if side == "source" else self.target
@@ -110,36 +82,72 @@ class TokenisedCorpus:
                 rows = range(first, min(first + self.CHUNK, len(plain)))
                 lines = {row: line for row in rows if (line := line_of(row)) is not None}
                 place = np.random.SeedSequence((seed, epoch, first)).generate_state(1)
-                sampled = self.tokenizer.sample([*lines.values()], side=side, seed=int(place[0] >> 1))
-                tokens = dict(zip(lines, sampled, strict=True))
+                tokens = self._tokens(lines, side, seed=int(place[0] >> 1))
                 for row in rows:
                     add(tokens[row] if row in tokens else plain[row].tolist())
         return Ragged(path, self.about["dtype"])
 
-    def _line_of(self, side: Side, epoch: int, seed: int) -> Callable[[int], str | None]:
+    def _tokens(self, lines: dict[int, _Line], side: Side, *, seed: int) -> dict[int, Sequence[int]]:
+        """The tokens of lines by their rows, with what is read beside them."""
+        free = {row: line.text for row, line in lines.items() if line.guidance is None}
+        sampled = self.tokenizer.sample([*free.values()], side=side, seed=seed)
+        tokens: dict[int, Sequence[int]] = dict(zip(free, sampled, strict=True))
+        guided = {row: line for row, line in lines.items() if line.guidance is not None}
+        encoded = self.tokenizer.encode_source([line.text for line in guided.values()])
+        for (row, (text, guidance)), own in zip(guided.items(), encoded, strict=True):
+            if guidance is not None:
+                tokens[row] = reading(self.tokenizer, text, own, guidance).tokens
+        return tokens
+
+    def _line_of(self, side: Side, epoch: int, seed: int) -> Callable[[int], _Line | None]:
         """Return a function: the text of a row to tokenise in this epoch, or None for its plain tokens."""
         text = Ragged(self.folder / f"{side}.text", "uint8")
         spans = Ragged(self.folder / "copied", "uint32") if self._reserved else None
+        annotations = self._annotations if side == "source" else None
 
-        def line_of(row: int) -> str | None:
+        def line_of(row: int) -> _Line | None:
             drawn: list[tuple[Copied, str]] = []
             if spans is not None and len(spans[row]):
                 random = Random(f"{seed} {epoch} {row}")  # the same for both sides
                 drawn = draw_pieces(unpacked(spans[row].tolist()), self._reserved, self._share, random)
-            if not drawn and not self.tokenizer.config.sampling:
+            guidance = None if annotations is None else annotations.of(row, epoch, seed=seed)
+            if not drawn and not self.tokenizer.config.sampling and guidance is None:
                 return None
-            line = text[row].tobytes().decode("utf-8")
-            return replaced(line, [(*getattr(one, side), piece) for one, piece in drawn])
+            changes = [(*getattr(one, side), piece) for one, piece in drawn]
+            line = replaced(text[row].tobytes().decode("utf-8"), changes)
+            return _Line(line, None if guidance is None else moved(guidance, changes))
 
         return line_of
 
 
-def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder: Path) -> TokenisedCorpus:
+class _Line(NamedTuple):
+    """A line to tokenise."""
+
+    text: str
+    guidance: Guidance | None  # that the model reads beside it
+
+
+def tokenise(
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    config: FilterConfig,
+    folder: Path,
+    *,
+    annotating: Annotating = NOTHING,
+    progress: Callable[[str], None] = lambda text: None,
+) -> TokenisedCorpus:
     """Tokenise the corpus into `folder`, a chunk at a time, without the pairs that the filter rejects.
 
     about.json is removed before any other file is replaced, and written last. So if it exists, all files
-    come from the same text. Raises DataError if no pair is left.
+    come from the same text. Raises DataError if no pair is left, ConfigError for annotations with a
+    vocabulary that has no marks for them.
     """
+    if annotating.names and marks_of(tokenizer) is None:
+        raise ConfigError(
+            f"data.{annotating.names[0]}: this vocabulary has no bytes, so it has no marks for notes",
+            hint='set tokenizer.kind="bpe" or "unigram" with tokenizer.byte_fallback=true, or leave it out',
+        )
+    keeps_text = bool(tokenizer.placeholders or tokenizer.config.sampling or annotating.names)
     folder.mkdir(parents=True, exist_ok=True)
     chunks = _chunks(corpus, TokenisedCorpus.CHUNK)
     keep = Filter(config)
@@ -165,7 +173,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
                 add_target(target)
                 if add_copied is not None:
                     add_copied(packed(copied(line.source, line.target)))
-                if add_copied is not None or tokenizer.config.sampling:
+                if keeps_text:
                     add_source_text(line.source.encode())
                     add_target_text(line.target.encode())
         if not keep.report.kept:
@@ -174,6 +182,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
                 hint="the lines above say why each pair was set aside",
             )
         (folder / "about.json").unlink(missing_ok=True)
+    annotate(folder, annotating, progress=progress)
     about = {
         "dtype": dtype,
         "text": read.hexdigest(),
@@ -181,7 +190,7 @@ def tokenise(corpus: Corpus, tokenizer: Tokenizer, config: FilterConfig, folder:
         "report": str(keep.report),
     }
     write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
-    return TokenisedCorpus(folder, tokenizer)
+    return TokenisedCorpus(folder, tokenizer, annotating=annotating)
 
 
 def made_from(corpus: Corpus, folder: Path) -> bool | None:

@@ -1,0 +1,143 @@
+"""Guidance: what a translation of a line should use, and how the model reads it beside the line.
+
+A note gives the translation of a term (Dinu et al. 2019, "Training Neural Machine Translation to Apply
+Terminology Constraints", section 3.1: append), a match the translation of a similar line (Bulté and Tezcan
+2019, "Neural Fuzzy Repair"). A model that was trained to read them sees
+
+    The ⟨term⟩ print preview ⟨as⟩ Druckvorschau ⟨end⟩ opens.
+    The print preview opens. ⟨match⟩ Die Druckvorschau ist offen.
+
+The four marks are ids of bytes that UTF-8 never uses. Every vocabulary with bytes has them, so no vocabulary
+has to grow for them, and no text can contain them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from dragoman.text.tokenizer import Tokenizer
+
+
+class Marks(NamedTuple):
+    """The ids of the marks in the source vocabulary."""
+
+    term: int
+    translated: int
+    end: int
+    match: int
+
+
+@dataclass(frozen=True)
+class Note:
+    """line[start:end] is a term and `text` its translation, inflected as the sentence needs it."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Match:
+    """A line of a translation memory. `score` says how alike it is, in percent; 100 is the line itself."""
+
+    source: str
+    target: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Guidance:
+    """What to use for one line."""
+
+    notes: tuple[Note, ...] = ()  # apart from each other and in order; the model reads them
+    phrases: tuple[tuple[str, ...], ...] = ()  # the search puts in one form of each
+    match: Match | None = None  # found in a memory; with a score of 100 it is the translation
+    reads_match: bool = False  # whether the model reads the match
+    terms: tuple[tuple[str, ...], ...] = ()  # the translations of each term in the line, to look for them
+
+
+class Guide(Protocol):
+    """Where guidance comes from: a list of terms, a translation memory."""
+
+    def guide(self, lines: Sequence[str]) -> Sequence[Guidance | None]:
+        """Return the guidance for each line, without spaces around it; None where there is none."""
+        ...
+
+
+class Reading(NamedTuple):
+    """What the model reads for a line."""
+
+    tokens: Sequence[int]
+    own: Sequence[int]  # the places in `tokens` of the tokens of the line itself, in order
+
+
+def combined(given: Iterable[Guidance | None]) -> Guidance | None:
+    """Return one guidance for several of a line: notes and phrases of all, and the best match.
+
+    What several say alike counts once. A note that overlaps one of an earlier guidance is left out.
+    """
+    some = [one for one in given if one is not None]
+    if len(some) < 2:
+        return some[0] if some else None
+    notes: list[Note] = []
+    for note in (note for one in some for note in one.notes):
+        if all(note.end <= one.start or one.end <= note.start for one in notes):
+            notes.append(note)
+    matched = max(some, key=lambda one: -1.0 if one.match is None else one.match.score)
+    return Guidance(
+        notes=tuple(sorted(notes, key=lambda note: note.start)),
+        phrases=tuple(dict.fromkeys(phrase for one in some for phrase in one.phrases)),
+        match=matched.match,
+        reads_match=matched.reads_match,
+        terms=tuple(dict.fromkeys(term for one in some for term in one.terms)),
+    )
+
+
+def marks_of(tokenizer: Tokenizer) -> Marks | None:
+    """Return the marks, or None for a vocabulary without bytes."""
+    spare = tokenizer.vocabularies[0].spare
+    return Marks(*spare[: len(Marks._fields)]) if len(spare) >= len(Marks._fields) else None
+
+
+def reading(
+    tokenizer: Tokenizer, line: str, tokens: Sequence[int], guidance: Guidance, *, begin: int = 0
+) -> Reading:
+    """Return what the model reads for a line with these tokens: they, its notes and its match.
+
+    `begin` is where the text that the notes are about begins: behind the token of a language, for instance.
+    The tokens of the line are the same with and without guidance. Raises ValueError for a vocabulary without
+    marks, if there is a note or a match to read.
+    """
+    match = guidance.match.target if guidance.match is not None and guidance.reads_match else ""
+    if not (tokens and (guidance.notes or match)):
+        return Reading(tokens, range(len(tokens)))
+    if (marks := marks_of(tokenizer)) is None:
+        raise ValueError("this vocabulary has no marks for guidance")
+    spans = tokenizer.source_spans(line)
+    before: dict[int, list[int]] = {}  # what comes before a token of the line, by its place
+    for note in guidance.notes:
+        low, high = note.start + begin, note.end + begin
+        inside = [place for place, (start, end) in enumerate(spans) if start < high and end > low]
+        if not inside:
+            continue
+        before.setdefault(inside[0], []).append(marks.term)
+        written = [marks.translated, *spelled(tokenizer, note.text), marks.end]
+        # A note that ends here comes before one that begins here.
+        before.setdefault(inside[-1] + 1, [])[:0] = written
+    read: list[int] = []
+    own: list[int] = []
+    for place, token in enumerate(tokens):
+        read += before.get(place, ())
+        own.append(len(read))
+        read.append(token)
+    read += before.get(len(tokens), ())
+    if match:
+        read += [marks.match, *spelled(tokenizer, match)]
+    return Reading(read, own)
+
+
+def spelled(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Return the ids by which the source vocabulary spells a text of the target side, never lower-cased."""
+    return tokenizer.vocabularies[0].encode([text])[0]

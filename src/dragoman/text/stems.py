@@ -1,0 +1,76 @@
+"""Stems of words, by a few endings of each language: enough to see that two words are forms of one.
+
+    stem("Tabellen", "de") == stem("Tabelle", "de")
+
+The rules are small and know no dictionary. English has plurals. German, French, and Spanish, Italian and
+Portuguese together have the endings of nouns and adjectives. Other languages lose the vowels at the end, with
+one of the consonants that often follow there, which suits many that inflect by endings (tabulka, tabulky,
+tabulkou). A change inside a word is beyond them, but for accents, which no stem has: Haus and Häuser are one,
+go and went are not.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from dragoman.text.scripts import UNSPACED
+
+_PLAIN = re.compile(r"[^\W\d_]+")
+_UNSTEMMED = re.compile(f"[{UNSPACED}\uac00-\ud7af]")  # and Korean
+# What is left of a word is in the first group, and no shorter than the rule says.
+_GERMAN = re.compile(r"(.{4,}?)(?:e[rn])?(?:e[nmsr]?|[ns])?")
+_FRENCH = re.compile(r"(.{3,}?)(?:(?<!e)aux|al|e?s?|x)")
+_ROMANCE = re.compile(r"(.{3,}?)(?:[aeo]s|[aeios])?")
+_OTHER = re.compile(r"(.{4,}?)(?:[aeiouyаеиоуыэюяіїєαεηιουωı]+[hjmnsvxвимхςν]?)?")
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str, language: str) -> str:
+    """Return the word without its ending and its accents, in lower case.
+
+    Only the first part of the language counts: de-AT is de. What is not all letters, and words of scripts
+    without endings such as these, are only put in lower case.
+    """
+    lower = unicodedata.normalize("NFC", word.lower())
+    if not _PLAIN.fullmatch(lower) or _UNSTEMMED.search(lower):
+        return lower
+    plain = "".join(each for each in unicodedata.normalize("NFD", lower) if not unicodedata.combining(each))
+    return _rule(language)(plain)
+
+
+def stems(words: Sequence[str], language: str) -> tuple[str, ...]:
+    """Return the stem of each word."""
+    return tuple(stem(word, language) for word in words)
+
+
+def _rule(language: str) -> Callable[[str], str]:
+    match language.lower().replace("_", "-").split("-")[0]:
+        case "en":
+            return _english
+        case "de":
+            return lambda word: _cut(_GERMAN, word)
+        case "fr":
+            return lambda word: _cut(_FRENCH, word)
+        case "es" | "it" | "pt" | "ca" | "gl":
+            return lambda word: _cut(_ROMANCE, word)
+        case _:
+            return lambda word: _cut(_OTHER, word)
+
+
+def _english(word: str) -> str:
+    """box, boxes -> box; query, queries -> query; cache, caches -> cach; glass and status stay."""
+    if len(word) < 4:
+        return word
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    if word.endswith("ie"):
+        return word[:-2] + "y"
+    return word[:-1] if word.endswith(("xe", "ze", "che", "she", "sse")) else word
+
+
+def _cut(rule: re.Pattern[str], word: str) -> str:
+    found = rule.fullmatch(word)
+    return found[1] if found else word
