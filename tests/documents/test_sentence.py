@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from dragoman.decoding.options import Decoding
+from dragoman.decoding.options import Beam, Decoding, Sample
 from dragoman.documents.sentence import Answer, Sentence, Sentences
 from dragoman.text.placeholders import find_placeholders
 from dragoman.translator import Translator
+from dragoman.translator.choice import choosing
 from tests.documents.pretend import Change, Pretend, same
 
 PIECES = 2
@@ -160,6 +161,24 @@ def test_a_loop_is_searched_again_with_other_settings() -> None:
             return super().translate(lines, decoding)
 
     assert answer(Once(), "the dog").doubts == ()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"quality": "fast"}, {"quality": "best"}, {"beam": 2}, {"mbr": "chrf"}, {"sample": Sample()}],
+    ids=str,
+)
+def test_each_search_has_room_for_its_translations(options: Any, reverse: bool) -> None:
+    class Searching(Pretend):
+        def translate(self, lines, decoding=None):  # type: ignore[no-untyped-def]
+            choosing(decoding, shortlist=False, reverse=reverse).how(Beam(size=1))
+            return super().translate(lines, decoding)
+
+    translator = Searching(stuck)
+    (one,) = Sentences(cast("Translator", translator), Decoding(**options)).translate([sentence("the dog")])
+    assert one.doubts
+    assert len(translator.asked) == 2
 
 
 def test_an_invention_is_not_taken() -> None:

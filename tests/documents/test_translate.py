@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman.decoding.options import Decoding
+from dragoman.decoding.risk import Risk
 from dragoman.documents.flat import as_written, flatten
 from dragoman.documents.segment import Code, Content, Result, Segment, Status, text_of
 from dragoman.documents.translate import translate_lines, translate_segments
+from dragoman.text.faults import Flag
 from dragoman.text.placeholders import find_placeholders
-from dragoman.translator import Translator
+from dragoman.translator import Translation, Translator
 from tests.documents.pretend import Pretend
 
 
@@ -179,3 +183,24 @@ def test_codes_survive_any_translator(source: Content, backwards: bool, links: b
 @pytest.mark.parametrize("target", ["de", "zh"])
 def test_an_empty_segment_stays_empty(target: str) -> None:
     assert content(Pretend(target_language=target)) == ()
+
+
+@dataclass
+class Doubtful(Pretend):
+    """A translator that is not sure of any sentence, if it is asked."""
+
+    flags: tuple[Flag, ...] = (Flag("omission", "the old"), Flag("number differs", "5 missing"))
+
+    def translate(self, lines: Iterable[str], decoding: Decoding | None = None) -> list[Translation]:
+        risk = Risk(0.9, self.flags) if decoding and decoding.risk else None
+        return [replace(one, risk=risk) for one in super().translate(lines, decoding)]
+
+
+def test_the_flags_of_a_sentence_are_doubts_if_asked_for() -> None:
+    segment = Segment(("A dog. A cat.",), "line 1")
+
+    (plain,) = results(Doubtful(), segment)
+    (risky,) = results(Doubtful(), segment, decoding=Decoding(risk=True))
+    assert plain == Result(("A dog. A cat.",))
+    # Numbers and placeholders are compared for the whole segment anyway.
+    assert risky == Result(("A dog. A cat.",), ("omission: the old",))

@@ -17,6 +17,7 @@ from dragoman.decoding.options import Decoding
 from dragoman.documents.formats import Format, Languages, document_format, format_named, format_of_name
 from dragoman.documents.segment import Document, text_of
 from dragoman.documents.translate import Counts, translate_document
+from dragoman.text.guidance import Match
 from dragoman.translator import Translator
 
 _LARGEST = 256 * 2**20  # bytes
@@ -31,6 +32,7 @@ class Doubt:
     source: str
     translation: str
     reasons: tuple[str, ...]
+    match: Match | None = None  # the most similar text of the memory
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Outcome:
 
     counts: Counts = field(default_factory=Counts)
     doubts: list[Doubt] = field(default_factory=list)
+    offers: list[Doubt] = field(default_factory=list)  # without reasons, but with a match
     failed: list[tuple[Path, DragomanError]] = field(default_factory=list)
 
 
@@ -194,9 +197,11 @@ def _translate(
         write(new)
     outcome.counts.add(counts)
     for segment, result in zip(document.segments, results, strict=True):
-        if result is not None and result.doubts:
-            texts = text_of(segment.source), text_of(result.content)
-            outcome.doubts.append(Doubt(str(task.source), segment.where, *texts, result.doubts))
+        if result is None or result.is_remembered or not (result.doubts or result.match):
+            continue
+        texts = text_of(segment.source), text_of(result.content)
+        one = Doubt(str(task.source), segment.where, *texts, result.doubts, result.match)
+        (outcome.doubts if result.doubts else outcome.offers).append(one)
 
 
 def read_document(path: Path, languages: Languages, format: Format | None = None) -> Document:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, Protocol
 
+from dragoman.text.guidance import Match
+
 
 @dataclass(frozen=True)
 class Code:
@@ -64,6 +66,12 @@ class Result:
 
     content: Content
     doubts: tuple[str, ...] = field(default=())  # why a person has to look at it, such as "number differs: 5"
+    match: Match | None = None  # what a memory has for it; with a score of 100 it was taken over
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether it is the translation of the memory."""
+        return self.match is not None and self.match.score >= 100
 
 
 class Document(Protocol):

@@ -1,5 +1,6 @@
 """Translate sentences so that their placeholders survive, each the first way that works:
 
+    memory     the translation memory has the sentence, with its placeholders
     pieces     the model has reserved pieces for placeholders, and the search uses each exactly once
     itself     the model copies the placeholders as they are
     alignment  the model garbles them; what is aligned with one is replaced by it
@@ -27,7 +28,7 @@ from dragoman.text.reserved import pieces
 if TYPE_CHECKING:
     from dragoman.translator import Translation, Translator
 
-Way = Literal["copied", "plain", "pieces", "itself", "alignment", "parts"]
+Way = Literal["copied", "memory", "plain", "pieces", "itself", "alignment", "parts"]
 Span = tuple[int, int]
 _STUCK = "not translated: the model repeats itself or finds no end"
 _WORD = re.compile(r"\S+")
@@ -73,18 +74,26 @@ class Sentences:
     def __init__(self, translator: Translator, decoding: Decoding) -> None:
         self._translator = translator
         self._decoding = replace(decoding, n_best=1)
-        self._again = replace(self._decoding, no_repeat_ngram=3, beam=max(decoding.beam or 0, 4), n_best=4)
+        beam = None if decoding.beam is None else max(decoding.beam, 4)
+        self._again = replace(self._decoding, no_repeat_ngram=3, beam=beam, n_best=4)
         self._pieces = pieces(len(ids[0])) if (ids := translator.tokenizer.placeholders) else []
         self._aligns = translator.aligning is not None
 
     def translate(self, sentences: Sequence[Sentence]) -> list[Answer]:
         """Return one answer for each sentence, in order."""
         answers = [None if _has_language(one) else _copied(one) for one in sentences]
-        for way in (self._with_pieces, self._as_it_is, self._once_more, self._in_parts):
+        for way in (self._from_memory, self._with_pieces, self._as_it_is, self._once_more, self._in_parts):
             left = [number for number, answer in enumerate(answers) if answer is None]
             for number, answer in zip(left, way([sentences[number] for number in left]), strict=True):
                 answers[number] = answer
         return [answer or _copied(one, _STUCK) for one, answer in zip(sentences, answers, strict=True)]
+
+    def _from_memory(self, sentences: list[Sentence]) -> list[Answer | None]:
+        """With the translation that a memory has for the whole sentence."""
+        guide = self._translator.memory
+        known = [one for one in sentences if guide and guide.memory.exact(one.text)]
+        found = dict(zip(known, self._search(known, calm=False), strict=True))
+        return [_taken_over(one, found[one]) if one in found else None for one in sentences]
 
     def _with_pieces(self, sentences: list[Sentence]) -> list[Answer | None]:
         """With a reserved piece of the vocabulary for each placeholder."""
@@ -120,13 +129,16 @@ class Sentences:
             for one, parts in zip(sentences, cut, strict=True)
         ]
 
-    def _search(self, sentences: Sequence[Sentence], decoding: Decoding | None = None) -> list[Translation]:
-        """Translate, with word alignment where it is needed."""
+    def _search(
+        self, sentences: Sequence[Sentence], decoding: Decoding | None = None, *, calm: bool = True
+    ) -> list[Translation]:
+        """Translate, with word alignment where it is needed. `calm` takes capitals away first."""
         found: dict[int, Translation] = {}
         for aligned in (False, True):
             numbers = [n for n, one in enumerate(sentences) if (one.aligned or bool(one.kept)) == aligned]
             how = replace(decoding or self._decoding, alignment=aligned and self._aligns)
-            done = self._translator.translate([_calm(sentences[n]) for n in numbers], how)
+            lines = [_calm(sentences[n]) if calm else sentences[n].text for n in numbers]
+            done = self._translator.translate(lines, how)
             found.update(zip(numbers, done, strict=True))
         return [found[number] for number in range(len(sentences))]
 
@@ -138,6 +150,12 @@ def _has_language(one: Sentence) -> bool:
 def _copied(one: Sentence, *doubts: str) -> Answer:
     spans = [found.span() for found in _WORD.finditer(one.text)]
     return Answer(one.text, one.kept, tuple((*span, *span) for span in spans), "copied", doubts)
+
+
+def _taken_over(one: Sentence, found: Translation) -> Answer | None:
+    """The translation of a memory, or None if it lacks a placeholder or its tags have no place."""
+    links = _links(found)
+    return _themselves(one, Answer(found.text, (), links, "memory")) if links or not one.aligned else None
 
 
 # ---- a translation, with its placeholders found -----------------------------------------------------
@@ -153,7 +171,8 @@ def _checked(one: Sentence, found: Translation, way: Way | None = None) -> Answe
     stuck = found.truncated or loops(text, one.text) > 0 or not _says(text)
     if stuck or is_invention(text, one.text):
         return None
-    answer = Answer(text, (), _links(found), way or ("itself" if one.kept else "plain"))
+    way_of = way or ("itself" if one.kept else "plain")
+    answer = Answer(text, (), _links(found), way_of, _flags(found))
     for placed in (_themselves(one, answer), _by_alignment(one, answer) if way is None else None):
         if placed is not None:
             if not _says(placed.text, placed.kept):
@@ -287,6 +306,13 @@ def _moved(span: Span, changes: Sequence[Change]) -> Span:
             start -= max(first - low, 0)
             end += max(high - last, 0) + grown
     return start, end
+
+
+def _flags(found: Translation) -> tuple[str, ...]:
+    """What the risk of a translation says, but for what `documents/checks.py` compares; unused terms."""
+    flags = found.risk.flags if found.risk else ()
+    doubts = [str(flag) for flag in flags if flag.kind not in ("number differs", "placeholder")]
+    return (*doubts, *(f"term not used: {each}" for each in found.unused_terms))
 
 
 def _links(found: Translation) -> tuple[Link, ...]:

@@ -10,6 +10,7 @@ from itertools import islice
 from dragoman.decoding.options import Decoding
 from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten
+from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Result, Segment, Status
 from dragoman.documents.sentence import Answer, Sentence, Sentences
 from dragoman.documents.tags import Link, place
@@ -23,12 +24,14 @@ class Counts:
 
     segments: int = 0
     translated: int = 0  # the others were left as they are
+    remembered: int = 0  # of them taken from a translation memory
     doubtful: int = 0
     ways: Counter[str] = field(default_factory=Counter)  # sentences by the way of their placeholders
 
     def add(self, other: Counts) -> None:
         self.segments += other.segments
         self.translated += other.translated
+        self.remembered += other.remembered
         self.doubtful += other.doubtful
         self.ways += other.ways
 
@@ -45,21 +48,27 @@ def translate_segments(
     A segment without a translation gets one in any case, if only a copy: a message of placeholders alone,
     for instance. With `only_untranslated`, what a file has as translated or doubtful stays.
     """
-    asked = [one if _wanted(one, only_untranslated) else None for one in segments]
+    wanted = [one if _wanted(one, only_untranslated) else None for one in segments]
+    guide = translator.memory
+    recalled = [recall(guide.memory, one) if guide and one else None for one in wanted]
+    asked = [None if known else one for one, known in zip(wanted, recalled, strict=True)]
     languages = translator.source_language, (decoding and decoding.to) or translator.target_language
     plans = [None if one is None else _Plan(one, *languages) for one in asked]
     sentences = [sentence for plan in plans if plan for sentence in plan.sentences]
     answers = iter(Sentences(translator, decoding or Decoding()).translate(sentences))
     counts = Counts(segments=len(segments))
     results: list[Result | None] = []
-    for plan in plans:
-        if plan is None:
-            results.append(None)
+    for plan, segment, known in zip(plans, asked, recalled, strict=True):
+        if plan is None or segment is None:
+            results.append(known)
+            counts.translated += known is not None
+            counts.remembered += known is not None
             continue
         own = [next(answers) for _ in plan.sentences]
         content = plan.content(own)
         reasons = [*(doubt for answer in own for doubt in answer.doubts), *plan.doubts(content)]
-        results.append(Result(content, tuple(dict.fromkeys(reasons))))
+        match = offer(guide, segment) if guide else None
+        results.append(Result(content, tuple(dict.fromkeys(reasons)), match))
         counts.translated += 1
         counts.doubtful += bool(reasons)
         counts.ways.update(answer.way for answer in own)

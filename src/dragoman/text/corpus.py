@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.text.formats import jsonl, plain, tsv
+from dragoman.text.formats import jsonl, plain, tmx, tsv
 from dragoman.text.languages import Languages, of_pair, of_side
-from dragoman.text.lines import STDIN, Line, one_line, open_text, read_lines
+from dragoman.text.lines import STDIN, Line, kept_file, one_line, open_text, read_lines
 
 __all__ = [
     "Corpus",
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _JSONL = {".jsonl", ".ndjson"}
-_OF_PAIRS = _JSONL | {".tsv"}
+_OF_PAIRS = _JSONL | {".tsv", ".tmx"}
 
 
 class Corpus:
@@ -41,11 +41,11 @@ class Corpus:
 
 
 def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, None)) -> Corpus:
-    """Return the pairs in two plain files, one .tsv or .jsonl file, or TSV on standard input (`-`).
+    """Return the pairs in two plain files, one .tsv, .jsonl or .tmx file, or TSV on standard input (`-`).
 
     Files may be gzipped. `languages` are the source's and the target's, if the user named them; they
-    choose the keys of a JSONL file. Raise ConfigError if it is unclear what to read, DataError if a file
-    is missing, unreadable or empty.
+    choose the keys of a JSONL file and the segments of a TMX file. Raise ConfigError if it is unclear what
+    to read, DataError if a file is missing, unreadable or empty.
     """
     names = [str(path) for path in paths]
     match names:
@@ -61,10 +61,15 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
                     f"{name}: source and target language are both {keys[0]}", hint="name two languages"
                 )
             return Corpus(file.name, lambda: jsonl.read(file, keys), keys)
+        case [name] if _kind(name) == ".tmx":
+            file = kept_file(name)
+            codes = languages if all(languages) else _first(languages, tmx.languages_in(file))
+            return Corpus(file.name, lambda: tmx.read(file, codes), codes)
         case [name]:
             raise ConfigError(
                 f"{name}: one text file holds only one side",
-                hint="name two files (train.en train.de), a .tsv, a .jsonl, or - for TSV on standard input",
+                hint="name two files (train.en train.de), a .tsv, .jsonl or .tmx, or - for TSV on standard "
+                "input",
             )
         case [left, right] if STDIN not in names and not {_kind(left), _kind(right)} & _OF_PAIRS:
             source, target = open_text(left), open_text(right)
@@ -75,7 +80,7 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
             )
     raise ConfigError(
         f"{' '.join(names) or 'no files'}: not a pair of text files",
-        hint="name two files (train.en train.de), or one .tsv, one .jsonl, or - alone",
+        hint="name two files (train.en train.de), or one .tsv, .jsonl or .tmx, or - alone",
     )
 
 

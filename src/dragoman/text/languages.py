@@ -1,8 +1,10 @@
-"""Languages in the names of files: train.en, train.en.gz, train.en-de.tsv."""
+"""Languages in the names of files (train.en, train.en-de.tsv), and language tags compared (BCP 47)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import PurePath
 
 Languages = tuple[str | None, str | None]  # source, target
@@ -15,6 +17,9 @@ _TWO = re.compile(f"({_LANGUAGE})[-_]({_LANGUAGE})")
 _NO_LANGUAGES = frozenset(
     "bak bpe bz csv dat dev doc gz hyp ids log new old out raw ref spm src tgt tmp tok trg txt val xz".split()
 )
+
+# Codes that name one language.
+_SAME = {"iw": "he", "nb": "no", "nn": "no", "cmn": "zh", "in": "id"}
 
 
 def is_language(text: str) -> bool:
@@ -42,3 +47,30 @@ def _suffix(name: str, ignored: set[str]) -> str:
     while path.suffix.lower() in ignored:
         path = path.with_suffix("")
     return path.name.rpartition(".")[2]
+
+
+@lru_cache(1000)  # of strangers' files
+def _parts(tag: str) -> list[str]:
+    first, *rest = tag.lower().replace("_", "-").split("-")
+    return [_SAME.get(first, first), *rest]
+
+
+def related(one: str, other: str) -> bool:
+    """Whether two tags may name one language. Codes of two and of three letters are not compared."""
+    a, b = _parts(one)[0], _parts(other)[0]
+    return a == b or len(a) != len(b)
+
+
+def closest(wanted: str, tags: Iterable[str]) -> str | None:
+    """Return the tag with the most in common with the wanted one, the first of equals; None if none fits."""
+    best, most = None, 0
+    for tag in tags:
+        common = 0
+        for a, b in zip(_parts(wanted), _parts(tag), strict=False):
+            if a != b:
+                break
+            common += 2
+        common += common > 0 and len(_parts(tag)) == len(_parts(wanted))
+        if common > most:
+            best, most = tag, common
+    return best

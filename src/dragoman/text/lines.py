@@ -60,11 +60,16 @@ def open_text(path: str | Path) -> TextFile:
 
     Raise DataError if the file is missing, unreadable or empty.
     """
-    name = "standard input" if str(path) == STDIN else str(path)
-    file = _spooled(path, name) if _flows(path) else TextFile(name, Path(path))
+    file = kept_file(path)
     if next(iter(file), None) is None:
-        raise DataError(f"{name}: empty", hint="check that it is the right file")
+        raise DataError(f"{file.name}: empty", hint="check that it is the right file")
     return file
+
+
+def kept_file(path: str | Path) -> TextFile:
+    """Return a file that can be read more than once. A pipe is first copied to a temporary file."""
+    name = "standard input" if str(path) == STDIN else str(path)
+    return _spooled(path, name) if _flows(path) else TextFile(name, Path(path))
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -113,7 +118,7 @@ def ended_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
     name = "standard input" if name == STDIN else name
     number = 0
     try:
-        read = partial(_unpacked(stream, name).readline, _LONGEST)
+        read = partial(decompressed(stream, name).readline, _LONGEST)
         for number, line in enumerate(iter(read, b""), 1):
             text = _text(line, name, number)
             yield text, "\r\n" if line.endswith(b"\r\n") else "\n" if line.endswith(b"\n") else ""
@@ -125,7 +130,8 @@ def ended_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
         raise _unreadable(name, error) from error
 
 
-def _unpacked(stream: BinaryIO, name: str) -> BinaryIO:
+def decompressed(stream: BinaryIO, name: str) -> BinaryIO:
+    """Return the bytes of a stream, which may be gzipped. Raise DataError if only its name says so."""
     # Standard input may have been replaced by bytes in memory, which cannot look ahead.
     ahead = stream if hasattr(stream, "peek") else io.BufferedReader(cast(Any, stream))
     start = ahead.peek(2)[:2]

@@ -34,11 +34,11 @@ from dragoman.documents.xml.inline import (
     text_in,
     write,
 )
-from dragoman.documents.xml.languages import closest, related
 from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, read_xml, tree, without_collection
+from dragoman.text.formats.tmx import MACHINE
+from dragoman.text.languages import closest, related
 
 _LANG = f"{{{XML_SPACE}}}lang"
-_OURS = "dragoman"  # the type of our <prop>
 
 
 @dataclass(slots=True)
@@ -164,11 +164,11 @@ def _segment(variant: Element) -> Element:
 
 
 def _our_props(variant: Element) -> list[Element]:
-    return [one for one in variant.children if one.name == "prop" and one.attributes.get("type") == _OURS]
+    return [one for one in variant.children if one.name == "prop" and one.attributes.get("type") == MACHINE]
 
 
 def _prop(reasons: str) -> str:
-    return f'<prop type="{_OURS}">{reasons}</prop>'
+    return f'<prop type="{MACHINE}">{reasons}</prop>'
 
 
 def _describe(piece: Piece) -> Tag:

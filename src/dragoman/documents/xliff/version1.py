@@ -168,7 +168,8 @@ class Xliff12:
         values = {
             **dict(declarations(unit.source, unit.element).items() - there.items()),
             "state": "needs-review-translation" if doubts else "translated",
-            "state-qualifier": None,  # it says where the old translation is from
+            # It says where the translation is from.
+            "state-qualifier": "exact-match" if all(one.result.is_remembered for one in news) else None,
         }
         inners = {one.part.mid: self._inner(one) for one in news}
         last = unit.target or unit.segmented or unit.source

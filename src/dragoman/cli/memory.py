@@ -1,0 +1,222 @@
+"""`dragoman memory`: what has been translated before, kept in a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.options import Debug, Json, Quiet
+from dragoman.cli.outcome import waiting
+
+if TYPE_CHECKING:
+    from dragoman.memory.store import FuzzyMatch, TranslationMemory
+
+memory = typer.Typer(
+    help="""Keep translations, find them again, and exchange them with other programs.
+
+    \b
+      dragoman memory import app.tm old.tmx
+      dragoman memory add app.tm "Save the file." "Die Datei speichern."
+      dragoman memory search app.tm "Save the files."
+      dragoman translate MODEL new.txt --memory app.tm""",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A translation memory.")]
+SourceLanguage = Annotated[
+    str | None,
+    typer.Option("--source-language", metavar="CODE", help="For a new memory: the language of the sources."),
+]
+TargetLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--target-language", metavar="CODE", help="For a new memory: the language of the translations."
+    ),
+]
+Author = Annotated[str, typer.Option("--author", metavar="NAME", help="Who translated.")]
+
+
+@memory.command("add", short_help="Add one translation.")
+def memory_add(
+    file: File,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The text.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Its translation.")],
+    author: Author = "",
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="A note.")] = "",
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Add a translation, which is from now on the first of its text. A missing memory is made.
+
+    \b
+      dragoman memory add app.tm "Save the file." "Die Datei speichern."
+    """
+    with _made(file, (source_language, target_language)) as opened:
+        new = opened.add(source, target, author=author, note=note)
+    if not quiet:
+        print("added" if new else "it was there; it is now the newest", file=sys.stderr)
+
+
+@memory.command("search", short_help="Find a text, or similar ones.")
+def memory_search(
+    file: File,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text.")],
+    least: Annotated[
+        float, typer.Option("--least", metavar="N", help="Find what is at least this alike, in percent.")
+    ] = 70.0,
+    most: Annotated[int, typer.Option("--most", metavar="N", help="Print up to this many.")] = 5,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Print the pairs whose source is equal or similar: percent<TAB>source<TAB>translation.
+
+    Exits with 0 also if nothing is found.
+
+    \b
+      dragoman memory search app.tm "Save the files."
+    """
+    if most < 1:
+        raise ConfigError(f"--most {most}", hint="use at least 1")
+    from dragoman.memory.store import TranslationMemory
+
+    with TranslationMemory(file) as opened:
+        found = opened.search(text, least=least, most=most)
+    if as_json:
+        print(_json([_found(one) for one in found]))
+        return
+    for one in found:
+        cells = (" ".join(side.split()) for side in (one.pair.source, one.pair.target))
+        print(f"{percent(one.score)}\t" + "\t".join(cells))
+
+
+@memory.command("import", short_help="Add the pairs of files.")
+def memory_import(
+    file: File,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT...", help="A .tmx, .tsv or .jsonl file, or two files of text."),
+    ],
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    author: Author = "",
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Add the pairs of a TMX, TSV or JSONL file, or of two files of lines. Pairs that are there are skipped.
+
+    A missing memory is made, for the languages of the files or the given ones.
+
+    \b
+      dragoman memory import app.tm old.tmx
+      dragoman memory import app.tm app.en app.de
+    """
+    from dragoman.memory.exchange import import_files, languages_of
+
+    given = source_language, target_language
+    languages = given if file.exists() else languages_of(files, given)
+    with _made(file, languages) as opened, waiting("importing", shown=not quiet):
+        added = import_files(opened, files, author=author)
+    if as_json:
+        print(_json({"new": added.new, "known": added.known, "blank": added.blank}))
+    elif not quiet:
+        skipped = f"{added.known:,} were there" + (f", {added.blank:,} are blank" if added.blank else "")
+        print(f"{added.new:,} pairs added, {skipped}", file=sys.stderr)
+
+
+@memory.command("export", short_help="Write the pairs to a file.")
+def memory_export(
+    file: File,
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="A .tmx or .tsv file.")],
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write all pairs as TMX, which other programs read, or as TSV. The newest come last.
+
+    \b
+      dragoman memory export app.tm app.tmx
+    """
+    from dragoman.memory.exchange import export_file
+    from dragoman.memory.store import TranslationMemory
+
+    with TranslationMemory(file) as opened, waiting("exporting", shown=not quiet):
+        count = export_file(opened, output)
+    if not quiet:
+        print(f"{count:,} pairs written to {output}", file=sys.stderr)
+
+
+@memory.command("info", short_help="Show what is in a memory, and check it.")
+def memory_info(file: File, as_json: Json = False, debug: Debug = False) -> None:
+    """Show what is in a memory, and check that the file is whole. Exits with 3 if it is damaged.
+
+    \b
+      dragoman memory info app.tm
+    """
+    from dragoman.base.tables import aligned
+    from dragoman.memory.store import TranslationMemory
+
+    with TranslationMemory(file) as opened:
+        about = opened.about()
+    changed = about.changed.isoformat(timespec="seconds") if about.changed else None
+    if as_json:
+        print(_json({**vars(about), "changed": changed}))
+        return
+    rows = [
+        ["languages", f"{about.source_language} to {about.target_language}"],
+        ["pairs", f"{about.pairs:,}"],
+        ["different sources", f"{about.segments:,}"],
+        ["taken over", f"{about.used:,} times"],
+        ["newest", changed or "-"],
+        ["size", f"{about.bytes / 1e6:,.1f} MB"],
+    ]
+    print("\n".join(aligned(rows)))
+
+
+def percent(score: float) -> str:
+    """Return a likeness as whole percents. Only what is equal has 100."""
+    return f"{min(round(score), 99) if score < 100 else 100}%"
+
+
+def _made(file: Path, languages: tuple[str | None, str | None]) -> TranslationMemory:
+    """The memory at `file`, made if it is missing."""
+    from dragoman.memory.store import TranslationMemory
+
+    source, target = languages
+    if file.exists() and not any(languages):
+        return TranslationMemory(file)
+    if source is None or target is None:
+        raise ConfigError(
+            f"{file}: which languages are its sources and translations in?",
+            hint="pass --source-language and --target-language",
+        )
+    if not file.absolute().parent.is_dir():
+        raise DataError(f"{file}: the folder does not exist", hint="make it first")
+    return TranslationMemory.create(file, source_language=source, target_language=target)
+
+
+def _found(one: FuzzyMatch) -> dict[str, object]:
+    pair = one.pair
+    return {
+        "score": round(one.score, 1),
+        "source": pair.source,
+        "target": pair.target,
+        "created": pair.created.isoformat() if pair.created else None,
+        "changed": pair.changed.isoformat() if pair.changed else None,
+        "author": pair.author,
+        "origin": pair.origin,
+        "note": pair.note,
+        "used": pair.used,
+    }
+
+
+def _json(table: object) -> str:
+    return json.dumps(table, ensure_ascii=False, indent=2)

@@ -1,0 +1,78 @@
+"""What a translation memory has for a whole segment.
+
+Its translation is taken over only if all codes of the segment can be put back: those at the edges stay there,
+and those inside must be in the translation as they are in the segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from dragoman.documents.checks import doubts
+from dragoman.documents.flat import as_written
+from dragoman.documents.segment import Code, Content, Result, Segment, text_of
+from dragoman.memory.store import TranslationMemory
+from dragoman.memory.store_guide import MemoryGuide
+from dragoman.text.guidance import Match
+
+
+def recall(memory: TranslationMemory, segment: Segment) -> Result | None:
+    """Return the translation that the memory has for a segment, or None."""
+    lead = len(list(takewhile(_is_tag, segment.source)))
+    tail = len(list(takewhile(_is_tag, reversed(segment.source[lead:]))))
+    end = len(segment.source) - tail
+    inner = segment.source[lead:end]
+    for content, before, after in (
+        (segment.source, (), ()),
+        (inner, segment.source[:lead], segment.source[end:]),
+    ):
+        text = _as_text(content)
+        match = memory.exact(text) if text.strip() else None
+        if match is None or match.source.count("\n") != text.strip().count("\n"):
+            continue
+        target = as_written([*before, *_with_codes(_spaced_as(text, match.target), content), *after])
+        if not _loses(segment, target):
+            memory.count_use(match)
+            return Result(target, match=match)
+    return None
+
+
+def offer(guide: MemoryGuide, segment: Segment) -> Match | None:
+    """Return the most similar text of the memory for a segment that it does not have."""
+    match = guide.memory.match(text_of(segment.source), least=guide.least)
+    return match if match is not None and match.score < 100 else None
+
+
+def _is_tag(one: str | Code) -> bool:
+    return isinstance(one, Code) and one.kind != "placeholder"
+
+
+def _as_text(content: Sequence[str | Code]) -> str:
+    return "".join(one if isinstance(one, str) else one.text for one in content)
+
+
+def _spaced_as(text: str, target: str) -> str:
+    """The target with the space that is around the text."""
+    body = text.strip()
+    start = text.index(body)
+    return text[:start] + target.strip() + text[start + len(body) :]
+
+
+def _with_codes(target: str, content: Sequence[str | Code]) -> Content:
+    """The target with codes in the places of their texts; of equal ones, in order."""
+    left = [one for one in content if isinstance(one, Code)]
+    out: list[str | Code] = []
+    place = 0
+    while found := [(at, -len(one.text), one) for one in left if (at := target.find(one.text, place)) >= 0]:
+        at, _, code = min(found, key=lambda one: one[:2])
+        out += [target[place:at], code]
+        place = at + len(code.text)
+        left.remove(code)
+    return (*out, target[place:])
+
+
+def _loses(segment: Segment, target: Content) -> bool:
+    """Whether codes are missing, too many or crossed. Numbers are the translator's."""
+    reasons = doubts(segment.source, target, c_format="c-format" in segment.flags)
+    return any(not reason.startswith("number ") for reason in reasons)

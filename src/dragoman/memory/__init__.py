@@ -1,0 +1,1 @@
+"""Translation memory and terms: text and files, no tensors."""

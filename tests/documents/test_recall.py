@@ -1,0 +1,158 @@
+"""Segments that a translation memory has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from dragoman.documents.edits import decode_file
+from dragoman.documents.formats import Languages, format_named
+from dragoman.documents.segment import Code, Content, Result, Segment, Status
+from dragoman.documents.translate import Counts, translate_document, translate_segments
+from dragoman.memory.store import TranslationMemory
+from dragoman.translator import Translator
+from tests.documents.pretend import Pretend, remembering
+
+B, END = Code("<b>", "open", 1), Code("</b>", "close", 1)
+X = Code('<x id="1"/>', "placeholder")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[TranslationMemory]:
+    path = tmp_path / "a.tm"
+    with TranslationMemory.create(path, source_language="en", target_language="de") as opened:
+        yield opened
+
+
+def translated(translator: Pretend, *segments: Segment, **options: Any) -> tuple[list[Result | None], Counts]:
+    return translate_segments(cast("Translator", translator), segments, **options)
+
+
+def content(translator: Pretend, *items: str | Code, flags: tuple[str, ...] = ()) -> Content:
+    (result,), _ = translated(translator, Segment(items, "line 1", flags=flags))
+    assert result is not None
+    return result.content
+
+
+def test_a_whole_segment_is_taken_over(memory: TranslationMemory) -> None:
+    memory.add("One dog. Two dogs.", "Ein Hund, zwei Hunde.")
+    translator = remembering(memory)
+    results, counts = translated(translator, Segment((" One dog.  Two dogs.\n",), "line 1"))
+    assert results[0] is not None
+    assert results[0].content == (" Ein Hund, zwei Hunde.\n",)
+    assert results[0].is_remembered
+    assert results[0].doubts == ()
+    assert (counts.translated, counts.remembered) == (1, 1)
+    assert translator.asked == []
+
+
+def test_then_its_sentences_are_looked_up(memory: TranslationMemory) -> None:
+    memory.add("Two dogs.", "Zwei Hunde.")
+    translator = remembering(memory)
+    results, counts = translated(translator, Segment(("One dog. Two dogs. TWO DOGS.",), "line 1"))
+    assert results[0] is not None
+    assert results[0].content == ("ONE DOG. Zwei Hunde. TWO DOGS.",)
+    assert not results[0].is_remembered
+    assert counts.remembered == 0
+    assert counts.ways["memory"] == 1
+
+
+def test_numbers_are_those_of_the_memory(memory: TranslationMemory) -> None:
+    memory.add("Half past 8", "8:30")
+    assert content(remembering(memory), "Half past 8") == ("8:30",)
+
+
+@pytest.mark.parametrize("source", ["Open %s now", "Open {name} now", "Open <b>it</b> now"])
+def test_placeholders_in_text_must_be_the_same(memory: TranslationMemory, source: str) -> None:
+    memory.add(source, "Jetzt öffnen")
+    assert content(remembering(memory), source) != ("Jetzt öffnen",)
+    whole = "Jetzt " + " ".join(word for word in source.split(" ") if word not in ("Open", "now")) + " öffnen"
+    memory.add(source, whole)
+    assert content(remembering(memory), source) == (whole,)
+
+
+def test_placeholders_in_order_must_keep_it_within_a_sentence(memory: TranslationMemory) -> None:
+    memory.add("Copy %(a)s to %(b)s.", "Nach %(b)s wird %(a)s kopiert.")
+    found = content(remembering(memory), "Copy %(a)s to %(b)s. Really.", flags=("python-format",))
+    assert found == ("Nach %(b)s wird %(a)s kopiert. REALLY.",)
+
+
+def test_codes_at_the_edges_stay_there(memory: TranslationMemory) -> None:
+    memory.add("Save the file.", "Datei speichern.")
+    br = Code("<br/>", "empty", breaks=True)
+    found = content(remembering(memory), br, B, "Save the file.", END)
+    assert found == (br, B, "Datei speichern.", END)
+
+
+def test_codes_inside_are_put_where_the_translation_has_them(memory: TranslationMemory) -> None:
+    memory.add('Press <b>Save</b> in <x id="1"/>.', 'In <x id="1"/> auf <b>Speichern</b> drücken.')
+    found = content(remembering(memory), "Press ", B, "Save", END, " in ", X, ".")
+    assert found == ("In ", X, " auf ", B, "Speichern", END, " drücken.")
+
+
+def test_codes_that_would_be_lost_or_crossed_are_not(memory: TranslationMemory) -> None:
+    source = ("Press ", B, "Save", END, " now.")
+    for target in ("Jetzt <b>speichern.", "</b>Jetzt<b> speichern.", "Jetzt <b>s</b> <b>s</b>."):
+        memory.add("Press <b>Save</b> now.", target)
+        found = content(remembering(memory), *source)
+        assert [one for one in found if isinstance(one, Code)] == [B, END]
+        assert found == ("PRESS ", B, "SAVE", END, " NOW.")
+
+
+def test_a_code_inside_plain_text_goes_by_alignment_or_the_text_is_not_taken(
+    memory: TranslationMemory,
+) -> None:
+    memory.add("Press Save now.", "Drücke Sichern jetzt.")
+    source = ("Press ", B, "Save", END, " now.")
+    assert content(remembering(memory), *source) == ("Drücke ", B, "Sichern", END, " jetzt.")
+    assert content(remembering(memory, links=False), *source)[0] != "Drücke "
+
+
+def test_line_ends_inside_must_be_the_same(memory: TranslationMemory) -> None:
+    memory.add("One dog and\ntwo cats", "Ein Hund und\nzwei Katzen")
+    assert content(remembering(memory), "One dog and\ntwo cats\n") == ("Ein Hund und\nzwei Katzen\n",)
+    assert content(remembering(memory), "One dog and two cats") == ("Ein Hund und zwei Katzen",)
+    assert content(remembering(memory), "One\ndog\nand two cats") != ("Ein Hund und\nzwei Katzen",)
+
+
+def test_what_is_similar_is_offered(memory: TranslationMemory) -> None:
+    memory.add("Save the file.", "Datei speichern.")
+    results, counts = translated(remembering(memory), Segment(("Save the files.",), "line 1"))
+    assert results[0] is not None
+    assert results[0].content == ("SAVE THE FILES.",)
+    assert results[0].match is not None
+    assert results[0].match.target == "Datei speichern."
+    assert results[0].match.score == pytest.approx(84.2, abs=0.1)
+    assert (counts.translated, counts.remembered, counts.doubtful) == (1, 0, 0)
+
+
+def test_only_untranslated_segments_are_looked_up(memory: TranslationMemory) -> None:
+    memory.add("Row", "Zeile")
+    done = Segment(("Row",), "line 1", target=("Reihe",), state=Status.DONE)
+    (kept, new), _ = translated(
+        remembering(memory), done, Segment(("Row",), "line 2"), only_untranslated=True
+    )
+    assert kept is None
+    assert new is not None
+    assert new.content == ("Zeile",)
+    (again,), _ = translated(remembering(memory), done)
+    assert again is not None
+    assert again.content == ("Zeile",)
+
+
+XLIFF = """<xliff version="1.2"><file source-language="en" target-language="de"><body>
+<trans-unit id="1"><source>Row</source></trans-unit>
+<trans-unit id="2"><source>Cell</source></trans-unit>
+</body></file></xliff>"""
+
+
+def test_xliff_says_where_a_translation_is_from(memory: TranslationMemory) -> None:
+    memory.add("Row", "Zeile")
+    document = format_named("xliff").parse(XLIFF.encode(), Languages("en", "de"))
+    new, _, _ = translate_document(cast("Translator", remembering(memory)), document)
+    text = decode_file(new).text
+    assert '<target state="translated" state-qualifier="exact-match">Zeile</target>' in text
+    assert '<target state="translated">CELL</target>' in text
