@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from dragoman.base.charts import Curve, heading, line_chart, page, paragraph, table
+from dragoman.base.charts import Curve, heading, line_chart, page, paragraph, svg_file, table
 
 NASTY = "</script><img onerror=alert(1)> & \"'"
 
@@ -106,3 +106,15 @@ def test_a_page_asks_for_nothing() -> None:
     assert "default-src 'none'" in html
     assert not re.search(r"(src|href)=|url\(|@import|https?:", html)
     assert "prefers-color-scheme: dark" in html
+
+
+def test_an_svg_file_stands_alone() -> None:
+    curve = Curve(name="a < b", points=[(0.0, 0.0), (1.0, 0.5)])
+    root = ET.fromstring(svg_file([curve], title="T", x="x", y="y"))
+
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.get("aria-label") == "T"
+    assert "--paper" in (root[0].text or "")
+    assert any(one.text == "a < b" for one in root.iter())
+    with pytest.raises(ValueError, match="no points"):
+        svg_file([Curve(name="a", points=[])], title="T", x="x", y="y")

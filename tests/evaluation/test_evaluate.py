@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 from tests.decoding.reference import History
-from tests.test_translator import LINES, translator_of
+from tests.translator.letters import LINES, translator_of
 
 import dragoman
 from dragoman.base.errors import ConfigError, DataError

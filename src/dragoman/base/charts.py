@@ -88,6 +88,21 @@ def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str, log: bool
     curves = [curve for curve in curves if curve.points]
     if not curves:
         return paragraph("nothing to draw")
+    drawn = _svg(curves, title, x, y, log)
+    return f"<figure>{drawn}<figcaption>{html.escape(title)}</figcaption></figure>"
+
+
+def svg_file(curves: Sequence[Curve], *, title: str, x: str, y: str) -> str:
+    """An SVG document of curves over one pair of axes. Raises ValueError if no curve has points."""
+    curves = [curve for curve in curves if curve.points]
+    if not curves:
+        raise ValueError("no points to draw")
+    opening, rest = _svg(curves, title, x, y, log=False).split(">", 1)
+    style = _STYLE.replace(":root", "svg").replace("svg {", "svg { background: var(--paper);", 1)
+    return f'{opening} xmlns="http://www.w3.org/2000/svg"><style>{style}</style>{rest}\n'
+
+
+def _svg(curves: Sequence[Curve], title: str, x: str, y: str, log: bool) -> str:
     right = _WIDTH - 24 - _LETTER * min(max(len(curve.name) for curve in curves), 45)  # room for the names
     across = _Axis([p[0] for curve in curves for p in curve.points], _LEFT, right, log)
     up = _Axis([p[1] for curve in curves for p in curve.points], _HEIGHT - _BOTTOM, _TOP, log)
@@ -129,9 +144,9 @@ def line_chart(curves: Sequence[Curve], *, title: str, x: str, y: str, log: bool
         )
     height = max(_HEIGHT, int(below) + 8)
     return (
-        f'<figure><svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{html.escape(title)}">'
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{html.escape(title)}">'
         + "\n".join(parts)
-        + f"</svg><figcaption>{html.escape(title)}</figcaption></figure>"
+        + "</svg>"
     )
 
 

@@ -33,7 +33,7 @@ def align(
         list[str],
         typer.Argument(
             metavar="TEXT",
-            help="Text and its translation: two files, one .tsv or .jsonl, or -.",
+            help="Text and its translation: two files, one .tsv, .jsonl or .tmx, or -.",
             show_default=False,
         ),
     ],
@@ -82,11 +82,13 @@ def align(
     from dragoman.text.lines import open_text
     from dragoman.translator import Translator
 
-    corpus = open_corpus(text)
+    translator = Translator.load(model, dtype=cast("DType | None", dtype))
+    # The model's languages say which key of a JSONL file is the source.
+    languages = translator.source_language, to or translator.target_language
+    corpus = open_corpus(text, languages=languages)
     golds = (
         None if gold is None else [_gold(line, f"{gold}:{n}") for n, line in enumerate(open_text(gold), 1)]
     )
-    translator = Translator.load(model, dtype=cast("DType | None", dtype))
     alignments = _alignments(translator, corpus, attention=attention, to=to, batch_tokens=batch_tokens)
     with ExitStack() as stack:
         out = None if gold is not None else sys.stdout

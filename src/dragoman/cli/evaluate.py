@@ -13,28 +13,40 @@ import typer
 from dragoman.base.errors import ConfigError, QualityError
 from dragoman.cli import score as scoring
 from dragoman.cli.options import (
+    AdapterFolder,
     BatchTokens,
     BeamSize,
     Bootstrap,
+    Candidates,
+    ChooseBy,
     Data,
     Debug,
     Json,
     LengthPenalty,
     Lowercase,
     Model,
+    QualityLevel,
     Quiet,
     Recipe,
+    ReverseModel,
     StopRule,
     TargetLanguage,
+    TermsFile,
+    TermsHow,
     TestName,
     UseShortlist,
 )
 from dragoman.cli.outcome import waiting, warn
+from dragoman.cli.reverse import check_reverse_folder, with_reverse
+from dragoman.cli.terms import check_terms, with_terms
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Decoding, Stop
+    from dragoman.decoding.mbr import Utility
+    from dragoman.decoding.options import Decoding, Quality, Stop
     from dragoman.engine.choice import DType
     from dragoman.evaluation.evaluate import Evaluation
+    from dragoman.evaluation.risk.report import RiskReport
+    from dragoman.folder.config import FolderConfig
     from dragoman.translator import Translator
 
 
@@ -44,7 +56,7 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="TEXT",
-            help="Test text and its reference translation: two files, one .tsv or .jsonl, or -.",
+            help="Test text and its reference translation: two files, one .tsv, .jsonl or .tmx, or -.",
             show_default=False,
         ),
     ] = None,
@@ -58,6 +70,12 @@ def evaluate(
     stop: StopRule = None,
     shortlist: UseShortlist = False,
     to: TargetLanguage = None,
+    quality: QualityLevel = "normal",
+    mbr: ChooseBy = None,
+    candidates: Candidates = None,
+    reverse: ReverseModel = None,
+    terms: TermsFile = None,
+    terms_mode: TermsHow = None,
     batch_tokens: BatchTokens = 4096,
     dtype: Annotated[
         str | None,
@@ -69,6 +87,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    adapter: AdapterFolder = None,
     against: Annotated[
         Path | None,
         typer.Option(
@@ -79,6 +98,16 @@ def evaluate(
     ] = None,
     test: TestName = "bs",
     bootstrap: Bootstrap = None,
+    risk: Annotated[
+        bool,
+        typer.Option(
+            "--risk", help="Also measure the risk of the translations: calibration, and planted errors found."
+        ),
+    ] = False,
+    risk_chart: Annotated[
+        Path | None,
+        typer.Option("--risk-chart", metavar="FILE", help="With --risk: write the reliability curve as SVG."),
+    ] = None,
     min_bleu: Annotated[
         float | None, typer.Option("--min-bleu", metavar="X", help="Exit with 5 if BLEU is below X.")
     ] = None,
@@ -94,8 +123,10 @@ def evaluate(
       dragoman evaluate runs/en-de test.en test.de
       dragoman evaluate runs/new test.en test.de --against runs/old --min-bleu 30
       dragoman evaluate runs/en-de test.en test.de --dtype bfloat16,int8
+      dragoman evaluate runs/en-de test.en test.de --adapter runs/help --against runs/en-de
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
+    from dragoman.base.files import write_whole
     from dragoman.decoding.options import Decoding
     from dragoman.folder.config import read_config
     from dragoman.text.corpus import open_corpus
@@ -103,6 +134,8 @@ def evaluate(
     from dragoman.training.malloc import keep_freed_memory
     from dragoman.translator import Translator
 
+    if risk_chart is not None and not risk:
+        raise ConfigError("--risk-chart without --risk", hint="add --risk")
     decoding = Decoding(
         beam=beam,
         length_penalty=length_penalty,
@@ -110,31 +143,41 @@ def evaluate(
         to=to,
         batch_tokens=batch_tokens,
         shortlist=shortlist,
+        quality=cast("Quality", quality),
+        mbr=cast("Utility | None", mbr),
+        candidates=candidates,
     )
+    check_terms(terms, terms_mode)
+    check_reverse_folder(reverse)
     dtypes = _dtypes(dtype, alone=against is not None)
     names = _names(text or [], recipe, data)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
-    if against is not None and against.resolve() == model.resolve():
+    if against is not None and against.resolve() == model.resolve() and adapter is None:
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
     about = read_config(model)
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=(about.source_language, about.target_language))
+    if risk:
+        _check_risk(model, about, dtypes, adapter)
     keep_freed_memory()
     pairs = [(line.source, line.target) for line in corpus]
     types: dict[str, TypeSpeed] = {}
     hypotheses: dict[str, list[str]] = {}
     for each in dtypes:  # the last is the one that was asked for
-        translator = Translator.load(model, dtype=each)
+        translator = with_terms(Translator.load(model, dtype=each, adapter=adapter), terms, terms_mode, to)
+        translator = with_reverse(translator, reverse)
         in_type = f" in {each}" if len(dtypes) > 1 else ""
         evaluation = _evaluate(translator, pairs, decoding, f"translating{in_type}", quiet)
         types[str(each)] = _speed(each, translator, evaluation, model)
         hypotheses[str(each)] = evaluation.hypotheses
     rival = Translator.load(against, dtype=each) if against is not None and other is None else None
+    report = _measured(translator, pairs, decoding, quiet) if risk else None
     if output is not None:
-        from dragoman.base.files import write_whole
-
         write_whole(output, "".join(f"{line}\n" for line in evaluation.hypotheses))
-    name = str(model) if len(dtypes) == 1 else str(each)
+    if risk_chart is not None and report is not None:
+        write_whole(risk_chart, report.to_svg())
+    whole = str(model) if adapter is None else f"{model} + {adapter}"
+    name = whole if len(dtypes) == 1 else str(each)
     systems = {name: evaluation.hypotheses} if len(dtypes) == 1 else hypotheses
     if against is not None:
         if rival is not None:
@@ -156,6 +199,7 @@ def evaluate(
     if as_json:
         table = {
             "model": str(model),
+            **({} if adapter is None else {"adapter": str(adapter)}),
             "text": names,
             "sentences": len(pairs),
             "seconds": evaluation.seconds,
@@ -168,18 +212,55 @@ def evaluate(
                 else {}
             ),
             **scoring.to_table(results),
+            **({"risk": report.to_table()} if report else {}),
         }
         print(json.dumps(table, ensure_ascii=False, indent=2))
     else:
         search = "greedy" if size == 1 else f"beam {size}"
-        print(f"{model}: {' '.join(names)}, {search}, {evaluation.sentences_per_second:,.1f} sentences/s\n")
+        print(f"{whole}: {' '.join(names)}, {search}, {evaluation.sentences_per_second:,.1f} sentences/s\n")
         if len(types) > 1:
             print("\n".join([*_compared(list(types.values())), ""]))
         print(scoring.to_text(results))
+        if report:
+            print(f"\n{report.to_text()}")
     bleu = scoring.bleu_of(results, name)
     if min_bleu is not None and bleu < min_bleu:
         raise QualityError(
-            f"{model}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="--min-bleu sets this limit"
+            f"{whole}: BLEU {bleu:.2f} is below {min_bleu:g}", hint="--min-bleu sets this limit"
+        )
+
+
+def _check_risk(
+    model: Path, about: FolderConfig, dtypes: Sequence[DType | None], adapter: Path | None
+) -> None:
+    """Raise ConfigError if the risk cannot be measured: no risk.json, an adapter, or several types."""
+    from dragoman.folder.risk import read_risk
+
+    if len(dtypes) > 1:
+        raise ConfigError("--risk with several types of numbers", hint="leave out --dtype")
+    if adapter is not None:
+        raise ConfigError(
+            f"{adapter}: the risk is not calibrated for a model with an adapter",
+            hint="merge them with dragoman model merge, then dragoman model calibrate",
+        )
+    if read_risk(model, about) is None:
+        raise ConfigError(
+            f"{model}: its risk is not calibrated",
+            hint=f"dragoman model calibrate {model} SOURCE TARGET, with text it was not trained on",
+        )
+
+
+def _measured(
+    translator: Translator, pairs: Sequence[tuple[str, str]], decoding: Decoding, quiet: bool
+) -> RiskReport | None:
+    """The risk report on at most 2,000 of the pairs."""
+    from dragoman.evaluation.risk.calibrate import examples_of, measure_risk
+
+    if translator.risk_model is None:
+        return None
+    with waiting("measuring the risk", shown=not quiet) as progress:
+        return measure_risk(
+            translator.risk_model, examples_of(translator, pairs, decoding, progress=progress)
         )
 
 

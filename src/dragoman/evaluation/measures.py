@@ -154,6 +154,17 @@ def compare(
     )
 
 
+def line_ter(
+    hypotheses: Sequence[str], references: Sequence[str], target_language: str | None = None
+) -> list[float]:
+    """Return the TER of each line against its reference, in percent, in lower case. See `score_corpus`."""
+    scorer = _scorers(("ter",), False, target_language)[0]["ter"]
+    return [
+        float(scorer.sentence_score(hypothesis, [reference]).score)
+        for hypothesis, reference in zip(hypotheses, references, strict=True)
+    ]
+
+
 def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
     """Raise ConfigError for an unknown metric or a wrong number of resamples."""
     if not metrics or any(metric not in METRICS for metric in metrics):

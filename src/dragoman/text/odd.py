@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from dragoman.text.scripts import is_unspaced
 from dragoman.text.width import columns
 
 _PERIOD = 20  # words, or characters, of the longest thing whose repetition is looked for
 _LONG = 10  # characters of a word that may have a loop inside
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -53,7 +53,7 @@ def is_invention(text: str, source: str) -> bool:
 def _repetitions(text: str) -> list[tuple[int, int]]:
     """The longest loops of words and of characters: (how often it comes, characters that it repeats)."""
     words = text.lower().split()
-    long = [word for word in words if len(word) >= _LONG or _UNSPACED.search(word)]
+    long = [word for word in words if len(word) >= _LONG or is_unspaced(word)]
     return [
         _longest_loop([word.strip(",.;:!?") for word in words], 3),
         max((_longest_loop(word, 4) for word in long), default=(0, 0)),

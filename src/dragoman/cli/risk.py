@@ -1,0 +1,84 @@
+"""`dragoman risk`: what is doubtful about given translations."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from dragoman.cli.options import BatchTokens, Debug, Model, NumberType, Quiet, TargetLanguage
+from dragoman.cli.outcome import waiting, warn
+
+if TYPE_CHECKING:
+    from dragoman.engine.choice import DType
+    from dragoman.text.corpus import Corpus
+    from dragoman.translator import Translator
+
+_TOGETHER = 256  # pairs that are held at once
+
+
+def risk(
+    model: Model,
+    text: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT",
+            help="Text and its translation: two files, one .tsv, .jsonl or .tmx, or -.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
+    ] = None,
+    to: TargetLanguage = None,
+    batch_tokens: BatchTokens = 2048,
+    dtype: NumberType = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Say what is doubtful about translations from anywhere, by what a model knows: one JSON object a line.
+
+    The flags are those of translate --risk. They are found with thresholds for translations by others. The
+    probability is calibrated for the model's own translations only.
+
+    \b
+      dragoman risk runs/en-de test.en test.de -o test.risk.jsonl
+    """
+    from dragoman.base.files import replacing
+    from dragoman.text.corpus import open_corpus
+    from dragoman.translator import Translator
+
+    translator = Translator.load(model, dtype=cast("DType | None", dtype))
+    # The model's languages say which key of a JSONL file is the source.
+    languages = translator.source_language, to or translator.target_language
+    corpus = open_corpus(text, languages=languages)
+    if translator.risk_model is None and not quiet:
+        warn(f"{model}: its risk is not calibrated: no probabilities, and only flags that need no model")
+    with ExitStack() as stack:
+        out = sys.stdout
+        if output is not None:
+            part = stack.enter_context(replacing(output))
+            out = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
+        say = stack.enter_context(waiting("scoring", shown=not quiet and output is not None))
+        for number, row in enumerate(_rows(translator, corpus, to, batch_tokens), 1):
+            out.write(json.dumps({"line": number, **row}, ensure_ascii=False) + "\n")
+            if number % _TOGETHER == 0:
+                say(f"scoring: {number:,} lines")
+
+
+def _rows(
+    translator: Translator, corpus: Corpus, to: str | None, batch_tokens: int
+) -> Iterator[dict[str, Any]]:
+    lines = iter(corpus)
+    while together := list(islice(lines, _TOGETHER)):
+        sources, targets = [line.source for line in together], [line.target for line in together]
+        found = translator.risk(sources, targets, to=to, batch_tokens=batch_tokens)
+        for source, target, one in zip(sources, targets, found, strict=True):
+            yield {"source": source, "text": target, "risk": one.to_table()}

@@ -1,0 +1,131 @@
+"""The risk of a translation: a calibrated probability that it needs a correction, and flags.
+
+Each question has a logistic regression over the figures of `decoding/evidence.py`: does the translation need
+a correction, does it leave something out, does it add something? They are fitted on held-out text
+(`evaluation/risk/`) and stored in the model folder (`folder/risk.py`). Imports neither torch nor numpy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dragoman.decoding.evidence import Evidence
+from dragoman.text.faults import FLAGS, Flag, FlagKind, faults
+
+DETECTED: tuple[FlagKind, ...] = ("omission", "addition")  # what the two lists of detectors are for
+
+_FARTHEST = 6.0  # deviations from the mean beyond which a figure says no more
+_STEEPEST = 35.0  # logit from which on a probability is 0 or 1
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What is doubtful about a translation."""
+
+    probability: float | None
+    """That it needs a correction, as `evaluation/risk/labels.py` defines it; None if nothing was learnt."""
+    flags: tuple[Flag, ...] = ()
+
+    def to_table(self) -> dict[str, Any]:
+        """The risk as plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logistic:
+    """A logistic regression over standardised features."""
+
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]  # above 0
+    weights: tuple[float, ...]
+    bias: float
+
+    def logit(self, features: Sequence[float]) -> float:
+        """Return the log-odds."""
+        terms = zip(features, self.mean, self.scale, self.weights, strict=True)
+        return self.bias + math.fsum(
+            weight * standardised(one, mean, scale) for one, mean, scale, weight in terms
+        )
+
+    def probability(self, features: Sequence[float]) -> float:
+        """Return the probability."""
+        return sigmoid(self.logit(features))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detector:
+    """Says whether a translation has a fault: whether the log-odds are above a threshold."""
+
+    logistic: Logistic
+    threshold: float
+
+    def detects(self, features: Sequence[float]) -> bool:
+        """Whether the fault is there."""
+        return self.logistic.logit(features) > self.threshold
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskModel:
+    """What is learnt about the translations of one model.
+
+    The detectors `searched` are for translations that the model found itself, `given` for translations by
+    others, which surprise it more. A probability from `low_confidence` on is among the highest tenth.
+    """
+
+    correction: Logistic
+    low_confidence: float
+    searched: Mapping[FlagKind, Detector]
+    given: Mapping[FlagKind, Detector]
+
+
+def standardised(value: float, mean: float, scale: float) -> float:
+    """Return a figure as deviations from its mean, at most 6."""
+    return min(max((value - mean) / scale, -_FARTHEST), _FARTHEST)
+
+
+def sigmoid(logit: float) -> float:
+    """Return the probability of log-odds."""
+    return 1 / (1 + math.exp(-min(max(logit, -_STEEPEST), _STEEPEST)))
+
+
+def assess(
+    model: RiskModel | None,
+    evidence: Evidence,
+    source: str,
+    target: str,
+    languages: tuple[str, str],
+    *,
+    given: bool = False,
+) -> Risk:
+    """Return the risk of a translation, `given` if the model did not find it itself.
+
+    Without a model there are only the flags of `text/faults.py`, and no probability.
+    """
+    flags = faults(source, target, *languages)
+    if model is None or not source.strip():
+        return Risk(None, tuple(flags))
+    found = {flag.kind for flag in flags}
+    detectors = model.given if given else model.searched
+    for kind, place in zip(DETECTED, (evidence.least_covered, evidence.least_likely), strict=True):
+        if kind not in found and detectors[kind].detects(evidence.features):
+            flags.append(Flag(kind, place))
+    probability = model.correction.probability(evidence.features)
+    if probability >= model.low_confidence:
+        flags.append(Flag("low confidence"))
+    return Risk(probability, in_order(flags))
+
+
+def risk_of_parts(risks: Iterable[Risk]) -> Risk:
+    """Return the risk of a text from those of its sentences, taken as independent of each other."""
+    risks = list(risks)
+    known = [risk.probability for risk in risks if risk.probability is not None]
+    probability = 1 - math.prod(1 - one for one in known) if known else None
+    return Risk(probability, in_order(flag for risk in risks for flag in risk.flags))
+
+
+def in_order(flags: Iterable[Flag]) -> tuple[Flag, ...]:
+    """Return the flags by kind, each once."""
+    return tuple(sorted(dict.fromkeys(flags), key=lambda flag: FLAGS.index(flag.kind)))

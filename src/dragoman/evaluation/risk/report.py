@@ -1,0 +1,154 @@
+"""How well the risk of translations is known: calibration, ranking and the detection of planted errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from dragoman.base import charts
+from dragoman.base.tables import aligned
+from dragoman.text.faults import FlagKind
+
+_BINS = 10
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Some translations with similar probabilities of needing a correction."""
+
+    predicted: float  # mean probability
+    observed: float  # share that does need one
+    count: int
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How often a flag is raised."""
+
+    kind: FlagKind
+    planted: int  # translations with such an error
+    recall: float | None  # share of them that are flagged; None if there are none
+    false_alarms: float  # share of untouched translations that are flagged
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskReport:
+    """Figures about translations that the risk model was not fitted on."""
+
+    lines: int
+    share: float  # of translations that need a correction
+    ece: float
+    """Expected calibration error: the mean distance of predicted and observed in bins of equal size."""
+    brier: float  # mean squared distance of probability and outcome
+    auc: float | None  # chance that a translation that needs a correction is ranked above one that does not
+    auc_of_score: float | None  # the same by the mean log-probability of the tokens alone
+    bins: tuple[Bin, ...]
+    searched: tuple[Detection, ...]  # in the model's own translations
+    given: tuple[Detection, ...]  # in the references
+
+    def to_table(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+        return asdict(self)
+
+    def facts(self) -> list[list[str]]:
+        """The figures as rows of name and value."""
+        return [
+            ["translations measured", f"{self.lines:,}"],
+            ["need a correction", f"{self.share:.1%}"],
+            ["expected calibration error", f"{self.ece:.3f}"],
+            ["Brier score", f"{self.brier:.3f}"],
+            ["AUC", _figure(self.auc)],
+            ["AUC of the mean log-probability alone", _figure(self.auc_of_score)],
+        ]
+
+    def to_text(self) -> str:
+        """The report as tables of text."""
+        blocks = [aligned(self.facts(), right=(1,)), reliability(self.bins)]
+        blocks += [
+            aligned([[f"planted in {where}", "errors", "found", "false alarms"], *rows], right=(1, 2, 3))
+            for where, rows in (
+                ("translations", detection_rows(self.searched)),
+                ("references", detection_rows(self.given)),
+            )
+            if rows
+        ]
+        return "\n\n".join("\n".join(block) for block in blocks)
+
+    def to_svg(self) -> str:
+        """The reliability curve as an SVG file."""
+        points = [(one.predicted, one.observed) for one in self.bins]
+        curves = [
+            charts.Curve(name="observed", points=points),
+            charts.Curve(name="perfect", points=[(0.0, 0.0), (1.0, 1.0)], predicted=True),
+        ]
+        return charts.svg_file(
+            curves, title="Reliability", x="predicted probability of a correction", y="share that needs one"
+        )
+
+
+def bins_of(probabilities: Sequence[float], labels: Sequence[bool]) -> tuple[Bin, ...]:
+    """Return ten bins of equal size, by increasing probability; fewer for fewer than ten translations."""
+    pairs = sorted(zip(probabilities, labels, strict=True))
+    number = min(_BINS, len(pairs))
+    edges = [len(pairs) * place // number for place in range(number + 1)]
+    groups = [pairs[start:end] for start, end in pairwise(edges)]
+    return tuple(
+        Bin(sum(p for p, _ in group) / len(group), sum(y for _, y in group) / len(group), len(group))
+        for group in groups
+    )
+
+
+def calibration_error(bins: Sequence[Bin]) -> float:
+    """Return the expected calibration error of the bins (Naeini et al. 2015, with bins of equal size)."""
+    total = sum(one.count for one in bins)
+    return sum(one.count * abs(one.predicted - one.observed) for one in bins) / total
+
+
+def area_under_curve(scores: Sequence[float], labels: Sequence[bool]) -> float | None:
+    """Return the chance that a positive example has a higher score than a negative one; ties are half.
+
+    None if all labels are alike.
+    """
+    positive = sum(labels)
+    negative = len(labels) - positive
+    if not positive or not negative:
+        return None
+    ordered = sorted(zip(scores, labels, strict=True))
+    wins, below, start = 0.0, 0, 0
+    while start < len(ordered):
+        end = start
+        while end < len(ordered) and ordered[end][0] == ordered[start][0]:
+            end += 1
+        own = sum(label for _, label in ordered[start:end])
+        others = end - start - own
+        wins += own * (below + others / 2)
+        below, start = below + others, end
+    return wins / (positive * negative)
+
+
+def reliability(bins: Sequence[Bin]) -> list[str]:
+    """The reliability curve as lines of a table, with a bar for what was observed."""
+    rows = [
+        [f"{one.predicted:.2f}", f"{one.observed:.2f}", f"{one.count:,}", "#" * round(20 * one.observed)]
+        for one in bins
+    ]
+    return aligned([["predicted", "observed", "translations", ""], *rows], right=(0, 1, 2))
+
+
+def detection_rows(found: Sequence[Detection]) -> list[list[str]]:
+    """Rows of a table: kind, errors, found, false alarms."""
+    return [
+        [
+            one.kind,
+            f"{one.planted:,}",
+            "" if one.recall is None else f"{one.recall:.1%}",
+            f"{one.false_alarms:.1%}",
+        ]
+        for one in found
+    ]
+
+
+def _figure(number: float | None) -> str:
+    return "not known" if number is None else f"{number:.3f}"

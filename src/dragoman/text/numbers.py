@@ -1,0 +1,270 @@
+"""Numbers of a text and of its translation, compared by value.
+
+    different_numbers("1,500 dogs on March 5", "1.500 Hunde am 5.3.", "en", "de")  # []
+    different_numbers("in 15 days", "in 13 Tagen", "en", "de")  # ["15 missing", "13 added"]
+
+Languages write one value in many ways: 1,000.5 is 1.000,5; 3 pm is 15 Uhr; 2 is two or second. A number is
+reported only if nothing on the other side can be read as it, so when in doubt it counts as equal.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dragoman.text.placeholders import find_placeholders
+
+Value = tuple[str, int]  # digits without zeros at their ends, and a power of ten: 1500 is ("15", 2)
+
+_DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+(?:[.,]\d+)?|\d+(?:[.,'’:/\-\u2013]\d+)*")
+_RAISED = re.compile("[²³¹⁰⁴-⁹₀-₉]+")  # and lowered: of units, powers and formulas
+_ARABIC_MARKS = str.maketrans("\u066b\u066c", ".,")
+_THOUSANDS = re.compile(r"[.,'’]\d{3}(?!\d)")
+_GROUPS = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W\d_]+")
+_ROMAN = re.compile(
+    r"\b(?=[IVXLCDM]{2,15}\b)M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?<=[IVXLCDM])\b"
+)
+_DECADE = re.compile(r"\d\d\d0(?:['’]?s|er)\b")
+_SCALE = re.compile(
+    r"(?i)\b(?:thousand|tausend|mille|mil|(?:mi|bi|tri)lli[oó]n\w*|millones|milliarde?n?s?)\b"
+    r"|\d ?(?:mio|mrd|[mb]n|[km])\b|[千万萬億亿]"
+)
+_CLOCK = re.compile(r"(?i)\b[ap]\.?m\b|o['’]clock|\buhr\b|\d ?h\b|\d:\d\d|\bheures?\b|[点時时]")
+_SCALES = (-9, -8, -6, -4, -3, 3, 4, 6, 8, 9)
+_HALF_DAY = 12
+_SPELLED = 20  # where the words of a language are not known, whole numbers up to here may be words
+_CJK = "零一二三四五六七八九十"
+_LARGE_CJK = "十百千万萬億亿"
+# Languages that write compounds as one word: "dreistöckig".
+_COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no", "nb", "fi", "hu"))
+
+# The words of a language, or their beginnings, for 0, 1, 2 and so on; the first of each is the number itself.
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "en": tuple(
+        "zero|no|none one|once|first|single|a|an two|twice|second|both|pair|couple|double|dual|half "
+        "three|third|thrice|triple four|quarter five|fifth six seven eight nine|ninth ten eleven "
+        "twelve|twelfth|dozen thirteen fourteen fifteen sixteen seventeen eighteen nineteen "
+        "twenty|twentieth".split()
+    ),
+    "de": tuple(
+        "null|kein ein|erst|eins zwei|zwo|beid|paar|doppel|doppelt|halb drei|dritt vier fünf sechs "
+        "sieben|sieb acht neun zehn elf zwölf|dutzend dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn "
+        "neunzehn zwanzig".split()
+    ),
+    "fr": tuple(
+        "zéro|aucun un|une|premi deux|deuxi|second|double|demi|paire trois|tiers|triple quatre|quatri|quart "
+        "cinq six sept huit neuf|neuvi dix onze|onzi douze|douzi|douzaine treize|treizi quatorze|quatorzi "
+        "quinze|quinzi seize|seizi dix-sept dix-huit dix-neuf vingt".split()
+    ),
+    "es": tuple(
+        "cero|ning un|uno|una|primer dos|segund|doble|amb|par|medi tres|tercer cuatro|cuart cinco|quint "
+        "seis|sext siete|sépt ocho|octav nueve|noven diez|décim once doce|docena trece catorce quince "
+        "dieciséis diecisiete dieciocho diecinueve veinte".split()
+    ),
+}
+# What larger numbers are made of: with one of them, a number above 20 may be written in words.
+_LARGE: Mapping[str, re.Pattern[str]] = {
+    "en": re.compile(r"(?i)\b(?:twen|thir|for|fif|six|seven|eigh|nine)t(?:y|ie)|hundred|thousand|llion"),
+    "de": re.compile(
+        r"(?i)(?:zwan|drei|vier|fünf|sech|sieb|acht|neun)[zß]ig|hundert|tausend|[Mm]illi|dutzend"
+    ),
+    "fr": re.compile(r"(?i)\b(?:vingt|trent|quarant|cinquant|soixant|cent|mill|douzaine)"),
+    "es": re.compile(r"(?i)\b(?:veint|treint|cuarent|cincuent|sesent|setent|ochent|novent|cien|mil)|cient"),
+}
+_MONTHS = (
+    "jan|ene", "feb|fév", "mar|mär", "apr|avr|abr", "may|mai", "jun|juin", "jul|juil", "aug|aoû|ago", "sep",
+    "oct|okt", "nov", "dec|dez|déc|dic",
+)  # fmt: skip
+
+
+def cardinals(language: str) -> list[str]:
+    """Return the words of a language for 0, 1, 2 and so on to 20; none where they are not known."""
+    return [forms.split("|")[0] for forms in _WORDS.get(_base(language), ())]
+
+
+def different_numbers(source: str, target: str, source_language: str, target_language: str) -> list[str]:
+    """Return the numbers that only one side has, such as "5 missing" or "7 added".
+
+    Numbers in words are compared with numbers in words only if both sides have one that the other lacks.
+    Digits inside placeholders do not count.
+    """
+    ours, theirs = _Side(source, source_language), _Side(target, target_language)
+    missing, added = ours.not_in(theirs), theirs.not_in(ours)
+    if not missing and not added:
+        missing, added = ours.words_not_in(theirs), theirs.words_not_in(ours)
+        if not missing or not added:
+            return []
+    elif not (missing and added):  # one side has a number more: the other may have it in words
+        missing = [one for one in missing if not theirs.may_spell(one)]
+        added = [one for one in added if not ours.may_spell(one)]
+    return [f"{one} missing" for one in missing] + [f"{one} added" for one in added]
+
+
+@dataclass(frozen=True)
+class _Looseness:
+    """In which ways two values may differ and still be equal."""
+
+    scales: bool  # by thousands: 5 million is 5,000,000
+    clock: bool  # by half a day: 3 pm is 15:00
+    dates: bool  # by being the name of a month: 3月 is March
+
+    @classmethod
+    def of(cls, text: str) -> _Looseness:
+        """What the words of both texts allow."""
+        return cls(bool(_SCALE.search(text)), bool(_CLOCK.search(text)), "月" in text)
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number in digits: its readings, and the values of its parts, as of a date."""
+
+    text: str
+    readings: frozenset[Value]
+    parts: tuple[Value, ...]
+
+    @property
+    def values(self) -> Iterator[Value]:
+        """What a number of the other side may be equal to: not the 5 of 5,000,000."""
+        yield from self.readings
+        if not _THOUSANDS.search(self.text):
+            yield from self.parts
+
+
+class _Side:
+    """The numbers of one text. Words are looked at only when digits leave a question open."""
+
+    def __init__(self, text: str, language: str) -> None:
+        if has_digits := bool(_DIGIT.search(text)):
+            text = _without_placeholders(text)
+        # The 2 of m² or CO₂ may be words or nothing on the other side, and may answer a 2 there.
+        raised = {_value(unicodedata.normalize("NFKC", one)) for one in _RAISED.findall(text)}
+        text = unicodedata.normalize("NFKC", _RAISED.sub(" ", text))
+        self.text = text.translate(_ARABIC_MARKS)
+        self.language = _base(language)
+        self.numbers = [
+            _number(found[0], decade=bool(_DECADE.match(self.text, found.start())))
+            for found in (_DIGITS.finditer(self.text) if has_digits else ())
+        ]
+        self._digits = {value for one in self.numbers for value in one.values} | raised
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return [word.lower() for word in _WORD.findall(self.text)]
+
+    @cached_property
+    def _spelled(self) -> set[Value]:
+        """The values that words may stand for, also as a beginning: "dritte", "dreistöckig"."""
+        shortest = 3 if self.language in _COMPOUNDING else 4
+        numbers = _starting(self._words, _WORDS.get(self.language, ()), shortest=shortest)
+        numbers |= {_CJK.index(sign) for sign in self.text if sign in _CJK}
+        numbers |= {_roman(found[0]) for found in _ROMAN.finditer(self.text)}
+        return {_value(str(number)) for number in numbers}
+
+    @cached_property
+    def _months(self) -> set[Value]:
+        return {_value(str(number)) for number in _starting(self._words, _MONTHS, first=1)}
+
+    def not_in(self, other: _Side) -> list[str]:
+        """The numbers in digits that the other side has in no form, each once."""
+        loose = _Looseness.of(f"{self.text}\n{other.text}") if self.numbers else None
+        return list(dict.fromkeys(one.text for one in self.numbers if loose and not other.has(one, loose)))
+
+    def has(self, number: _Number, loose: _Looseness) -> bool:
+        """Whether something here can be read as the number, or as each part of it."""
+        if any(self._has(value, loose) for value in number.readings):
+            return True
+        if loose.dates and not self._months.isdisjoint(number.readings):
+            return True
+        return len(number.parts) > 1 and all(
+            self._has(part, loose) or part in self._months for part in number.parts
+        )
+
+    def _has(self, value: Value, loose: _Looseness) -> bool:
+        values = _alike(value, loose)
+        return not (values.isdisjoint(self._digits) and values.isdisjoint(self._spelled))
+
+    def may_spell(self, number: str) -> bool:
+        """Whether the number may be here in words that were not read."""
+        whole = int(number) if number.isdecimal() and len(number) < 10 else None
+        if self.language in _LARGE:
+            return (whole is None or whole > _SPELLED) and bool(_LARGE[self.language].search(self.text))
+        if any(sign in self.text for sign in _LARGE_CJK):
+            return True
+        return whole is not None and whole <= _SPELLED
+
+    def words_not_in(self, other: _Side) -> list[str]:
+        """The numbers from 2 on that are words here, and neither words nor digits on the other side."""
+        numbers = {word: n for n, word in enumerate(cardinals(self.language)) if n > 1}
+        values = {word: _value(str(numbers[word])) for word in self._words if word in numbers}
+        return [word for word, value in values.items() if value not in other._digits | other._spelled]
+
+
+def _base(language: str) -> str:
+    return re.split("[-_]", language.lower())[0]
+
+
+def _without_placeholders(text: str) -> str:
+    pieces, place = [], 0
+    for one in find_placeholders(text):
+        pieces.append(text[place : one.start])
+        place = one.end
+    return " ".join([*pieces, text[place:]])
+
+
+def _number(text: str, *, decade: bool) -> _Number:
+    groups = _GROUPS.findall(text)
+    readings = set(_readings(groups, re.sub(r"\d", "", text)))
+    if decade:  # the 1990s are the 90s
+        readings.add(_value(groups[0][-2:]))
+    return _Number(text, frozenset(readings), tuple(map(_value, groups)))
+
+
+def _readings(groups: Sequence[str], marks: str) -> Iterator[Value]:
+    """The values that groups of digits can have with these marks between them."""
+    *whole, last = groups
+    if not marks:
+        yield _value(last)
+    elif set(marks) <= set(".,'’ \u00a0\u202f"):
+        thousands = len(whole[0]) <= 3 and all(len(group) == 3 for group in whole[1:])
+        if thousands and len(last) == 3 and len(set(marks)) == 1:
+            yield _value("".join(groups))
+        if thousands and marks[-1] in ".," and marks.count(marks[-1]) == 1:
+            yield _value("".join(groups), -len(last))
+
+
+def _value(digits: str, power: int = 0) -> Value:
+    """The value of digits times a power of ten."""
+    digits = "".join(str(unicodedata.decimal(digit)) for digit in digits).lstrip("0")
+    kept = digits.rstrip("0")
+    return (kept, power + len(digits) - len(kept)) if kept else ("", 0)
+
+
+def _alike(value: Value, loose: _Looseness) -> set[Value]:
+    digits, power = value
+    found = {value}
+    if loose.scales:
+        found.update((digits, power + scale) for scale in _SCALES)
+    if loose.clock and 0 <= power <= 1 and len(digits) <= 2:
+        hour = int(digits or 0) * 10**power
+        found.update(_value(str(other)) for other in (hour - _HALF_DAY, hour + _HALF_DAY) if 0 <= other <= 24)
+    return found
+
+
+def _roman(text: str) -> int:
+    numbers = [{"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}[sign] for sign in text]
+    return sum(-a if a < b else a for a, b in zip(numbers, [*numbers[1:], 0], strict=True))
+
+
+def _starting(words: Sequence[str], forms: Sequence[str], *, first: int = 0, shortest: int = 3) -> set[int]:
+    """The numbers, counted from `first`, of the forms that a word is, or begins with if they are long."""
+    numbers = {form: number for number, those in enumerate(forms, first) for form in those.split("|")}
+    found = {numbers[word] for word in words if word in numbers}
+    beginnings = (
+        word[:end] for word in words if word not in numbers for end in range(shortest, len(word))
+    )  # "vierzehn" is 14 and not 4
+    return found | {numbers[form] for form in beginnings if form in numbers}

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dragoman.decoding.alignment import Alignment
+from dragoman.decoding.evidence import FEATURES, evidence_of
+
+SOURCE, TARGET = "the old dog", "der Hund hier"
+# Tokens: the | ol | d | dog, and: der | Hund | hi | er
+ALIGNMENT = Alignment(
+    SOURCE,
+    TARGET,
+    source=((0, 3), (4, 6), (6, 7), (8, 11)),
+    target=((0, 3), (4, 8), (9, 11), (11, 13)),
+    links=((0, 0), (3, 1), (3, 2), (3, 3)),
+)
+ATTENTION = (
+    (0.7, 0.1, 0.0, 0.1, 0.1),
+    (0.1, 0.1, 0.1, 0.6, 0.1),
+    (0.0, 0.1, 0.1, 0.3, 0.5),
+    (0.1, 0.0, 0.1, 0.4, 0.4),
+    (0.0, 0.0, 0.0, 0.1, 0.9),
+)
+LOGP = (-0.1, -0.5, -4.0, -3.0, -0.2)
+
+
+def named(*arguments: object, **options: object) -> dict[str, float]:
+    evidence = evidence_of(*arguments, **options)  # type: ignore[arg-type]
+    return dict(zip(FEATURES, evidence.features, strict=True))
+
+
+def test_the_figures_by_numpy() -> None:
+    found = named(SOURCE, TARGET, LOGP, ATTENTION, ALIGNMENT)
+    logp, weights_TS = np.array(LOGP), np.array(ATTENTION)
+    words_TW = np.stack([weights_TS[:, 0], weights_TS[:, 1:3].sum(1), weights_TS[:, 3]], 1)
+    tops_W = np.array([weights_TS[:, 0].max(), weights_TS[:, 1:3].max(), weights_TS[:, 3].max()])
+    positive = np.where(weights_TS > 0, weights_TS, 1.0)
+    entropy_T = -(positive * np.log(positive)).sum(1)
+    expected = {
+        "logp mean": logp.mean(),
+        "logp least": -4.0,
+        "logp end": -0.2,
+        "logp lowest quarter": -4.0,
+        "logp deviation": logp.std(),
+        "logp least of 3": np.mean([-0.5, -4.0, -3.0]),
+        "logp least of 5": logp.mean(),
+        "characters ratio": math.log(14 / 12),
+        "tokens ratio": math.log(5 / 5),
+        "source tokens": math.log(5),
+        "covered least": words_TW.sum(0).min(),
+        "covered least of 3": words_TW.sum(0).mean(),
+        "attended least": tops_W.min(),
+        "attended least of 3": tops_W.mean(),
+        "unlinked run": math.log1p(3),
+        "unlinked share": 1 / 3,
+        "attention to end": weights_TS[:-1, -1].mean(),
+        "attention least of 3": weights_TS[:-1].max(1)[1:].mean(),
+        "entropy mean": entropy_T.mean(),
+        "entropy greatest": entropy_T.max(),
+    }
+
+    assert list(expected) == list(FEATURES)
+    assert found == pytest.approx(expected)
+
+
+def test_it_names_the_words() -> None:
+    evidence = evidence_of(SOURCE, TARGET, LOGP, ATTENTION, ALIGNMENT)
+
+    assert evidence.least_covered == "old"
+    assert evidence.least_likely == "Hund hier"
+
+
+def test_with_all_words_linked_the_least_covered_one_is_named() -> None:
+    linked = Alignment(SOURCE, TARGET, ALIGNMENT.source, ALIGNMENT.target, ((0, 0), (2, 1), (3, 2)))
+    evidence = evidence_of(SOURCE, TARGET, LOGP, ATTENTION, linked)
+
+    assert evidence.least_covered == "old"
+    assert dict(zip(FEATURES, evidence.features, strict=True))["unlinked run"] == 0
+
+
+def test_the_longest_run_of_words_without_a_link() -> None:
+    source = "a bb c dd ee f"
+    spans = ((0, 1), (2, 4), (5, 6), (7, 9), (10, 12), (13, 14))
+    rows = ((1 / 7,) * 7,) * 2
+    alignment = Alignment(source, "x", spans, ((0, 1),), ((2, 0),))
+
+    assert evidence_of(source, "x", (-1.0, -1.0), rows, alignment).least_covered == "dd ee f"
+
+
+def test_a_model_without_attention_has_the_other_figures() -> None:
+    with_it, without = named(SOURCE, TARGET, LOGP, ATTENTION, ALIGNMENT), named(SOURCE, TARGET, LOGP)
+
+    assert {name: without[name] for name in FEATURES[:8]} == {name: with_it[name] for name in FEATURES[:8]}
+    assert all(without[name] == 0 for name in FEATURES[10:])
+    assert evidence_of(SOURCE, TARGET, LOGP).least_likely == TARGET
+
+
+@pytest.mark.parametrize("logp", [(), (-math.inf, -0.1), (-1e9,)])
+def test_the_figures_are_finite(logp: tuple[float, ...]) -> None:
+    assert all(map(math.isfinite, evidence_of(" ", "", logp).features))
+    assert named("a", "b", (-math.inf, 0.0))["logp least"] == -30
+
+
+def test_a_script_without_spaces_has_a_word_for_each_token() -> None:
+    source, target = "老狗睡", "老犬が寝る"
+    alignment = Alignment(
+        source, target, ((0, 1), (1, 2), (2, 3)), ((0, 2), (2, 3), (3, 5)), ((0, 0), (2, 1), (2, 2))
+    )
+    evidence = evidence_of(source, target, (-1.0, -9.0, -1.0, -0.1), ((0.25,) * 4,) * 4, alignment)
+
+    assert evidence.least_covered == "狗"
+    assert evidence.least_likely == "老犬が寝る"
+
+
+def test_a_source_whose_tokens_have_no_text() -> None:
+    alignment = Alignment("\u3000", "a", ((0, 0),), ((0, 1),), ())
+
+    assert all(
+        map(math.isfinite, evidence_of("\u3000", "a", (-1.0, -1.0), ((0.5, 0.5),) * 2, alignment).features)
+    )

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.decoding.test_risk import MODEL
+from tests.folder.models import edit, saved, small, without_digest
+
+from dragoman import Translator
+from dragoman.base.errors import ModelError
+from dragoman.folder import bundle
+from dragoman.folder.check import check_folder
+from dragoman.folder.config import read_config
+from dragoman.folder.mean import average_folders
+from dragoman.folder.quantisation import quantise_folder
+from dragoman.folder.risk import RISK, read_risk, write_risk
+from dragoman.folder.summary import summary_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = saved(tmp_path / "model")
+    write_risk(folder, MODEL, read_config(folder), {"lines": 100})
+    return folder
+
+
+def test_what_is_written_is_read(folder: Path) -> None:
+    assert read_risk(folder, read_config(folder)) == MODEL
+    assert Translator.load(folder).risk_model == MODEL
+    assert json.loads((folder / RISK).read_text())["report"] == {"lines": 100}
+    assert {check.name: check.status for check in check_folder(folder)}[RISK] == "ok"
+    assert RISK in summary_of(folder).sizes
+
+
+def test_a_folder_needs_none(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model")
+
+    assert read_risk(folder, read_config(folder)) is None
+    assert Translator.load(folder).risk_model is None
+    assert RISK not in {check.name for check in check_folder(folder)}
+
+
+def test_a_folder_without_digests_may_have_one(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model")
+    without_digest(folder)
+    write_risk(folder, MODEL, read_config(folder), {})
+
+    assert read_risk(folder, read_config(folder)) == MODEL
+
+
+def test_it_goes_with_the_weights(folder: Path, tmp_path: Path) -> None:
+    quantise_folder(folder, tmp_path / "int8")
+    average_folders([folder, folder], tmp_path / "mean")
+
+    assert read_risk(tmp_path / "int8", read_config(tmp_path / "int8")) == MODEL
+    assert not (tmp_path / "mean" / RISK).exists()
+    bundle.save(small(1), folder)
+    assert not (folder / RISK).exists()
+
+
+def first(table: dict[str, Any], value: Any) -> None:
+    table["searched"]["omission"]["scale"][0] = value
+
+
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "a newer format": (lambda table: table | {"format_version": 2}, "format_version 2"),
+    "other weights": (lambda table: table | {"weights": "sha256:" + "0" * 64}, "other weights"),
+    "other figures": (lambda table: table | {"features": ["x"]}, "other figures"),
+    "no detector": (lambda table: table["given"].pop("addition"), "addition"),
+    "a scale of zero": (lambda table: first(table, 0.0), "scale"),
+    "text": (lambda table: first(table, "1"), "finite"),
+    "NaN": (lambda table: first(table, float("nan")), "finite"),
+    "too few": (lambda table: table["correction"]["weights"].pop(), "numbers"),
+    "no list": (lambda table: table["correction"].update(weights=3), "numbers"),
+    "no table": (lambda table: table | {"correction": 5}, "usable"),
+    "no threshold": (lambda table: table["given"]["omission"].pop("threshold"), "threshold is missing"),
+    "no probability": (lambda table: table | {"low_confidence": None}, "finite"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_file_is_refused(folder: Path, name: str) -> None:
+    change, message = DAMAGE[name]
+
+    def changed(table: dict[str, Any]) -> dict[str, Any]:
+        new = change(table)
+        return new if isinstance(new, dict) and "features" in new else table
+
+    edit(folder / RISK, changed)
+
+    with pytest.raises(ModelError, match=message) as caught:
+        Translator.load(folder)
+    assert "calibrate" in caught.value.hint
+    assert {check.name: check.status for check in check_folder(folder)}[RISK] == "fault"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{"])
+def test_a_file_that_is_no_table_is_refused(folder: Path, text: str) -> None:
+    (folder / RISK).write_text(text)
+
+    with pytest.raises(ModelError, match=RISK):
+        Translator.load(folder)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from dragoman.text.faults import FLAGS, Flag, faults
+
+FINE = [
+    ("A man rides a bike.", "Ein Mann fährt Rad."),
+    ("Click %s in 3 days.", "Klicken Sie in 3 Tagen auf %s."),
+    ("LibreOffice Writer Document Foundation", "LibreOffice Writer Document Foundation"),  # names
+    ("So, so, so, so, so, so.", "So, so, so, so, so, so."),  # the source repeats itself too
+    ("", ""),
+    ("42", ""),  # nothing to translate is lost that the numbers do not show
+    ("Tom and Anna Lee Smith met.", "Tom und Anna Lee Smith trafen sich."),
+]
+FAULTY = [
+    ("A man rides a bike.", " ", [Flag("omission", "A man rides a bike.")]),
+    ("Yes.", "Ja, " + "das ist eine andere lange Geschichte " + "aus der alten Zeit.", [Flag("addition")]),
+    ("A dog.", "Ein Hund und und und und und.", [Flag("repetition")]),
+    (
+        "In 15 days.",
+        "In 13 Tagen.",
+        [Flag("number differs", "15 missing"), Flag("number differs", "13 added")],
+    ),
+    ("Copy %s.", "Kopiere.", [Flag("placeholder", "%s missing")]),
+    ("Copy it.", "Kopiere {name}.", [Flag("placeholder", "{name} added")]),
+    ("Open the small file now.", "Open the small file jetzt.", [Flag("copied", "Open the small file")]),
+    ("a small file", "a small file.", [Flag("copied", "a small file.")]),
+]
+
+
+@pytest.mark.parametrize(("source", "target"), FINE)
+def test_good_translations_have_no_faults(source: str, target: str) -> None:
+    flags = [flag for flag in faults(source, target, "en", "de") if flag.kind != "number differs"]
+
+    assert flags == []
+
+
+@pytest.mark.parametrize(("source", "target", "expected"), FAULTY)
+def test_faults_are_found(source: str, target: str, expected: list[Flag]) -> None:
+    assert faults(source, target, "en", "de") == expected
+
+
+def test_within_one_language_equal_words_are_no_fault() -> None:
+    assert faults("a small file", "a small file", "en", "en") == []
+
+
+def test_a_flag_is_readable() -> None:
+    assert str(Flag("copied", "a small file")) == "copied: a small file"
+    assert str(Flag("repetition")) == "repetition"
+    assert set(FLAGS) >= {"omission", "addition", "repetition", "number differs", "placeholder", "copied"}
