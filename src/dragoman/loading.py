@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
 from dragoman.decoding.engine import Engine
+from dragoman.decoding.risk import RiskModel
 from dragoman.engine.choice import DType, EngineName, against_native
+from dragoman.folder.adapter import ADAPTER_WEIGHTS, AdapterConfig, read_adapter
 from dragoman.folder.config import FolderConfig, read_config
+from dragoman.folder.risk import read_risk
 from dragoman.folder.shortlist import read_shortlist
 from dragoman.interop.formats import format_of
 from dragoman.interop.source import opened
@@ -24,14 +28,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loaded:
+class Variant:
+    """A model with an adapter, or without one."""
+
+    engine: Engine
+    load_bundle: Callable[[], Bundle] | None = None  # the PyTorch model, if the engine has none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded(Variant):
     """What a translator needs of a model."""
 
     tokenizer: Tokenizer
-    engine: Engine
     config: FolderConfig
     shortlist: Shortlist | None = None
-    load_bundle: Callable[[], Bundle] | None = None  # the PyTorch model, if the engine has none
+    risk: RiskModel | None = None
+    adapters: Mapping[str, Variant] = field(default_factory=dict)  # by the names that `load_model` got
 
 
 def load_model(
@@ -40,14 +52,21 @@ def load_model(
     device: str | torch.device | None = None,
     dtype: DType | None = None,
     engine: EngineName | None = None,
+    adapters: Mapping[str, Path] | None = None,
 ) -> Loaded:
-    """Load the model at `path`. See `Translator.load`."""
+    """Load the model at `path`, and adapters of it. See `Translator.load`."""
     with opened(path) as folder:
         ours = format_of(folder) is None
+        if adapters and not ours:
+            raise ConfigError(
+                f"{path}: an adapter fits only the dragoman model that it was trained on",
+                hint="import the model first: dragoman import",
+            )
         bundle = None if ours else _read_bundle(path, folder, "converting the model")
         config = read_config(folder) if bundle is None else bundle.config
+        found = {name: (one, read_adapter(one, folder, config)) for name, one in (adapters or {}).items()}
         reason = against_native(engine, config.model, device=_name(device), dtype=dtype)
-        shortlist = read_shortlist(folder, config)
+        shortlist, risk = read_shortlist(folder, config), read_risk(folder, config)
         if bundle is None and reason is None:
             loaded = _native_folder(path, folder, config, dtype)
         elif reason is None:
@@ -56,7 +75,8 @@ def load_model(
             what = f"translating without the native engine ({reason})"
             bundle = bundle or _read_bundle(path, folder, what)
             loaded = ready(bundle, device=device or _best_device(), dtype=dtype, engine="pytorch")
-    return replace(loaded, shortlist=shortlist)
+    variants = {name: _adapted(loaded, *one) for name, one in found.items()}
+    return replace(loaded, shortlist=shortlist, risk=risk, adapters=variants)
 
 
 def ready(
@@ -91,6 +111,29 @@ def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: 
         config=config,
         load_bundle=load_bundle,
     )
+
+
+def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
+    """The model with an adapter, which shares what the adapter does not change."""
+    from dragoman.engine.native import NativeEngine
+
+    def adapted_bundle(bundle: Bundle) -> Bundle:
+        from dragoman.folder.merge import adapted_model
+
+        return replace(bundle, model=adapted_model(bundle.model, folder, adapter))
+
+    load_bundle = loaded.load_bundle
+    if isinstance(loaded.engine, NativeEngine) and load_bundle is not None:
+        from dragoman.engine.weights import map_weights
+
+        path = folder / ADAPTER_WEIGHTS
+        engine = loaded.engine.adapted(map_weights(path), adapter.shape.scale, where=str(path))
+        return Variant(engine=engine, load_bundle=lambda: adapted_bundle(load_bundle()))
+    from dragoman.decoding.pytorch import PyTorchEngine
+    from dragoman.folder.merge import adapted_model
+
+    model = cast(PyTorchEngine, loaded.engine).model
+    return Variant(engine=PyTorchEngine(adapted_model(model, folder, adapter)))
 
 
 def _read_bundle(path: str | Path, folder: Path, what: str) -> Bundle:

@@ -15,7 +15,7 @@ from tests.folder.models import edit, saved
 from dragoman import cli
 from dragoman.cli.outcome import run
 
-COMMANDS = ("info", "verify", "average", "diff", "card", "quantize", "shortlist")
+COMMANDS = ("info", "verify", "average", "merge", "diff", "card", "quantize", "shortlist")
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 
 
@@ -47,10 +47,10 @@ def test_help_has_an_example(model_, command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_missing_folder_is_an_error(model_, tmp_path, command):
     output = ["-o", tmp_path / "x"]
-    words = {"average": output, "quantize": output, "shortlist": ["a.en", "a.de"]}.get(command, [])
+    words = {"average": output, "quantize": output, "shortlist": ["a.en", "a.de"], "merge": ["x", *output]}
     more = [SAVED / "transformer"] if command in ("average", "diff") else []
 
-    code, out, err = model_(command, tmp_path / "nowhere", *more, *words)
+    code, out, err = model_(command, tmp_path / "nowhere", *more, *words.get(command, []))
 
     assert (code, out) == (4, "")
     assert "nowhere: no such model folder\nhint: " in err

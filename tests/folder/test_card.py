@@ -8,7 +8,7 @@ import pytest
 from tests.folder.models import saved
 
 from dragoman.base.tables import read_markdown
-from dragoman.folder.card import origin, render_card, write_card
+from dragoman.folder.card import origin, render_card, with_section, write_card
 from dragoman.folder.summary import summary_of
 from dragoman.version import __version__
 
@@ -45,3 +45,11 @@ def test_it_says_where_a_model_came_from_and_whether_it_was_verified(
         ["verified", verified or "no: it was not compared with the other program"],
         ["licence", "CC BY"],
     ]
+
+
+def test_a_section_is_added_or_replaced() -> None:
+    card = "# A\n\ntext\n\n## Risk\n\nold\n\n### More\n\nkept\n\n## B\n\nb\n"
+    new = with_section(card, "Risk", ["new", "lines"])
+
+    assert new == "# A\n\ntext\n\n### More\n\nkept\n\n## B\n\nb\n\n## Risk\n\nnew\nlines\n"
+    assert with_section(new, "Risk", ["new", "lines"]) == new

@@ -118,3 +118,20 @@ def test_a_missing_option_is_named_with_its_file(tmp_path: Path) -> None:
         ModelError, match=r"config\.json: not a usable configuration: source_language is missing"
     ):
         read_config(folder)
+
+
+@pytest.mark.parametrize("names", [(), ("terms",), ("terms", "matches", "of a later release")])
+def test_what_a_model_reads_comes_back(names: tuple[str, ...], tmp_path: Path) -> None:
+    config = written(tmp_path, guidance=names)
+
+    assert read_config(tmp_path) == config
+    assert table(tmp_path, "config.json").get("guidance") == (list(names) or None)
+
+
+@pytest.mark.parametrize("names", ["terms", [1], {"terms": 1}, None])
+def test_what_a_model_reads_is_a_list_of_names(names: object, tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model")
+    edit(folder / "config.json", lambda table: table.update(guidance=names))
+
+    with pytest.raises(ModelError, match=r"config\.json: not a usable configuration: guidance = "):
+        read_config(folder)

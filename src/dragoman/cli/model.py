@@ -34,13 +34,17 @@ model = typer.Typer(
 def model_info(folder: Model, as_json: Json = False, debug: Debug = False) -> None:
     """Show what is in a model folder: shape, languages, tokenizer, parameters by part, digest, training.
 
+    Or in an adapter folder: what it changes, and for which model.
+
     \b
       dragoman model info runs/en-de
       dragoman model info runs/en-de --json
     """
-    from dragoman.folder.summary import summary_of
+    from dragoman.folder.adapter_summary import AdapterSummary, adapter_summary_of
+    from dragoman.folder.summary import Summary, summary_of
 
-    summary = summary_of(folder)
+    summary: Summary | AdapterSummary
+    summary = adapter_summary_of(folder) if _is_adapter(folder) else summary_of(folder)
     print(_json(summary.to_table()) if as_json else summary.to_text())
 
 
@@ -48,16 +52,22 @@ def model_info(folder: Model, as_json: Json = False, debug: Debug = False) -> No
 def model_verify(folder: Model, as_json: Json = False, debug: Debug = False) -> None:
     """Check every file of a model folder: digests, names, shapes and types, finite values, vocabulary.
 
-    Prints one line for each check and reports all faults. Exits with 4 if there is a fault.
+    An adapter folder is checked by itself; whether it fits a model is checked when it is used. Prints one
+    line for each check and reports all faults. Exits with 4 if there is a fault.
 
     \b
       dragoman model verify runs/en-de
     """
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such model folder", hint="check the path")
-    from dragoman.folder.check import check_folder
+    if _is_adapter(folder):
+        from dragoman.folder.adapter_check import check_adapter_folder
 
-    checks = check_folder(folder)
+        checks = check_adapter_folder(folder)
+    else:
+        from dragoman.folder.check import check_folder
+
+        checks = check_folder(folder)
     faults = sum(check.status == "fault" for check in checks)
     if as_json:
         from dataclasses import asdict
@@ -104,6 +114,40 @@ def model_average(
         print(f"wrote {output}", file=sys.stderr)
 
 
+@model.command("merge", short_help="Merge an adapter into its model.")
+def model_merge(
+    folder: Model,
+    adapter: Annotated[
+        Path, typer.Argument(metavar="ADAPTER", help="An adapter folder for the model.", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the model here: a new folder.")
+    ],
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Merge an adapter into the model that it was trained on, as a new model folder.
+
+    The new model translates as the model does with the adapter, and every command reads it: it can be
+    exported, quantised or tuned again. Its weights are floats, also if the model was quantised. Tokenizer,
+    search, shortlist and model card go along.
+
+    \b
+      dragoman model merge runs/en-de runs/help -o runs/en-de-help
+    """
+    from dragoman.base.files import check_new
+    from dragoman.folder.adapter import read_adapter
+    from dragoman.folder.config import read_config
+
+    check_new(output)
+    read_adapter(adapter, folder, read_config(folder))  # refuse wrong folders before loading torch
+    from dragoman.folder.merge import merge_adapter
+
+    merge_adapter(folder, adapter, output)
+    if not quiet:
+        print(f"wrote {output}", file=sys.stderr)
+
+
 @model.command("shortlist", short_help="Learn which target tokens each source token may need.")
 def model_shortlist(
     folder: Model,
@@ -111,7 +155,7 @@ def model_shortlist(
         list[str],
         typer.Argument(
             metavar="TEXT",
-            help="Parallel text, best the training text: two files, one .tsv or .jsonl, or -.",
+            help="Parallel text, best the training text: two files, one .tsv, .jsonl or .tmx, or -.",
             show_default=False,
         ),
     ],
@@ -155,6 +199,53 @@ def model_shortlist(
             f"{made.mean:,.0f} of {made.target_vocab:,} target tokens",
             file=sys.stderr,
         )
+
+
+@model.command("calibrate", short_help="Learn the risk of the model's translations.")
+def model_calibrate(
+    folder: Model,
+    text: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT",
+            help="Parallel text that the model was not trained on: two files, one .tsv, .jsonl or .tmx, "
+            "or -.",
+            show_default=False,
+        ),
+    ],
+    pairs: Annotated[
+        int, typer.Option("--pairs", metavar="N", help="Use at most N pairs, spread over the text.")
+    ] = 2000,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Learn the risk of the model's translations from held-out text, and write it into the model folder.
+
+    Half of the text fits the probabilities and chooses the thresholds of the flags. The other half measures
+    them; its figures are printed and go into the model card. It needs 200 pairs. Training does this with its
+    validation text. The file is risk.json; delete it to undo.
+
+    \b
+      dragoman model calibrate runs/en-de valid.en valid.de
+      dragoman translate runs/en-de test.en --risk --jsonl
+    """
+    from dragoman.cli.outcome import waiting
+    from dragoman.folder.config import read_config
+    from dragoman.folder.risk import RISK
+    from dragoman.text.corpus import open_corpus
+
+    if pairs < 1:
+        raise ConfigError(f"--pairs {pairs}", hint="use at least 200")
+    about = read_config(folder)
+    corpus = open_corpus(text, languages=(about.source_language, about.target_language))
+    from dragoman.evaluation.risk.folder import calibrate_folder
+
+    lines = [(line.source, line.target) for line in corpus]
+    with waiting("translating", shown=not quiet) as progress:
+        report = calibrate_folder(folder, lines, most=pairs, progress=progress)
+    print(report.to_text())
+    if not quiet:
+        print(f"wrote {folder / RISK}", file=sys.stderr)
 
 
 @model.command("quantize", short_help="Store a model as int8, a quarter of the size.")
@@ -246,6 +337,12 @@ def model_card(
     write_whole(output, card)
     if not quiet:
         print(f"wrote {output}", file=sys.stderr)
+
+
+def _is_adapter(folder: Path) -> bool:
+    from dragoman.folder.config import ADAPTER
+
+    return (folder / ADAPTER).exists()
 
 
 def _json(table: dict[str, object]) -> str:

@@ -17,14 +17,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dragoman.base.errors import ModelError
+from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.options import AttentionOf, Beam
 from dragoman.folder.config import WEIGHTS, FolderConfig, read_config, write_config
 from dragoman.folder.digest import check_digest, digest_of
 from dragoman.folder.header import Outline, read_header
 from dragoman.folder.quantised import dequantised
+from dragoman.folder.risk import RISK
 from dragoman.folder.vocabulary import tokenizer_of_folder
 from dragoman.folder.weights import put_weights, read_weights, weights_of, writing_weights
+from dragoman.models.lora import lora_weights
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import Architecture
 from dragoman.text.tokenizer import Tokenizer
@@ -40,6 +42,7 @@ class Bundle:
     target_language: str
     generation: Beam = Beam()
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
+    guidance: tuple[str, ...] = ()  # what it was trained to read beside a line: "terms", "matches"
 
     @property
     def config(self) -> FolderConfig:
@@ -50,11 +53,19 @@ class Bundle:
             target_language=self.target_language,
             generation=self.generation,
             alignment=self.alignment,
+            guidance=self.guidance,
         )
 
 
 def save(bundle: Bundle, folder: Path) -> None:
-    """Write the bundle's files into `folder`, the weights last."""
+    """Write the bundle's files into `folder`, the weights last.
+
+    Raises ConfigError if the model has an adapter, of which a model folder knows nothing.
+    """
+    if lora_weights(bundle.model):
+        raise ConfigError(
+            f"{folder}: the model has an adapter", hint="merge_lora or save_adapter comes first"
+        )
     write_folder(bundle.config, bundle.tokenizer, weights_of(bundle.model), folder)
 
 
@@ -64,9 +75,11 @@ def write_folder(
     """Write the files of a model into `folder`, with the digest of the weights in config.json.
 
     config.json comes first and the weights come last. Until they are in place, config.json has the digest of
-    a file that is not there, so a folder whose writing was interrupted is refused.
+    a file that is not there, so a folder whose writing was interrupted is refused. A risk model for other
+    weights is removed.
     """
     with writing_weights(folder / WEIGHTS, weights) as part:
+        (folder / RISK).unlink(missing_ok=True)
         write_config(replace(config, weights=digest_of(part)), folder)
         tokenizer.save(folder)
 
@@ -90,6 +103,7 @@ def load(folder: Path) -> Bundle:
         target_language=config.target_language,
         generation=config.generation,
         alignment=config.alignment,
+        guidance=config.guidance,
     )
 
 

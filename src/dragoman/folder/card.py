@@ -10,8 +10,10 @@ from pathlib import Path
 
 from dragoman.base.files import write_whole
 from dragoman.base.tables import markdown
-from dragoman.folder.config import CARD
-from dragoman.folder.summary import Summary, describe_shape, summary_of, vocabulary_of
+from dragoman.folder.adapter import AdapterConfig
+from dragoman.folder.config import CARD, WEIGHTS, FolderConfig
+from dragoman.folder.digest import digest_of
+from dragoman.folder.summary import Summary, describe_shape, read_card, summary_of, vocabulary_of
 from dragoman.version import __version__
 
 Rows = Sequence[Sequence[str]]  # name and value
@@ -23,6 +25,31 @@ def write_card(folder: Path, sections: Mapping[str, Rows]) -> None:
     Raises ModelError if the folder is incomplete or damaged.
     """
     write_whole(folder / CARD, render_card(summary_of(folder), sections))
+
+
+def continue_card(folder: Path, config: FolderConfig, output: Path, sections: Mapping[str, Rows]) -> None:
+    """Copy the card of the model in `folder` to one that was made of it, with further sections.
+
+    `config` is that of `folder`. Writes a card if there is none to copy.
+    """
+    card = read_card(folder)
+    if card is None:
+        write_card(output, sections)
+        return
+    if config.weights is not None:  # a card of a folder that was imported or averaged has the digest
+        card = card.replace(f"`{config.weights}`", f"`{digest_of(output / WEIGHTS)}`")
+    write_whole(output / CARD, "\n".join([card.rstrip(), "", *_sections(sections)]))
+
+
+def with_section(card: str, heading: str, lines: Sequence[str]) -> str:
+    """Return the card with a section of these lines at its end, in place of an earlier one of that name."""
+    kept, inside = [], False
+    for line in card.splitlines():
+        if line.startswith("#"):
+            inside = line == f"## {heading}"
+        if not inside:
+            kept.append(line)
+    return "\n".join(["\n".join(kept).rstrip(), "", f"## {heading}", "", *lines, ""])
 
 
 def origin(
@@ -63,7 +90,35 @@ def render_card(summary: Summary, sections: Mapping[str, Rows] | None = None) ->
         "    dragoman translate THIS_FOLDER FILE",
         "",
     ]
-    for heading, rows in {"Model": model, **(sections or {})}.items():
+    return "\n".join(lines + _sections({"Model": model, **(sections or {})}))
+
+
+def render_adapter_card(config: AdapterConfig, parameters: int, sections: Mapping[str, Rows]) -> str:
+    """Return the card of an adapter as Markdown. `sections` say how it was trained."""
+    shape = config.shape
+    adapter = [
+        ["for", f"{config.base_name}, `{config.base}`"],
+        ["parameters", f"{parameters:,}"],
+        ["rank, alpha", f"{shape.rank}, {shape.alpha:g}"],
+        ["on", ", ".join(shape.on)],
+        ["weights", f"`{config.weights}`"],
+    ]
+    lines = [
+        f"# {' '.join(config.name.split())}",
+        "",
+        f"Adapts {' '.join(config.base_name.split())}, which translates from {config.source_language} to "
+        f"{config.target_language}.",
+        "",
+        "    dragoman translate MODEL --adapter THIS_FOLDER FILE",
+        "",
+    ]
+    return "\n".join(lines + _sections({"Adapter": adapter, **sections}))
+
+
+def _sections(sections: Mapping[str, Rows]) -> list[str]:
+    """The lines of tables with headings."""
+    lines = []
+    for heading, rows in sections.items():
         cells = [[" ".join(cell.split()) for cell in row] for row in rows]  # a line end would end the table
         lines += [f"## {heading}", "", *markdown(["", ""], cells), ""]
-    return "\n".join(lines)
+    return lines

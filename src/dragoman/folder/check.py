@@ -26,6 +26,7 @@ from dragoman.folder.digest import check_digest
 from dragoman.folder.fit import misfits
 from dragoman.folder.header import Outline, read_header
 from dragoman.folder.quantised import dequantised, holds_int8, scale_faults
+from dragoman.folder.risk import RISK, read_risk
 from dragoman.folder.shortlist import read_shortlist
 from dragoman.folder.weights import not_finite, outlines, weights_of
 from dragoman.text.shortlist import SHORTLIST
@@ -50,33 +51,36 @@ def check_folder(folder: Path) -> list[Check]:
 
 
 def _checks(folder: Path) -> Iterator[Check]:
-    config, check = _read("config.json", lambda: read_model_config(folder))
+    config, check = attempted("config.json", lambda: read_model_config(folder))
     yield check
-    beam, check = _read("generation.json", lambda: read_generation(folder))
+    beam, check = attempted("generation.json", lambda: read_generation(folder))
     yield check
     yield from _tokenizer_files(folder)
-    tokenizer, check = _read("tokenizer", lambda: Tokenizer.load(folder))
+    tokenizer, check = attempted("tokenizer", lambda: Tokenizer.load(folder))
     yield check
     yield _vocabulary(config, beam, tokenizer)
     path = folder / WEIGHTS
-    header, check = _read(WEIGHTS, lambda: read_header(path))
+    header, check = attempted(WEIGHTS, lambda: read_header(path))
     yield check
     yield _digest(config, path)
     yield from _fit(config, header, path)
-    yield _finite(header, path)
+    yield finite(header, path)
     if config is not None and (folder / SHORTLIST).exists():
-        yield _read(SHORTLIST, lambda: read_shortlist(folder, config, whole=True))[1]
+        yield attempted(SHORTLIST, lambda: read_shortlist(folder, config, whole=True))[1]
+    if config is not None and (folder / RISK).exists():
+        yield attempted(RISK, lambda: read_risk(folder, config))[1]
 
 
-def _read(name: str, read: Callable[[], T]) -> tuple[T | None, Check]:
-    """Return what `read` returns, and the check; None and a fault if it raises ModelError."""
+def attempted(name: str, read: Callable[[], T]) -> tuple[T | None, Check]:
+    """Return what `read` returns, and its check; None and a fault if it raises ModelError."""
     try:
         return read(), Check(name=name, status="ok", text="can be read")
     except ModelError as error:
         return None, Check(name=name, status="fault", text=str(error))
 
 
-def _outcome(name: str, faults: Sequence[str], fine: str) -> Check:
+def outcome(name: str, faults: Sequence[str], fine: str) -> Check:
+    """The check that found these faults, or none."""
     return Check(name=name, status="fault" if faults else "ok", text="; ".join(faults) or fine)
 
 
@@ -101,7 +105,7 @@ def _tokenizer_files(folder: Path) -> Iterator[Check]:
         else:
             differs = blake2b(data, digest_size=16).hexdigest() != digest  # as in text/tokenizer.py
             faults = ["damaged, or from another model than tokenizer.json"] if differs else []
-        yield _outcome(f"digest of {name}", faults, str(digest))
+        yield outcome(f"digest of {name}", faults, str(digest))
 
 
 def _vocabulary(config: FolderConfig | None, beam: Beam | None, tokenizer: Tokenizer | None) -> Check:
@@ -124,7 +128,7 @@ def _vocabulary(config: FolderConfig | None, beam: Beam | None, tokenizer: Token
     if beam is not None and (outside := banned_outside(replace(config, generation=beam))):
         faults.append(f"generation.json bans ids that do not exist: {listing([str(i) for i in outside])}")
     fine = f"{tokenizer.source_size:,} source ids and {tokenizer.target_size:,} target ids"
-    return _outcome("vocabulary", faults, fine)
+    return outcome("vocabulary", faults, fine)
 
 
 def _digest(config: FolderConfig | None, path: Path) -> Check:
@@ -149,22 +153,23 @@ def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path
         faults = scale_faults(header)
         if (config.quantised is None) == holds_int8(header):
             faults.append("config.json and the weights differ in whether the model is quantised")
-        yield _outcome("int8 matrices", faults, "each has its scales")
+        yield outcome("int8 matrices", faults, "each has its scales")
         if faults:
             return
     weights = dequantised(header, path)
-    model, check = _read("names and shapes", lambda: new_model(config.model, weights, path))
+    model, check = attempted("names and shapes", lambda: new_model(config.model, weights, path))
     if model is None:
         yield check
         return
     needed = outlines(weights_of(model))
     found = misfits(weights, needed)
-    yield _outcome("names of weights", found.names, f"{len(needed)} weights, as config.json needs them")
+    yield outcome("names of weights", found.names, f"{len(needed)} weights, as config.json needs them")
     for name, faults in (("shapes of weights", found.shapes), ("types of weights", found.dtypes)):
-        yield _outcome(name, [listing(faults, separator="; ")] if faults else [], "as config.json needs them")
+        yield outcome(name, [listing(faults, separator="; ")] if faults else [], "as config.json needs them")
 
 
-def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
+def finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
+    """Check that no weight in a file is NaN or infinite. Without a header, the check is skipped."""
     name = "values of weights"
     if header is None:
         return _skipped(name, "the weights")
@@ -177,4 +182,4 @@ def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
             ]
     except (OSError, SafetensorError) as error:
         return Check(name=name, status="fault", text=f"cannot be read ({error})")
-    return _outcome(name, [f"NaN or infinite in {listing(bad)}"] if bad else [], "all are finite")
+    return outcome(name, [f"NaN or infinite in {listing(bad)}"] if bad else [], "all are finite")

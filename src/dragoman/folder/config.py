@@ -19,6 +19,7 @@ from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig
 FORMAT_VERSION = 1
 _QUANTISED_VERSION = 2  # of quantised folders: a release that cannot read int8 refuses them
 WEIGHTS = "model.safetensors"
+ADAPTER = "adapter.json"  # instead of config.json, in an adapter folder (`folder/adapter.py`)
 CARD = "README.md"
 _RESTORE = "restore the file or train again"
 ARCHITECTURES = [kind.architecture for kind in get_args(Architecture)]
@@ -50,7 +51,9 @@ class FolderConfig:
     generation: Beam = Beam()
     weights: str | None = None  # the digest of model.safetensors (`folder/digest.py`); None in release 0.1
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
+    guidance: tuple[str, ...] = ()  # what it was trained to read beside a line: "terms", "matches"
     quantised: Quantised | None = None  # the type of its matrices (`folder/quantised.py`); None for floats
+    original: str | None = None  # the digest of the weights that these were quantised from
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,13 @@ def read_model_config(folder: Path) -> FolderConfig:
             f"{path}: unknown architecture {architecture!r}",
             hint=f"this dragoman knows: {', '.join(ARCHITECTURES)}",
         )
-    weights = table.get("weights")
-    if weights is not None and not is_digest(weights):
-        raise ModelError(
-            f"{path}: weights = {weights!r} is not a digest that this dragoman knows",
-            hint="upgrade dragoman, or restore config.json",
-        )
+    weights, original = table.get("weights"), table.get("original")
+    for name, digest in (("weights", weights), ("original", original)):
+        if digest is not None and not is_digest(digest):
+            raise ModelError(
+                f"{path}: {name} = {digest!r} is not a digest that this dragoman knows",
+                hint="upgrade dragoman, or restore config.json",
+            )
     quantised = table.get("quantised")
     if quantised not in (None, *get_args(Quantised)):
         raise ModelError(
@@ -109,7 +113,9 @@ def read_model_config(folder: Path) -> FolderConfig:
             target_language=str(table["target_language"]),
             weights=weights,
             alignment=_alignment(table.get("alignment"), shape),
+            guidance=_guidance(table.get("guidance", [])),
             quantised=quantised,
+            original=original,
         )
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
         raise _unusable(path, error) from error
@@ -132,7 +138,7 @@ def banned_outside(config: FolderConfig) -> list[int]:
 def write_config(config: FolderConfig, folder: Path) -> None:
     """Write config.json and generation.json."""
     architecture = config.model.architecture
-    table = {
+    table: dict[str, Any] = {
         "format_version": _version(config.quantised),
         "architecture": architecture,
         "source_language": config.source_language,
@@ -143,8 +149,12 @@ def write_config(config: FolderConfig, folder: Path) -> None:
         table["weights"] = config.weights
     if config.alignment is not None:
         table["alignment"] = str(config.alignment)
+    if config.guidance:
+        table["guidance"] = list(config.guidance)
     if config.quantised is not None:
         table["quantised"] = config.quantised
+    if config.original is not None:
+        table["original"] = config.original
     write_whole(folder / "config.json", json.dumps(table, indent=2) + "\n")
     generation = options_to_write(config.generation, "generation")
     write_whole(folder / "generation.json", json.dumps(generation, indent=2) + "\n")
@@ -159,6 +169,13 @@ def _alignment(text: Any, shape: Architecture) -> AttentionOf | None:
         raise ConfigError(f'alignment = "{text}" is not a head of this decoder', hint=_RESTORE)
     head.check(shape.decoder_layers, shape.heads)
     return head
+
+
+def _guidance(names: Any) -> tuple[str, ...]:
+    """What the model reads beside a line. Names of later releases stay. Raises ConfigError."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"guidance = {names!r} is not a list of names", hint=_RESTORE)
+    return tuple(names)
 
 
 def _version(quantised: Quantised | None) -> int:
@@ -195,6 +212,8 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
         hint = "is this the folder that training wrote?"
         if (folder / "checkpoints").is_dir():
             hint = "training has not finished here: repeat its command"
+        if name == "config.json" and (folder / ADAPTER).exists():
+            hint = "this is an adapter: merge it first (dragoman model merge), or translate with --adapter"
         raise ModelError(f"{path}: missing", hint=hint) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read ({error})", hint=_RESTORE) from error

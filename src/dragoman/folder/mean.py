@@ -22,10 +22,11 @@ from dragoman.text.tokenizer import Tokenizer
 def average_folders(folders: Sequence[Path], output: Path) -> None:
     """Write a model whose weights are the mean of those in `folders`, summed in float64, to `output`.
 
-    A folder that is named twice counts twice. The search, the shortlist, and what matters
-    only in training, such as dropout, are those of the first. Raises ConfigError for fewer than two folders,
-    if `output` exists, and if the models differ in shape, languages or tokenizer, with all differences;
-    ModelError for a folder that is damaged or has weights that are not finite. Leaves nothing behind then.
+    A folder that is named twice counts twice. The search, the shortlist, and what matters only in training,
+    such as dropout, are those of the first. Risk models are left out: the average makes other errors. Raises
+    ConfigError for fewer than two folders, if `output` exists, and if the models differ in shape, languages
+    or tokenizer, with all differences; ModelError for a folder that is damaged or has weights that are not
+    finite. Leaves nothing behind then.
     """
     if len(folders) < 2:
         raise ConfigError("one model has no average", hint="name two models or more")
@@ -41,7 +42,9 @@ def average_folders(folders: Sequence[Path], output: Path) -> None:
                 f"the average is NaN or infinite in {listing(names)}",
                 hint="dragoman model verify says which model has such weights",
             )
-        write_folder(replace(configs[0], quantised=None), Tokenizer.load(folders[0]), weights, part)
+        write_folder(
+            replace(configs[0], quantised=None, original=None), Tokenizer.load(folders[0]), weights, part
+        )
         copy_shortlist(folders[0], part)
         rows = [
             [f"model {number}", f"{folder}, {config.weights or 'without a digest'}"]

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.base.files import new_folder, write_whole
-from dragoman.base.tables import listing, markdown
+from dragoman.base.files import new_folder
+from dragoman.base.tables import listing
 from dragoman.folder.bundle import new_model, write_folder
-from dragoman.folder.card import write_card
-from dragoman.folder.config import CARD, WEIGHTS, FolderConfig, read_config
+from dragoman.folder.card import continue_card
+from dragoman.folder.config import WEIGHTS, FolderConfig, read_config
 from dragoman.folder.digest import check_digest, digest_of
 from dragoman.folder.fit import check_fit
 from dragoman.folder.header import read_header
 from dragoman.folder.quantised import ARCHITECTURES
+from dragoman.folder.risk import copy_risk
 from dragoman.folder.shortlist import copy_shortlist
-from dragoman.folder.summary import read_card
 from dragoman.folder.weights import not_finite, outlines, quantise, read_weights, weights_of
 from dragoman.text.tokenizer import Tokenizer
 
@@ -46,9 +46,9 @@ def check_quantisable(folder: Path, config: FolderConfig) -> None:
 def quantise_folder(folder: Path, output: Path) -> Sizes:
     """Write the model in `folder` to the new folder `output`, its matrices as int8 (`folder/quantised.py`).
 
-    Tokenizer, shortlist, search and model card go along. Raises ConfigError if the model cannot be quantised
-    or `output` exists, ModelError if `folder` is damaged or has weights that are not finite. Leaves nothing
-    behind then.
+    Tokenizer, shortlist, risk model, search and model card go along. Raises ConfigError if the model cannot
+    be quantised or `output` exists, ModelError if `folder` is damaged or has weights that are not finite.
+    Leaves nothing behind then.
     """
     with new_folder(output) as part:
         config = read_config(folder)
@@ -62,26 +62,16 @@ def quantise_folder(folder: Path, output: Path) -> Sizes:
             raise ModelError(
                 f"{source}: NaN or infinite in {listing(names)}", hint="such a model cannot translate"
             )
-        write_folder(replace(config, quantised="int8"), Tokenizer.load(folder), quantise(weights), part)
+        original = config.weights or digest_of(source)
+        stored = replace(config, quantised="int8", original=original)
+        write_folder(stored, Tokenizer.load(folder), quantise(weights), part)
         copy_shortlist(folder, part)
+        copy_risk(folder, part, read_config(part))
         sizes = Sizes(before=source.stat().st_size, after=(part / WEIGHTS).stat().st_size)
-        _write_card(folder, config, sizes, part)
+        rows = [
+            ["from", f"{folder}, {config.weights or 'without a digest'}"],
+            ["type", "int8, one scale a row"],
+            ["bytes of the weights", f"{sizes.before:,} -> {sizes.after:,}"],
+        ]
+        continue_card(folder, config, part, {"Quantised": rows})
     return sizes
-
-
-def _write_card(folder: Path, config: FolderConfig, sizes: Sizes, part: Path) -> None:
-    """Copy the model card, or write one, with a section that says what was quantised."""
-    rows = [
-        ["from", f"{folder}, {config.weights or 'without a digest'}"],
-        ["type", "int8, one scale a row"],
-        ["bytes of the weights", f"{sizes.before:,} -> {sizes.after:,}"],
-    ]
-    card = read_card(folder)
-    if card is None:
-        write_card(part, {"Quantised": rows})
-        return
-    if config.weights is not None:  # a card of a folder that was imported or averaged has the digest
-        card = card.replace(f"`{config.weights}`", f"`{digest_of(part / WEIGHTS)}`")
-    write_whole(
-        part / CARD, "\n".join([card.rstrip(), "", "## Quantised", "", *markdown(["", ""], rows), ""])
-    )

@@ -92,6 +92,7 @@ class Summary:
             "special_ids": to_table(tokenizer.specials),
             "generation": to_table(config.generation),
             **({"alignment": str(config.alignment)} if config.alignment else {}),
+            **({"guidance": list(config.guidance)} if config.guidance else {}),
             "parameters": self.parameters,
             "parts": [
                 {"name": part.name, "parameters": part.parameters, "tied": list(part.tied)}
@@ -118,6 +119,7 @@ class Summary:
             *([["target languages", ", ".join(languages)]] if languages else []),
             ["special ids", _listed(to_table(self.tokenizer.specials))],
             *([["aligns by", f"head {config.alignment}"]] if config.alignment else []),
+            *([["reads beside a line", ", ".join(config.guidance)]] if config.guidance else []),
             ["search", _listed(options_to_write(config.generation, "generation"))],
             ["weights", f"{count(len(self.stored), 'tensor')} of {' and '.join(_dtypes(self.stored))}"],
             *([["quantised", config.quantised]] if config.quantised else []),

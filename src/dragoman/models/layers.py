@@ -1,17 +1,17 @@
-"""`nn.ModuleList` with the type of its items, so that a type checker knows the layers of a model."""
+"""Lists of layers with a type, and a linear layer of several matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
-from torch import nn
+from torch import Tensor, nn
 
 Layer = TypeVar("Layer", bound=nn.Module)
 
 
 class Layers(nn.ModuleList, Generic[Layer]):
-    """Layers of one type, from the input to the output."""
+    """Layers of one type, from the input to the output: `nn.ModuleList` for a type checker."""
 
     if TYPE_CHECKING:
 
@@ -22,3 +22,17 @@ class Layers(nn.ModuleList, Generic[Layer]):
         @overload
         def __getitem__(self, index: int) -> Layer: ...
         def __getitem__(self, index: int | slice) -> Layer | Self: ...
+
+
+class Blocks(nn.Linear):
+    """Several square matrices of one width as one, so that they take one product, or some of them do."""
+
+    def __init__(self, width: int, blocks: int, *, bias: bool) -> None:
+        super().__init__(width, blocks * width, bias=bias)
+        self.blocks, self.biased = blocks, bias
+
+    def forward(self, x: Tensor, first: int = 0, last: int | None = None) -> Tensor:
+        """The outputs of blocks `first` to `last` - 1 side by side, of all by default."""
+        end = None if last is None else last * self.in_features
+        rows = slice(first * self.in_features, end)
+        return nn.functional.linear(x, self.weight[rows], self.bias[rows] if self.biased else None)

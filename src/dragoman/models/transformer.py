@@ -22,7 +22,7 @@ from dragoman.models.cache import KeyValueCache, SourceKeys, TransformerState
 from dragoman.models.dropout import Dropout, dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.kernels import fast_attention
-from dragoman.models.layers import Layers
+from dragoman.models.layers import Blocks, Layers
 from dragoman.models.masks import padding_bias, visible
 from dragoman.models.memory import Memory, Shared
 from dragoman.models.positions import AttentionPositions, in_layers, on_input
@@ -63,7 +63,7 @@ class MultiHead(nn.Module):
         super().__init__()
         self.width, self.heads, self.drop = config.d_model, config.heads, config.attention_dropout
         self.biased = config.attention_bias
-        self.project = nn.Linear(self.width, 3 * self.width, bias=self.biased)
+        self.project = Blocks(self.width, 3, bias=self.biased)
         self.output = nn.Linear(self.width, self.width, bias=self.biased)
         for block in (*self.project.weight.chunk(3), self.output.weight):
             nn.init.xavier_uniform_(block)
@@ -72,11 +72,11 @@ class MultiHead(nn.Module):
 
     def queries(self, x_BTE: Tensor) -> Tensor:
         """q_BHTD = x W^Q."""
-        return self._split(self._blocks(x_BTE, 0, 1))
+        return self._split(self.project(x_BTE, 0, 1))
 
     def keys_values(self, x_BSE: Tensor) -> tuple[Tensor, Tensor]:
         """k_BHSD, v_BHSD = x W^K, x W^V."""
-        k_BSE, v_BSE = self._blocks(x_BSE, 1, 3).chunk(2, -1)
+        k_BSE, v_BSE = self.project(x_BSE, 1, 3).chunk(2, -1)
         return self._split(k_BSE), self._split(v_BSE)
 
     def queries_keys_values(self, x_BTE: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -91,11 +91,6 @@ class MultiHead(nn.Module):
 
     def _split(self, x_BTE: Tensor) -> Tensor:
         return x_BTE.view(*x_BTE.shape[:2], self.heads, -1).transpose(1, 2)
-
-    def _blocks(self, x: Tensor, first: int, last: int) -> Tensor:
-        rows = slice(first * self.width, last * self.width)
-        bias = self.project.bias[rows] if self.biased else None
-        return nn.functional.linear(x, self.project.weight[rows], bias)
 
 
 class CrossAttention(MultiHead):

@@ -1,0 +1,124 @@
+"""Low-rank adaptation of a trained model: LoRA, Hu et al. 2021. Sections and equations are that paper's.
+
+A matrix W of the model stays as it is and gets a product of two narrow matrices beside it, which learn:
+W x + (alpha / R) B A x (eq. 3, section 4.1). B starts as zero, so the first output is that of the model
+without an adapter. `merge_lora` adds the products to the matrices.
+
+A linear layer gets its part as the module `lora` and a hook that adds it, so the code of the models does
+not change, and neither do the names of their weights. Where a layer stores several matrices as one
+(`Blocks`), each has its own A and B.
+
+R rank, I inputs, O outputs of a layer, K blocks of a layer, C = K * R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from dragoman.base.errors import ConfigError
+from dragoman.models.adapter import DOWN, UP, WEIGHT, AdaptedPart, AdapterShape
+from dragoman.models.dropout import Dropout
+from dragoman.models.layers import Blocks
+from dragoman.models.seq2seq import AnySeq2Seq
+
+
+def low_rank_product(down_CI: Tensor, up_OR: Tensor, scale: float) -> Tensor:
+    """weight_OI in float64: scale * B A for each block, one below the other."""
+    blocks = len(down_CI) // up_OR.shape[1]
+    pairs = zip(up_OR.double().chunk(blocks), down_CI.double().chunk(blocks), strict=True)
+    return torch.cat([up @ down for up, down in pairs]) * scale
+
+
+class LowRank(nn.Module):
+    """(alpha / R) B A x for a linear layer, with dropout on x."""
+
+    hook: RemovableHandle
+
+    def __init__(self, linear: nn.Linear, shape: AdapterShape, dropout: float) -> None:
+        super().__init__()
+        self.blocks, self.shape = linear.blocks if isinstance(linear, Blocks) else 1, shape
+        self.down = nn.Parameter(linear.weight.new_empty(self.blocks * shape.rank, linear.in_features))
+        self.up = nn.Parameter(linear.weight.new_zeros(linear.out_features, shape.rank))
+        self.dropout = Dropout(dropout)
+        nn.init.normal_(self.down, std=linear.in_features**-0.5)  # section 4.1: A is random, B is zero
+
+    def forward(self, x: Tensor, first: int = 0, last: int | None = None) -> Tensor:
+        """The part of the output of blocks `first` to `last` - 1, side by side as in `Blocks`."""
+        down, up = (matrix.chunk(self.blocks)[first:last] for matrix in (self.down, self.up))
+        hidden = nn.functional.linear(self.dropout(x), torch.cat(down)).chunk(len(down), -1)
+        parts = [nn.functional.linear(h, up_OR) for h, up_OR in zip(hidden, up, strict=True)]
+        return torch.cat(parts, -1) * self.shape.scale
+
+
+def add_lora(
+    model: AnySeq2Seq,
+    *,
+    rank: int,
+    alpha: float,
+    on: Sequence[AdaptedPart] = ("attention", "feed_forward"),
+    dropout: float = 0.0,
+) -> list[nn.Parameter]:
+    """Add an adapter to the linear layers of these parts. Return its parameters, the only ones that learn.
+
+    The model's own weights no longer require gradients. `dropout` is on the input of A in training. Draws
+    from torch's global generator. Raises ConfigError if the model has an adapter, or for values that cannot
+    be used.
+    """
+    shape = AdapterShape(rank=rank, alpha=alpha, on=tuple(on))
+    if not 0 <= dropout < 1:
+        raise ConfigError(f"adapter.dropout = {dropout}", hint="use 0 or more, below 1")
+    if lora_weights(model):
+        raise ConfigError("this model has an adapter already", hint="merge it, or load the model again")
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, nn.Linear) and shape.changes(name):
+            layer.lora = LowRank(layer, shape, dropout)
+            layer.lora.hook = layer.register_forward_hook(_add)
+    return list(lora_weights(model).values())
+
+
+def lora_weights(model: AnySeq2Seq) -> dict[str, nn.Parameter]:
+    """The parameters of the model's adapter, by name. Empty if it has none."""
+    return {name: p for name, p in model.named_parameters() if name.endswith((DOWN, UP))}
+
+
+def lora_shape(model: AnySeq2Seq) -> AdapterShape:
+    """Rank, alpha and parts of the model's adapter. Raises ConfigError if it has none."""
+    for module in model.modules():
+        if isinstance(module, LowRank):
+            return module.shape
+    raise ConfigError("this model has no adapter", hint="add one: add_lora(model, rank=16, alpha=32)")
+
+
+def merge_lora(model: AnySeq2Seq) -> None:
+    """Add the adapter's products to the matrices of the model, and remove the adapter."""
+    for module in list(model.modules()):
+        if isinstance(module, nn.Linear) and isinstance(part := getattr(module, "lora", None), LowRank):
+            product = low_rank_product(part.down.detach(), part.up.detach(), part.shape.scale)
+            module.weight.data.copy_(module.weight.data + product)
+            part.hook.remove()
+            del module.lora
+
+
+def merged_matrices(
+    weights: Mapping[str, Tensor], adapter: Mapping[str, Tensor], scale: float
+) -> dict[str, Tensor]:
+    """The matrices of a model that an adapter changes, with it added. Others are left out."""
+    matrices = {}
+    for name, down_CI in adapter.items():
+        if (layer := name.removesuffix(DOWN)) != name:
+            matrix = weights[layer + WEIGHT]
+            product = low_rank_product(down_CI, adapter[layer + UP], scale)
+            matrices[layer + WEIGHT] = (matrix + product).to(matrix.dtype)
+    return matrices
+
+
+def _add(linear: nn.Linear, arguments: tuple[Any, ...], output: Tensor) -> Tensor:
+    added: Tensor = cast(LowRank, linear.lora)(*arguments)
+    return output + added
