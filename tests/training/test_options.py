@@ -86,3 +86,13 @@ def test_the_rate_follows_the_schedule(step: int) -> None:
     assert TrainingConfig(schedule="cosine", **peak).rate(step, 64) == schedule.cosine(
         step, peak=0.01, warmup=50, last=500
     )
+
+
+def test_the_cosine_ends_with_the_time_if_that_is_up_before_the_updates() -> None:
+    config = TrainingConfig(
+        schedule="cosine", learning_rate=0.01, warmup=1, max_updates=1000, max_minutes=2.0
+    )
+
+    assert config.rate(10, 64, seconds=60) == pytest.approx(0.005)
+    assert config.rate(10, 64, seconds=120) == 0
+    assert config.rate(1000, 64, seconds=1) == 0

@@ -40,7 +40,7 @@ class TrainingConfig(Options, section="training"):
         Schedule,
         Option(
             "Learning rate by update: eq. 3 of the paper (section 5.3), the same shape with its own peak, "
-            "or half a cosine down to 0 at max_updates (Loshchilov and Hutter 2017)."
+            "or half a cosine down to 0 at max_updates or max_minutes (Loshchilov and Hutter 2017)."
         ),
     ] = "paper"
     learning_rate: Annotated[
@@ -100,6 +100,14 @@ class TrainingConfig(Options, section="training"):
     average_of: Annotated[
         AverageOf, Option("Which checkpoints to average: the last, as in the paper, or the best.")
     ] = "last"
+    calibrate: Annotated[
+        int,
+        Option(
+            "Validation pairs at most from which the risk of translations is learnt at the end; 0 leaves it "
+            "out. It needs 200.",
+            at_least=0,
+        ),
+    ] = 1000
     log_every: Annotated[int, Option("Updates between two reports of progress.", at_least=1)] = 20
 
     def __post_init__(self) -> None:
@@ -129,14 +137,38 @@ class TrainingConfig(Options, section="training"):
             )
         return AttentionOf(last_but_one(model.decoder_layers), head=1)
 
-    def rate(self, step: int, d_model: int) -> float:
-        """Return the learning rate of update `step`, counted from 1."""
+    def rate(self, step: int, d_model: int, seconds: float = 0.0) -> float:
+        """Return the learning rate of update `step`, counted from 1, after `seconds` of training."""
         match self.schedule:
             case "paper":
                 return schedule.paper(step, d_model=d_model, warmup=self.warmup)
             case "inverse-sqrt":
                 return schedule.inverse_sqrt(step, peak=self.learning_rate or 0, warmup=self.warmup)
             case "cosine":
+                # In whole percents, so that a run that ends by its updates does not depend on the clock.
+                time = 0.0 if self.max_minutes is None else seconds // (0.6 * self.max_minutes) / 100
                 return schedule.cosine(
-                    step, peak=self.learning_rate or 0, warmup=self.warmup, last=self.max_updates
+                    step,
+                    peak=self.learning_rate or 0,
+                    warmup=self.warmup,
+                    last=self.max_updates,
+                    time=time,
                 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annotating:
+    """The shares of the pairs that a model reads with notes, and with matches."""
+
+    terms: float = 0.0
+    matches: float = 0.0
+    target_language: str = ""  # to see which words are forms of one
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the model learns to read, as the model folder names it."""
+        shares = {"terms": self.terms, "matches": self.matches}
+        return tuple(name for name, share in shares.items() if share)
+
+
+NOTHING = Annotating()

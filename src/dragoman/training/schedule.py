@@ -15,12 +15,12 @@ def inverse_sqrt(step: int, *, peak: float, warmup: int) -> float:
     return peak * min(step / warmup, math.sqrt(warmup / step))
 
 
-def cosine(step: int, *, peak: float, warmup: int, last: int) -> float:
-    """Linear up to `peak` at `warmup`, then down half a cosine to zero at `last`.
+def cosine(step: int, *, peak: float, warmup: int, last: int, time: float = 0.0) -> float:
+    """Linear up to `peak` at `warmup`, then down half a cosine to zero at `last` or when `time` is up.
 
-    Loshchilov and Hutter 2017, without restarts.
+    `time` is the share of the run's time that has passed. Loshchilov and Hutter 2017, without restarts.
     """
     if step < warmup:
         return peak * step / warmup
-    done = min(1.0, (step - warmup) / max(1, last - warmup))
+    done = min(1.0, max(time, (step - warmup) / max(1, last - warmup)))
     return peak * 0.5 * (1 + math.cos(math.pi * done))

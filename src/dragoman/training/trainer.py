@@ -17,15 +17,17 @@ from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted,
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import checkpoint, selection
+from dragoman.training.anchor import Anchor
 from dragoman.training.batches import Batch, Ints, collate, plan
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Report, SampleTranslation, Stop, Validation
 from dragoman.training.metrics import Metrics
+from dragoman.training.mixture import Rows, TrainingText
 from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
 from dragoman.training.progress import Candidate, Progress, Totals
-from dragoman.training.tokenised import Ragged, TokenisedCorpus
+from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.update import Learner
 
 _OTHER_FOLDER = "or choose another folder with -o"
@@ -49,7 +51,7 @@ class Trainer:
     """One training run. `train` continues it to its end."""
 
     model: AnySeq2Seq
-    corpus: TokenisedCorpus
+    corpus: TrainingText
     valid: TokenisedCorpus | None
     config: TrainingConfig
     checkpoints: Checkpoints
@@ -60,6 +62,7 @@ class Trainer:
     translate: Translate | None = None
     stop: Stop = lambda: 0
     profile: Profile | None = None
+    anchor: Anchor | None = None
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
@@ -67,7 +70,7 @@ class Trainer:
             raise ConfigError(
                 'training.stop_on = "bleu" needs validation text', hint="pass --valid FILE FILE"
             )
-        self.learner = Learner(self.model, self.config, self.world)
+        self.learner = Learner(self.model, self.config, self.world, self.anchor)
 
     def resume(self) -> bool:
         """Restore the latest checkpoint. Return whether the folder has one.
@@ -110,7 +113,7 @@ class Trainer:
                     self._update(batches)
                 now = time.monotonic()
                 self.progress.totals.seconds += now - began
-                self.progress.seconds, clock = self.progress.seconds + now - clock, now
+                self.progress.seconds, clock = self._agreed(self.progress.seconds + now - clock), now
                 if self.progress.step % self.config.log_every == 0:
                     self._report()
                 if self.progress.step % self.config.validate_every == 0:
@@ -146,7 +149,7 @@ class Trainer:
             mine = groups[update * each + world.rank : (update + 1) * each : world.size]
             yield [self._collate(source, target, group) for group in mine if len(group)]
 
-    def _collate(self, source: Ragged, target: Ragged, rows: Ints) -> Batch:
+    def _collate(self, source: Rows, target: Rows, rows: Ints) -> Batch:
         config = self.model.config
         batch = collate(
             [source[row] for row in rows],
@@ -160,7 +163,7 @@ class Trainer:
     def _update(self, batches: list[Batch]) -> None:
         progress, totals = self.progress, self.progress.totals
         step = progress.step + 1
-        update = self.learner.update(batches, step, seed=self.seed)
+        update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
         if update.made:
             progress.skipped = 0
         else:
@@ -192,9 +195,13 @@ class Trainer:
         if config.max_epochs is not None and progress.epoch >= config.max_epochs:
             return True
         minutes_up = config.max_minutes is not None and progress.seconds >= 60 * config.max_minutes
-        if self.world.size > 1 and config.max_minutes is not None:
-            minutes_up = bool(self.world.share(minutes_up))  # clocks differ, but all processes must agree
         return minutes_up or selection.out_of_patience(progress.history, config)
+
+    def _agreed(self, seconds: float) -> float:
+        """The time spent, the same in all processes if the learning rate or the end depends on it."""
+        if self.world.size == 1 or self.config.max_minutes is None:
+            return seconds
+        return float(self.world.share(seconds))
 
     def _stop_if_asked(self) -> None:
         signal = self.stop()
@@ -217,7 +224,7 @@ class Trainer:
             loss=totals.loss / totals.tokens,
             nll=totals.nll / totals.tokens,
             perplexity=_perplexity(totals.nll / totals.tokens),
-            learning_rate=self.config.rate(progress.step, self.model.config.d_model),
+            learning_rate=self.config.rate(progress.step, self.model.config.d_model, progress.seconds),
             tokens_per_second=totals.tokens / totals.seconds,
             padding=1 - totals.real / totals.slots,
             gradient_norm=totals.gradient_norm,
@@ -275,7 +282,7 @@ class Trainer:
         """Validate the current weights. Without text to translate the Scored is None."""
         self.model.eval()
         with torch.inference_mode():
-            loss = self._validation_loss()
+            loss = None if self.valid is None else self._loss_of(self.valid)
             scored = self.translate(self.model) if self.translate is not None else None
         bleu = scored.bleu if scored is not None else None
         candidate = Candidate(
@@ -288,11 +295,14 @@ class Trainer:
         )
         return candidate, scored
 
-    def _validation_loss(self) -> float | None:
-        """Negative log-likelihood in nats a token, without smoothing. None without validation text."""
-        if self.valid is None:
-            return None
-        source, target = self.valid.source, self.valid.target
+    def loss_of(self, corpus: TokenisedCorpus) -> float:
+        """Negative log-likelihood of a text under the current weights, in nats a token, without smoothing."""
+        self.model.eval()
+        with torch.inference_mode():
+            return self._loss_of(corpus)
+
+    def _loss_of(self, corpus: TokenisedCorpus) -> float:
+        source, target = corpus.source, corpus.target
         groups = plan(source.lengths, target.lengths, batch_tokens=self.config.batch_tokens, seed=0, epoch=0)
         total, tokens = 0.0, 0
         for group in groups:

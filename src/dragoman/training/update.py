@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.training.anchor import Anchor
 from dragoman.training.batches import Batch
 from dragoman.training.distributed import World
 from dragoman.training.loss import Objective
@@ -33,10 +34,13 @@ class Update:
 
 
 class Learner:
-    """A model with its objective and its optimizers."""
+    """A model with its objective and its optimizers. An `anchor` holds its weights near some others."""
 
-    def __init__(self, model: AnySeq2Seq, config: TrainingConfig, world: World) -> None:
+    def __init__(
+        self, model: AnySeq2Seq, config: TrainingConfig, world: World, anchor: Anchor | None = None
+    ) -> None:
         self.model, self.config, self.world = model.to(world.device), config, world
+        self._anchor = anchor
         self._objective = Objective(
             model,
             config.label_smoothing,
@@ -56,8 +60,11 @@ class Learner:
             sums = functional_call(self._objective, working_copies(self._objective), (batch,))
         return sums
 
-    def update(self, batches: list[Batch], step: int, *, seed: int) -> Update:
-        """Make update number `step`, counted from 1, on the batches of this process."""
+    def update(self, batches: list[Batch], step: int, *, seed: int, seconds: float = 0.0) -> Update:
+        """Make update number `step`, counted from 1, on the batches of this process.
+
+        `seconds` is the time that training took so far. It must be the same in every process.
+        """
         # The seed of the run, the update and the rank determine every mask.
         words = np.random.SeedSequence((seed, step, self.world.rank)).generate_state(2)
         torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
@@ -74,11 +81,13 @@ class Learner:
         self.world.sum(sums)
         learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.world.sum_gradients(learned)
+        if self._anchor is not None:
+            self._anchor.pull()  # after the sum, because every process has the same weights
         norm = float(nn.utils.clip_grad_norm_(learned, self.config.clip or math.inf))
         if math.isfinite(norm):
             for optimizer in self.optimizers:
                 for group in optimizer.param_groups:
-                    group["lr"] = self.config.rate(step, self.model.config.d_model)
+                    group["lr"] = self.config.rate(step, self.model.config.d_model, seconds)
                 optimizer.step()
         self.model.zero_grad()
         loss_, nll_, slots_, real_ = sums.tolist()
