@@ -17,7 +17,7 @@ import dragoman
 from dragoman import cli, display
 from dragoman.base.errors import TrainingError
 from dragoman.cli.outcome import run
-from dragoman.cli.train import sort_words, spread_valid
+from dragoman.cli.train import sort_words, spread_files
 from dragoman.display import Silent
 from dragoman.engine.build import unavailable
 from dragoman.folder.weights import read_weights
@@ -183,7 +183,9 @@ def test_a_signal_before_training_leaves_what_the_command_can_go_on_with(
 
     words = training(text, tmp_path / "x", "training.max_updates=1")
     with monkeypatch.context() as patch:
-        patch.setattr(dragoman.runs.prepare, "tokenise", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(
+            dragoman.runs.prepare, "tokenise", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)
+        )
         stopped = dragoman_(*words)
 
     assert stopped.code == 143
@@ -816,7 +818,7 @@ def test_doctor(dragoman_, monkeypatch):
     ],
 )
 def test_valid_takes_two_files(words, spread):
-    assert spread_valid(words.split()) == spread.split()
+    assert spread_files(words.split()) == spread.split()
 
 
 def test_overrides_are_what_is_no_file(tmp_path, monkeypatch):

@@ -83,3 +83,14 @@ def test_word_vectors_that_are_missing_are_reported_before_the_work(tmp_path: Pa
         prepared(tmp_path / "x", *WORDS, messages=messages)
 
     assert messages == []
+
+
+@pytest.mark.parametrize("option", ["lora_rank=16", "replay_from=self", "base=sha256:0"])
+def test_tuning_options_need_a_model_to_tune(tmp_path: Path, option: str) -> None:
+    messages: list[str] = []
+
+    with pytest.raises(ConfigError, match="tuning options, but no model to tune") as caught:
+        prepared(tmp_path / "x", f"tuning.{option}", messages=messages)
+
+    assert (caught.value.hint, messages) == ("name one with --from, or leave them out", [])
+    assert not (tmp_path / "x").exists()

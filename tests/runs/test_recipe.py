@@ -111,6 +111,16 @@ def test_a_recipe_survives_writing_and_reading(tmp_path):
         ({"overrides": ["heads=2"]}, "unknown option 'heads'", "model.heads"),
         ({"overrides": ["training.warmup=0"]}, "training.warmup = 0", "at least 1"),
         ({"recipe": Path("nowhere.toml")}, "nowhere.toml", "recipe"),
+        (
+            {"overrides": ["data.terms=0.3", "tokenizer.kind=words"]},
+            "data.terms needs marks",
+            "byte_fallback",
+        ),
+        (
+            {"overrides": ["data.matches=1", "tokenizer.byte_fallback=false"]},
+            "data.matches needs marks",
+            "byte_fallback",
+        ),
     ],
 )
 def test_mistakes_get_an_error_and_a_hint(arguments, what, hint):

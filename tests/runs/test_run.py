@@ -95,6 +95,39 @@ def test_pairs_of_strings_become_a_model_folder(done):
     assert dragoman.train is train
 
 
+def test_the_risk_is_learnt_from_enough_validation_text(done, tmp_path):
+    output, notes = done
+    assert not (output / "risk.json").exists()
+    assert "the risk of translations is not calibrated: 8 different lines" in " ".join(notes.messages)
+
+    more = Notes()
+    valid = toy.pairs(seed=4, count=260)
+    translator = small(
+        valid=valid, output=tmp_path / "x", observer=more, overrides=["training.calibrate=220"]
+    )
+    assert translator.risk_model is not None
+    table = json.loads((tmp_path / "x" / "risk.json").read_text())
+    assert table["report"]["lines"] == 110
+    assert any(text.startswith("calibrated the risk of translations") for text in more.messages)
+    card = (tmp_path / "x" / "README.md").read_text()
+    assert "## Training" in card
+    assert "## Reliability" in card
+
+    (tmp_path / "x" / "risk.json").unlink()  # as if the run had been stopped before
+    again = Notes()
+    translator = small(
+        valid=valid, output=tmp_path / "x", observer=again, overrides=["training.calibrate=220"]
+    )
+    assert translator.risk_model is not None
+    assert (again.steps, json.loads((tmp_path / "x" / "risk.json").read_text())) == ([], table)
+    assert (tmp_path / "x" / "README.md").read_text() == card
+
+    without = Notes()
+    small(valid=valid, output=tmp_path / "y", observer=without, overrides=["training.calibrate=0"])
+    assert not (tmp_path / "y" / "risk.json").exists()
+    assert not any("risk" in text for text in without.messages)
+
+
 def test_the_observer_hears_of_all_of_it(done):
     output, notes = done
 

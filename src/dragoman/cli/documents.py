@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import complain, waiting, warn
+from dragoman.cli.remembering import rounded
 
 if TYPE_CHECKING:
     from dragoman.decoding.options import Decoding
@@ -84,7 +85,7 @@ def run_documents(
             say=say,
         )
     if report is not None:
-        _write_report(report, outcome.doubts)
+        _write_report(report, [*outcome.doubts, *outcome.offers])
     if not quiet:
         _say(outcome, len(tasks), report)
     if outcome.failed:
@@ -114,14 +115,23 @@ def protected(
 def _write_report(path: Path, doubts: Sequence[Doubt]) -> None:
     from dragoman.base.files import write_whole
 
-    text = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in doubts)
+    text = "".join(json.dumps(_entry(one), ensure_ascii=False) + "\n" for one in doubts)
     write_whole(path, text.encode("utf-8", "backslashreplace"))  # a name need not be UTF-8; JSON has \udcff
+
+
+def _entry(doubt: Doubt) -> dict[str, Any]:
+    entry = asdict(doubt)
+    del entry["match"]
+    return entry if doubt.match is None else {**entry, "match": rounded(doubt.match)}
 
 
 def _say(outcome: Outcome, files: int, report: Path | None) -> None:
     counts = outcome.counts
     of = f" of {files:,} files" if files > 1 else ""
-    print(f"{counts.translated:,} of {counts.segments:,} segments{of} translated", file=sys.stderr)
+    remembered = f", {counts.remembered:,} from the memory" if counts.remembered else ""
+    print(
+        f"{counts.translated:,} of {counts.segments:,} segments{of} translated{remembered}", file=sys.stderr
+    )
     if not outcome.doubts:
         return
     where = "" if report is None else f": see {report}"

@@ -13,6 +13,7 @@ import typer
 from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
 from dragoman.cli.options import (
+    AdapterFolder,
     BeamSize,
     Debug,
     LengthPenalty,
@@ -91,6 +92,7 @@ def inspect(
     ] = "",
     min_length: MinLength = 0,
     no_repeat_ngram: NoRepeatNgram = 0,
+    adapter: AdapterFolder = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -121,18 +123,20 @@ def inspect(
         no_repeat_ngram=no_repeat_ngram,
     )
 
-    def look(folder: Path, sentence: str, target: str | None) -> Trace:
-        translator = Translator.load(folder, engine="pytorch")
-        return translator.inspect(
-            sentence, decoding, target=target, prefix=prefix, name=folder.absolute().name
-        )
+    def look(folder: Path, sentence: str, target: str | None, adapter: Path | None = None) -> Trace:
+        translator = Translator.load(folder, engine="pytorch", adapter=adapter)
+        name = " + ".join(path.absolute().name for path in (folder, adapter) if path is not None)
+        return translator.inspect(sentence, decoding, target=target, prefix=prefix, name=name)
 
-    traces = [look(model, sentence, target)]
+    traces = [look(model, sentence, target, adapter)]
     if compare is not None:
         # Take what looks like a path as one, so that a mistyped folder is not taken for a sentence.
         folder = os.path.isdir(compare) or (os.sep in compare and not any(c.isspace() for c in compare))
-        other = (Path(compare), sentence) if folder else (model, one_line(compare, "--compare"))
-        traces.append(look(*other, target if other[1] == sentence else None))
+        if folder:
+            traces.append(look(Path(compare), sentence, target))
+        else:
+            other = one_line(compare, "--compare")
+            traces.append(look(model, other, target if other == sentence else None, adapter))
     _write(_content(traces, form, view, kind, layer, head), output, quiet=quiet)
 
 

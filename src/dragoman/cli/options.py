@@ -38,6 +38,40 @@ UseShortlist = Annotated[
         help="Use only the target tokens that the model's shortlist allows; see dragoman model shortlist.",
     ),
 ]
+QualityLevel = Annotated[
+    str,
+    typer.Option(
+        "--quality",
+        metavar="fast|normal|best",
+        help="fast is greedy search, normal the model's search; best takes several times as long and chooses "
+        "among several translations.",
+    ),
+]
+ChooseBy = Annotated[
+    str | None,
+    typer.Option(
+        "--mbr",
+        metavar="chrf|bleu",
+        help="Of several translations, choose the one that the others agree with most.",
+    ),
+]
+Candidates = Annotated[
+    int | None,
+    typer.Option(
+        "--candidates",
+        metavar="N",
+        help="With --mbr or --reverse: translations to choose from. [default: 16, or --beam if it is less]",
+    ),
+]
+ReverseModel = Annotated[
+    Path | None,
+    typer.Option(
+        "--reverse",
+        metavar="MODEL",
+        help="Choose, among several translations, the one that this model, which translates back, also finds "
+        "likely.",
+    ),
+]
 TargetLanguage = Annotated[
     str | None,
     typer.Option("--to", metavar="LANGUAGE", help="Translate into this language, if the model has several."),
@@ -63,9 +97,48 @@ NumberType = Annotated[
         show_default=False,
     ),
 ]
+AdapterFolder = Annotated[
+    Path | None,
+    typer.Option("--adapter", metavar="FOLDER", help="Use this adapter, which was trained on the model."),
+]
+TermsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--terms",
+        metavar="FILE",
+        help="Use the translations of this list of terms: CSV (source,target) or TBX.",
+    ),
+]
+TermsHow = Annotated[
+    str | None,
+    typer.Option(
+        "--terms-mode",
+        metavar="soft|hard",
+        help="soft: the model reads the terms and may inflect them. hard: the translation must have them "
+        "exactly as listed. [default: soft if the model was trained with data.terms, else hard]",
+    ),
+]
 BatchTokens = Annotated[
     int,
     typer.Option("--batch-tokens", metavar="N", help="Tokens translated at once. Fewer need less memory."),
+]
+Memory = Annotated[
+    Path | None,
+    typer.Option(
+        "--memory",
+        metavar="FILE",
+        help="Translate lines that are in this translation memory as it has them. A memory made by dragoman "
+        "memory, or a small .tmx or .tsv file.",
+    ),
+]
+MatchLeast = Annotated[
+    float,
+    typer.Option(
+        "--match-least",
+        metavar="N",
+        help="With --memory: also use lines that are at least N percent alike. They are shown in --jsonl and "
+        "--report; a model trained with data.matches reads them.",
+    ),
 ]
 Lowercase = Annotated[bool, typer.Option("--lowercase", help="Also score in lower case.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

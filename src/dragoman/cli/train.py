@@ -22,32 +22,36 @@ from dragoman.cli.signals import Stopper, number_of
 if TYPE_CHECKING:
     from dragoman.training.events import Observer
 
-_PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson")
+_PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
+_OF_FILES = ("--valid", "--replay", "--general")
 
 
 class TrainCommand(TyperCommand):
     """The command `train`, where `--valid` takes two files: `--valid valid.en valid.de`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, spread_valid(args))
+        return super().parse_args(ctx, spread_files(args))
 
 
-def spread_valid(words: Sequence[str]) -> list[str]:
-    """Rewrite `--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second file."""
+def spread_files(words: Sequence[str]) -> list[str]:
+    """Rewrite `--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second file.
+
+    So it is with the other options that take parallel text.
+    """
     spread: list[str] = []
     rest = list(words)
-    files = 0  # of validation text so far
+    files = dict.fromkeys(_OF_FILES, 0)  # so far
     while rest:
         spread.append(word := rest.pop(0))
         if word == "--":
             break
-        if word == "--valid" and rest:
+        if word in files and rest:
             spread.append(first := rest.pop(0))
-            files += 1
+            files[word] += 1
             whole = first.lower().removesuffix(".gz").endswith(_PAIRS_IN_ONE_FILE)
-            if files == 1 and not whole and rest and not rest[0].startswith("-"):
-                spread += ["--valid", rest.pop(0)]
-                files += 1
+            if files[word] == 1 and not whole and rest and not rest[0].startswith("-"):
+                spread += [word, rest.pop(0)]
+                files[word] += 1
     return spread + rest
 
 
@@ -56,15 +60,24 @@ def train(
         list[str] | None,
         typer.Argument(
             metavar="TEXT|key=value",
-            help="Two text files, where line n of one is the translation of line n of the other; or one .tsv "
-            "or .jsonl file; or - for TSV on standard input. Files may be gzipped. Then options of the "
-            "recipe, such as model.heads=8.",
+            help="Two text files, where line n of one is the translation of line n of the other; or one "
+            ".tsv, .jsonl or .tmx file; or - for TSV on standard input. Files may be gzipped. Then options "
+            "of the recipe, such as model.heads=8.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="The model folder to write. [required]"),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Tune this model on the text: a folder, an archive, or a model of Marian or Hugging Face. "
+            "[default: train a new model]",
+        ),
     ] = None,
     valid: Annotated[
         list[str] | None,
@@ -73,6 +86,23 @@ def train(
             metavar="SOURCE TARGET",
             help="Validation text, for scores, early stopping and the choice of the best weights.",
             show_default=False,
+        ),
+    ] = None,
+    replay: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--replay",
+            metavar="SOURCE TARGET",
+            help="With --from: general text to train on besides, so that the model does not forget it. "
+            "[default: the text that MODEL was trained on, if its folder still has it]",
+        ),
+    ] = None,
+    general: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--general",
+            metavar="SOURCE TARGET",
+            help="With --from: general text to measure with. [default: a part of the replayed text]",
         ),
     ] = None,
     preset: Annotated[
@@ -107,15 +137,17 @@ def train(
     verbose: Verbose = 0,
     debug: Debug = False,
 ) -> None:
-    """Train a translation model on raw parallel text.
+    """Train a translation model on raw parallel text, or tune one on a translation memory.
 
     Progress goes to standard error. Ctrl-C saves and stops. The same command then resumes. On a CPU it ends
-    with the same weights as an uninterrupted run.
+    with the same weights as an uninterrupted run, unless training.max_minutes is set with the cosine
+    schedule: the rate then depends on the clock.
 
     \b
       dragoman train train.en train.de --valid valid.en valid.de -o runs/en-de
       dragoman train pairs.en-de.tsv -o runs/en-de --preset small training.max_minutes=60
       dragoman train --recipe recipes/multi30k-en-de.toml --data ~/corpora -o runs/multi30k
+      dragoman train --from runs/en-de memory.tmx -o runs/mine
     """
     files, overrides = sort_words(words or [])
     if output is None:
@@ -134,7 +166,10 @@ def train(
 
         run.train(
             files or None,
+            base=base,
             valid=valid or None,
+            replay=replay or None,
+            general=general or None,
             output=output,
             preset=preset,
             recipe=recipe,

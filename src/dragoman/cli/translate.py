@@ -18,23 +18,36 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
 from dragoman.cli.options import (
+    AdapterFolder,
     BatchTokens,
     BeamSize,
+    Candidates,
+    ChooseBy,
     Debug,
     LengthPenalty,
+    MatchLeast,
+    Memory,
     MinLength,
     Model,
     NoRepeatNgram,
     NumberType,
+    QualityLevel,
     Quiet,
+    ReverseModel,
     StopRule,
     TargetLanguage,
+    TermsFile,
+    TermsHow,
     UseShortlist,
 )
 from dragoman.cli.outcome import waiting, warn
+from dragoman.cli.remembering import remembering, rounded
+from dragoman.cli.reverse import check_reverse_folder, with_reverse
+from dragoman.cli.terms import check_terms, with_terms
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Sample, Stop
+    from dragoman.decoding.mbr import Utility
+    from dragoman.decoding.options import Quality, Sample, Stop
     from dragoman.engine.choice import DType
     from dragoman.translator import Translation
 
@@ -92,6 +105,8 @@ def translate(
             help="Documents: write what has to be checked, one JSON object a line.",
         ),
     ] = None,
+    memory: Memory = None,
+    match_least: MatchLeast = 70.0,
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Lines: translate each sentence of a line by itself.")
     ] = False,
@@ -107,6 +122,12 @@ def translate(
     stop: StopRule = None,
     shortlist: UseShortlist = False,
     to: TargetLanguage = None,
+    terms: TermsFile = None,
+    terms_mode: TermsHow = None,
+    quality: QualityLevel = "normal",
+    mbr: ChooseBy = None,
+    candidates: Candidates = None,
+    reverse: ReverseModel = None,
     n_best: Annotated[
         int,
         typer.Option(
@@ -169,8 +190,17 @@ def translate(
             "--attention: by that layer or head.",
         ),
     ] = False,
+    risk: Annotated[
+        bool,
+        typer.Option(
+            "--risk",
+            help="With --jsonl: the probability that a correction is needed, and what to check. Documents "
+            "and --protect: what to check.",
+        ),
+    ] = False,
     batch_tokens: BatchTokens = 4096,
     dtype: NumberType = None,
+    adapter: AdapterFolder = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score and a tab before each translation.")
     ] = False,
@@ -195,6 +225,8 @@ def translate(
       dragoman translate runs/en-de test.en -o test.out.de
       dragoman translate runs/en-de de.po -o de.new.po --only-untranslated
       dragoman translate runs/en-de manual.docx -o manual.de.docx
+      dragoman translate runs/en-de manual.docx -o manual.de.docx --memory app.tm
+      dragoman translate runs/en-de de.po -o de.new.po --terms terms.csv
       echo "A man rides a bike." | dragoman translate runs/en-de
       dragoman translate runs/en-de test.en --n-best 3 --jsonl
     """
@@ -207,6 +239,8 @@ def translate(
         _check_options(UNPROTECTED, dict(locals()), "for --protect")
     if output is not None and not documents:
         _keep_apart(output, names)
+    check_terms(terms, terms_mode)
+    check_reverse_folder(reverse)
     typed = names == [STDIN] and sys.stdin.isatty()
     from dragoman.decoding.options import Decoding
     from dragoman.text.arriving import arriving
@@ -228,16 +262,24 @@ def translate(
         alignment=alignment,
         shortlist=shortlist,
         sentences=sentences,
+        risk=risk,
+        quality=cast("Quality", quality),
+        mbr=cast("Utility | None", mbr),
+        candidates=candidates,
     )
     if documents:
         tasks = plan_documents(names, output, format)
-        translator = Translator.load(model, dtype=cast("DType | None", dtype))
-        run_documents(
-            translator, tasks, decoding, only_untranslated=only_untranslated, report=report, quiet=quiet
-        )
+        with remembering(memory, match_least, to, offers=report is not None) as using:
+            translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
+            translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
+            run_documents(
+                translator, tasks, decoding, only_untranslated=only_untranslated, report=report, quiet=quiet
+            )
         return
     if attention is not None and not (jsonl or alignment):
         raise ConfigError("--attention without --jsonl", hint="add --jsonl: attention has no place in text")
+    if risk and not (jsonl or protect):
+        raise ConfigError("--risk without --jsonl", hint="add --jsonl: the risk has no place in text")
     if prefix is not None and prefix_file is not None:
         raise ConfigError("--prefix together with --prefix-file", hint="leave out one of them")
     if [*names, str(prefix_file)].count(STDIN) > 1:
@@ -245,23 +287,25 @@ def translate(
             "standard input is named twice", hint="it can be read only once; use a file for one of them"
         )
     _check_exist(names)
-    translator = Translator.load(model, dtype=cast("DType | None", dtype))
-    if typed and not quiet and sys.stderr.isatty():
-        languages = f"{translator.source_language} to {translator.target_language}"
-        print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
-    lines = Input(names)
-    if protect:
-        translations = protected(translator, lines, decoding, window=1 if lines.live else 1024)
-    else:
-        translations = translator.stream(
-            arriving(lines) if lines.live and not typed else lines,
-            decoding,
-            prefix=prefix if prefix_file is None else read_lines(prefix_file),
-            window=1 if typed else 4096,
-        )
-    show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
-    shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
-    truncated = _write(translations, lines, show, output, progress=shown)
+    with remembering(memory, match_least, to, offers=jsonl) as using:
+        translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
+        translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
+        if typed and not quiet and sys.stderr.isatty():
+            languages = f"{translator.source_language} to {translator.target_language}"
+            print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
+        lines = Input(names)
+        if protect:
+            translations = protected(translator, lines, decoding, window=1 if lines.live else 1024)
+        else:
+            translations = translator.stream(
+                arriving(lines) if lines.live and not typed else lines,
+                decoding,
+                prefix=prefix if prefix_file is None else read_lines(prefix_file),
+                window=1 if typed else 4096,
+            )
+        show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
+        shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
+        truncated = _write(translations, lines, show, output, progress=shown)
     if truncated.count and not quiet:
         _warn_of_truncated(truncated, max_extra)
 
@@ -377,7 +421,8 @@ def _scored(number: int, translation: Translation, end: str) -> str:
 def _table(n_best: int) -> Show:
     def rows(number: int, translation: Translation, end: str) -> str:
         best = [translation, *translation.alternatives]
-        best += [translation] * (n_best - len(best)) if not translation.tokens else []
+        known = translation.match is not None and translation.match.score >= 100
+        best += [translation] * (n_best - len(best)) if known or not translation.tokens else []
         return "".join(f"{number}\t{one.score:.4f}\t{_cells(one)}\n" for one in best)
 
     return rows
@@ -385,6 +430,8 @@ def _table(n_best: int) -> Show:
 
 def _json(number: int, translation: Translation, end: str) -> str:
     table = {"line": number, "source": translation.source, **_figures(translation)}
+    if translation.match is not None:
+        table["match"] = rounded(translation.match)
     if translation.alternatives:
         table["alternatives"] = [_figures(other) for other in translation.alternatives]
     return json.dumps(table, ensure_ascii=False) + "\n"
@@ -400,8 +447,12 @@ def _figures(translation: Translation) -> dict[str, Any]:
     }
     if translation.attention:
         figures["attention"] = [[round(weight, 6) for weight in row] for row in translation.attention]
+    if translation.unused_terms:
+        figures["unused_terms"] = list(translation.unused_terms)
     if translation.alignment is not None:
         figures["alignment"] = translation.alignment.words()
+    if translation.risk is not None:
+        figures["risk"] = translation.risk.to_table()
     return figures
 
 

@@ -16,6 +16,7 @@ from dragoman.base.tables import count, markdown
 from dragoman.folder.summary import describe_shape
 from dragoman.runs.prepare import Prepared
 from dragoman.runs.recipe import Recipe
+from dragoman.runs.settle import Tuned
 from dragoman.training.events import Finished, Started
 from dragoman.version import __version__
 
@@ -38,7 +39,9 @@ class Versions:
     python: str
 
 
-def write(path: Path, prepared: Prepared, *, started: Started, finished: Finished) -> None:
+def write(
+    path: Path, prepared: Prepared, *, started: Started, finished: Finished, tuned: Tuned | None = None
+) -> None:
     """Write the model card at the end of a run."""
     texts = {"training": prepared.training}
     if prepared.validation is not None:
@@ -53,6 +56,7 @@ def write(path: Path, prepared: Prepared, *, started: Started, finished: Finishe
         },
         command=_command(),
         versions=Versions(dragoman=__version__, torch=torch.__version__, python=platform.python_version()),
+        tuned=tuned,
     )
     write_whole(path, card)
 
@@ -72,6 +76,7 @@ def render(
     texts: Mapping[str, TextFacts],
     command: Sequence[str],
     versions: Versions,
+    tuned: Tuned | None = None,
 ) -> str:
     """Return the card as Markdown. `command` is empty for a run from Python."""
     languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
@@ -120,10 +125,20 @@ def render(
             ],
         ),
         "",
+        *(_before_and_after(recipe, tuned) if tuned is not None else []),
         "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _before_and_after(recipe: Recipe, tuned: Tuned) -> list[str]:
+    rows = [
+        ["tuned from", f"{tuned.base}, `{recipe.tuning.base}`"],
+        ["replayed general text", recipe.tuning.replay_from],
+        ["share of the tuned weights", f"{tuned.share:.0%}, the rest of the base"],
+    ]
+    return ["## Before and after", "", *markdown(["", ""], rows), "", *tuned.effect.to_markdown()]
 
 
 def _validation(finished: Finished) -> list[list[str]]:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
 from dragoman import native
+from dragoman.base.errors import DataError
+from dragoman.evaluation.risk.folder import calibrate_folder
 from dragoman.folder import bundle as model_folder
 from dragoman.folder.bundle import Bundle
-from dragoman.folder.weights import put_weights, read_weights
-from dragoman.models.seq2seq import build_model
+from dragoman.folder.risk import RISK
+from dragoman.folder.weights import put_weights, read_weights, weights_of
+from dragoman.models.lora import add_lora
+from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.runs import card, word_vectors
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared
+from dragoman.runs.settle import settle
 from dragoman.runs.validation import translate_and_score
+from dragoman.training.anchor import Anchor
 from dragoman.training.distributed import World
 from dragoman.training.events import Observer, Started, Stop
 from dragoman.training.precision import precision_for, send_to_onednn
@@ -43,6 +50,11 @@ def fit(
         end_id=tokenizer.end_id,
     )
     model = build_model(config)
+    base = None if prepared.base is None else prepared.base.load()
+    if base is not None:
+        put_weights(model, weights_of(base.model), recipe.tuning.base)
+        if (adapter := recipe.tuning.adapter) is not None:
+            add_lora(model, rank=adapter.rank, alpha=adapter.alpha, on=adapter.on)
     word_vectors.freeze(model, prepared.vectors)
     bundle = Bundle(
         model=model,
@@ -50,7 +62,8 @@ def fit(
         source_language=prepared.source_language,
         target_language=prepared.target_language,
         generation=recipe.generation,
-        alignment=recipe.training.aligning(config),
+        alignment=recipe.training.aligning(config) or (None if base is None else base.alignment),
+        guidance=recipe.data.annotating.names,
     )
     trainer = Trainer(
         model=model,
@@ -68,6 +81,7 @@ def fit(
             else lambda _: translate_and_score(bundle, prepared.validation_pairs, seed=recipe.seed)
         ),
         stop=stop,
+        anchor=_anchor(model, recipe.tuning.penalty, world),
     )
     say = observer.on_message if world.leads else lambda _: None
     if profile and world.leads:
@@ -76,7 +90,17 @@ def fit(
     resumed = world.leader_first(trainer.resume)
     if not resumed:
         world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))
+
+    def calibrate() -> None:
+        if recipe.training.calibrate and not stop():
+            _calibrate(prepared, folder, say)
+
+    def calibrate_late() -> None:  # the run may have been stopped while it did that
+        if not (folder.path / RISK).exists():
+            calibrate()
+
     if world.share(trainer.progress.finished and trainer.done() and folder.complete):
+        world.lead(calibrate_late)
         observer.on_message(f"{folder.path}: this run is complete; nothing to do")
         return
 
@@ -101,7 +125,28 @@ def fit(
     def write() -> None:
         final = folder.checkpoints.final
         put_weights(model, read_weights(final), final)
-        card.write(folder.card, prepared, started=started, finished=finished)
+        tuned = None
+        if base is not None:
+            adapted = folder.path / "adapter"
+            tuned = settle(trainer, prepared, base=base, tuned=bundle, adapter=adapted, say=say)
+        card.write(folder.card, prepared, started=started, finished=finished, tuned=tuned)
         model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
+        calibrate()
 
     world.lead(write)
+
+
+def _calibrate(prepared: Prepared, folder: RunFolder, say: Callable[[str], None]) -> None:
+    """Learn the risk of translations from the validation text, if it has enough pairs."""
+    try:
+        report = calibrate_folder(
+            folder.path, prepared.validation_pairs, most=prepared.recipe.training.calibrate
+        )
+    except DataError as error:
+        say(f"the risk of translations is not calibrated: {error}")
+    else:
+        say(f"calibrated the risk of translations: error {report.ece:.3f} on {report.lines:,} others")
+
+
+def _anchor(model: AnySeq2Seq, penalty: float, world: World) -> Anchor | None:
+    return Anchor(model.to(world.device).parameters(), penalty) if penalty else None

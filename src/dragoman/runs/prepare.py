@@ -8,19 +8,27 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.recipe import EmbeddingsConfig, Recipe
-from dragoman.runs.texts import Data, Say, Texts, open_texts
+from dragoman.runs.texts import Data, Say, Texts, open_texts, two_sided
+from dragoman.runs.tuned_texts import Start, open_tuned_texts
+from dragoman.text.corpus import Corpus
 from dragoman.text.filter import FilterConfig
 from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
+from dragoman.training.checkpoints import Part
 from dragoman.training.distributed import World
+from dragoman.training.mixture import Mixture, TrainingText
+from dragoman.training.options import Annotating
 from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
 
+_PLAIN = Annotating()
 # Keep every validation pair, also long and duplicate ones.
 _KEEP_ALL = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
 
@@ -33,9 +41,12 @@ class Prepared:
     begun: bool  # whether there is a run to resume
     vectors: EmbeddingsConfig  # with the paths of its files on this machine, unless the run has begun
     tokenizer: Tokenizer
-    training: TokenisedCorpus
+    training: TrainingText
     validation: TokenisedCorpus | None
     validation_pairs: tuple[tuple[str, str], ...]  # source and reference, to translate and score
+    base: Base | None = None  # the model to tune
+    general: TokenisedCorpus | None = None  # in tuning, general text to measure with
+    general_pairs: tuple[tuple[str, str], ...] = ()
 
     @property
     def source_language(self) -> str:
@@ -54,6 +65,7 @@ class _Settled:
     begun: bool
     vectors: EmbeddingsConfig
     validation_pairs: tuple[tuple[str, str], ...] | None
+    general_pairs: tuple[tuple[str, str], ...] | None
 
 
 def prepare(
@@ -68,37 +80,58 @@ def prepare(
     overrides: Iterable[str],
     languages: Languages,
     data_root: Path | None,
+    start: Start | None = None,
 ) -> Prepared:
     """Resolve the recipe, lock the folder, and tokenise the text there unless that is done.
 
-    The leader does the work; then every process opens the result. Raises ConfigError and DataError.
+    `start` has the model to tune; without it a new model is trained. The leader does the work; then every
+    process opens the result. Raises ConfigError and DataError.
     """
 
     def settle() -> _Settled:
         folder.lock_if_ours()
-        texts = open_texts(
+        opening = open_texts if start is None else partial(open_tuned_texts, start)
+        texts = opening(
             data, valid, preset=preset, recipe=recipe, overrides=overrides, languages=languages,
             data_root=data_root, say=say,
         )  # fmt: skip
         begun = folder.begin(texts.recipe)
         # The weights of a run that has begun are in its checkpoint.
         vectors = texts.recipe.embeddings if begun else _find_vectors(texts.recipe, data_root)
-        _tokenise(texts, folder, begun=begun, say=say)
+        _tokenise(texts, folder, start, begun=begun, say=say)
         return _Settled(
-            recipe=texts.recipe, begun=begun, vectors=vectors, validation_pairs=texts.validation_pairs
+            recipe=texts.recipe,
+            begun=begun,
+            vectors=vectors,
+            validation_pairs=texts.validation_pairs,
+            general_pairs=None if texts.general is None else two_sided(texts.general),
         )
 
     settled = world.lead(settle)
     tokenizer = Tokenizer.load(folder.path)
-    training, validation = folder.checkpoints.corpus("train"), folder.checkpoints.corpus("valid")
+    options = settled.recipe
+
+    def tokens(part: Part, *, placeholders: float = 0.0, annotating: Annotating = _PLAIN) -> TokenisedCorpus:
+        path = folder.checkpoints.corpus(part)
+        return TokenisedCorpus(path, tokenizer, placeholders=placeholders, annotating=annotating)
+
+    def learnt(part: Part) -> TokenisedCorpus:
+        return tokens(part, placeholders=options.data.placeholders, annotating=options.data.annotating)
+
+    training = learnt("train")
+    replayed = options.tuning.replay_from not in ("auto", "none")
+    general = learnt("replay") if replayed else None
     return Prepared(
-        recipe=settled.recipe,
+        recipe=options,
         begun=settled.begun,
         vectors=settled.vectors,
         tokenizer=tokenizer,
-        training=TokenisedCorpus(training, tokenizer, placeholders=settled.recipe.data.placeholders),
-        validation=None if settled.validation_pairs is None else TokenisedCorpus(validation, tokenizer),
+        training=training if general is None else Mixture(training, general, options.tuning.replay or 0.0),
+        validation=None if settled.validation_pairs is None else tokens("valid"),
         validation_pairs=settled.validation_pairs or (),
+        base=None if start is None else start.base,
+        general=None if settled.general_pairs is None else tokens("general"),
+        general_pairs=settled.general_pairs or (),
     )
 
 
@@ -120,7 +153,7 @@ def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
     )
 
 
-def _tokenise(texts: Texts, folder: RunFolder, *, begun: bool, say: Say) -> None:
+def _tokenise(texts: Texts, folder: RunFolder, start: Start | None, *, begun: bool, say: Say) -> None:
     """Write the tokenizer and the tokenised text, unless the folder has them for the same text."""
     recipe, checkpoints = texts.recipe, folder.checkpoints
     if begun:
@@ -128,33 +161,57 @@ def _tokenise(texts: Texts, folder: RunFolder, *, begun: bool, say: Say) -> None
             return
         tokenizer = Tokenizer.load(folder.path)
     else:
-        shutil.rmtree(checkpoints.corpus("valid"), ignore_errors=True)
-        say("training the tokenizer")
-        pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
-        tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
+        for part in ("valid", "replay", "general"):
+            shutil.rmtree(checkpoints.corpus(part), ignore_errors=True)
+        if start is None:
+            say("training the tokenizer")
+            pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
+            tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
+        else:
+            tokenizer = start.base.tokenizer
         tokenizer.save(folder.path)
     say("tokenising the text")
-    tokenised = tokenise(texts.training, tokenizer, recipe.data.filter, checkpoints.corpus("train"))
-    for line in tokenised.report.splitlines():
-        say(f"train: {line}")
-    if texts.validation is not None:
-        tokenised = tokenise(texts.validation, tokenizer, _KEEP_ALL, checkpoints.corpus("valid"))
+    for part, corpus in _parts(texts).items():
+        keep = recipe.data.filter if part in ("train", "replay") else _KEEP_ALL
+        annotating = recipe.data.annotating if part in ("train", "replay") else _PLAIN
+        tokenised = tokenise(
+            corpus, tokenizer, keep, checkpoints.corpus(part), annotating=annotating, progress=say
+        )
         for line in tokenised.report.splitlines():
-            say(f"valid: {line}")
+            say(f"{part}: {line}")
+
+
+def _parts(texts: Texts) -> dict[Part, Corpus]:
+    """The text of a run by the folder of its tokens."""
+    parts: dict[Part, Corpus | None] = {
+        "train": texts.training,
+        "valid": texts.validation,
+        "replay": texts.replay,
+        "general": texts.general,
+    }
+    return {part: corpus for part, corpus in parts.items() if corpus is not None}
 
 
 def _same_text(texts: Texts, folder: RunFolder) -> bool:
     """Whether the folder has all tokens of the text. Raises DataError if it has those of other text."""
-    train, valid = folder.checkpoints.corpus("train"), folder.checkpoints.corpus("valid")
-    same = {"training": made_from(texts.training, train)}
-    if texts.validation is not None and valid.exists():
-        same["validation"] = made_from(texts.validation, valid)
-    elif train.exists():
-        same["validation"] = texts.validation is None and not valid.exists()
-    for name, as_before in same.items():
-        if as_before is False:
+    parts = _parts(texts)
+    tokens = {part: folder.checkpoints.corpus(part) for part in _NAMES}
+    same: list[bool | None] = []
+    for part, name in _NAMES.items():
+        if part == "replay" and texts.recipe.tuning.replay_from == "self" and tokens[part].exists():
+            continue  # translating again would take long, and the base and the memory are the same
+        if part in parts and (part == "train" or tokens[part].exists()):
+            same.append(made_from(parts[part], tokens[part]))
+        elif tokens["train"].exists():
+            same.append(part not in parts and not tokens[part].exists())
+        if same and same[-1] is False:
             raise DataError(
                 f"{folder.path}: the {name} text is not what this run began with",
                 hint="restore the text, or choose another folder with -o",
             )
-    return all(same.values())
+    return all(same)
+
+
+_NAMES: dict[Part, str] = {
+    "train": "training", "valid": "validation", "replay": "replayed", "general": "general",
+}  # fmt: skip

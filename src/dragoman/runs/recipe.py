@@ -17,9 +17,10 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options, entries
 from dragoman.decoding.options import Beam
 from dragoman.models.shapes import Architecture, TransformerConfig
+from dragoman.runs.tuning import TuningConfig
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
-from dragoman.training.options import TrainingConfig
+from dragoman.training.options import Annotating, TrainingConfig
 
 DATA_VARIABLE = "DRAGOMAN_DATA"
 
@@ -55,7 +56,32 @@ class DataConfig(Options, section="data"):
             at_most=1,
         ),
     ] = 0.5
+    terms: Annotated[
+        float,
+        Option(
+            "Share of the training pairs in which the model reads the translations of some words beside "
+            "them; the choice changes with every epoch. 0.3 suits a model that is to use lists of terms "
+            "(Dinu et al. 2019). The translations are found by word alignment.",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.0
+    matches: Annotated[
+        float,
+        Option(
+            "Share of the training pairs in which the model reads the translation of a similar pair, if "
+            "there is one; the choice changes with every epoch. 0.5 suits a model that is to use a "
+            "translation memory (Bulté and Tezcan 2019).",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.0
     filter: FilterConfig = FilterConfig()
+
+    @property
+    def annotating(self) -> Annotating:
+        """What the model reads beside the source, and how often."""
+        return Annotating(terms=self.terms, matches=self.matches, target_language=self.target_language or "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,18 +120,30 @@ class Recipe(Options):
     model: Architecture = TransformerConfig()
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     training: TrainingConfig = TrainingConfig()
+    tuning: TuningConfig = TuningConfig()
     generation: Beam = Beam()
     expected: Expected = Expected()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_embeddings()
+        self._check_annotations()
         self.training.aligning(self.model)  # raises ConfigError if the model has no head to train
         # Two separate vocabularies may be of one size, but their ids mean different words.
-        if self.model.tie == "all" and not self.tokenizer.shared:
+        # The files of an imported tokenizer are two, but their ids are those of one vocabulary.
+        if self.model.tie == "all" and not self.tokenizer.shared and self.tokenizer.kind != "mapped":
             raise ConfigError(
                 'model.tie = "all" needs one vocabulary for both sides',
                 hint='set tokenizer.shared=true, or model.tie="decoder"',
+            )
+
+    def _check_annotations(self) -> None:
+        """What a model reads beside a line is between marks, which are bytes of the vocabulary."""
+        kind, names = self.tokenizer.kind, self.data.annotating.names
+        if names and kind != "mapped" and (kind == "words" or not self.tokenizer.byte_fallback):
+            raise ConfigError(
+                f"data.{names[0]} needs marks, and this vocabulary has no bytes for them",
+                hint='set tokenizer.kind="bpe" and tokenizer.byte_fallback=true',
             )
 
     def _check_embeddings(self) -> None:
@@ -223,7 +261,7 @@ def resolve(
         name = preset_for(pairs)
     if name is not None and (not isinstance(name, str) or name not in PRESETS):
         raise ConfigError(f"no preset {name!r}", hint=f"choose one of: {', '.join(PRESETS)}")
-    table = _merge(_applicable(PRESETS.get(name or "", {}), own), own)
+    table = merge_tables(_applicable(PRESETS.get(name or "", {}), own), own)
     if name is not None:
         table["preset"] = name
     return from_table(Recipe, table)
@@ -261,12 +299,14 @@ def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list
     )
 
 
-def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge_tables(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Return both tables merged; values of `over` win."""
-    result = {key: _merge(value, {}) if isinstance(value, Mapping) else value for key, value in under.items()}
+    result = {
+        key: merge_tables(value, {}) if isinstance(value, Mapping) else value for key, value in under.items()
+    }
     for key, value in over.items():
         below = result.get(key)
         if isinstance(below, Mapping) and isinstance(value, Mapping):
-            value = _merge(below, value)
+            value = merge_tables(below, value)
         result[key] = value
     return result

@@ -9,6 +9,7 @@ from typing import cast
 
 from dragoman.base.errors import ConfigError
 from dragoman.runs.recipe import Recipe, find_data, resolve
+from dragoman.runs.tuning import TuningConfig
 from dragoman.text.corpus import Corpus, open_corpus, open_pairs
 from dragoman.text.languages import Languages
 
@@ -26,6 +27,8 @@ class Texts:
     # Pairs with two sides, to translate and score. They are read first, so that an error in the validation
     # text shows before the work on the training text.
     validation_pairs: tuple[tuple[str, str], ...] | None
+    replay: Corpus | None = None  # in tuning, general text to train on
+    general: Corpus | None = None  # in tuning, general text to measure with
 
 
 def open_texts(
@@ -42,10 +45,10 @@ def open_texts(
     """Resolve the recipe and open the text: `data` and `valid`, or the files that the recipe names.
 
     The size of `data` picks a preset if neither `preset` nor `recipe` is given. Raises ConfigError for an
-    invalid recipe, DataError for text that cannot be read.
+    invalid recipe or one for tuning, DataError for text that cannot be read.
     """
     if data is not None and recipe is None and preset is None:
-        training = _open(data, languages)
+        training = open_data(data, languages)
         pairs = sum(1 for _ in training)
         resolved = resolve(overrides=overrides, pairs=pairs)
         say(f"{pairs:,} pairs: preset {resolved.preset}")
@@ -57,7 +60,11 @@ def open_texts(
             data = find_data(resolved.data, data_root, resolved.data.train)
             if valid is None and resolved.data.valid:
                 valid = find_data(resolved.data, data_root, resolved.data.valid)
-        training = _open(data, _first(languages, _languages(resolved)))
+        training = open_data(data, _first(languages, _languages(resolved)))
+    if resolved.tuning != TuningConfig():
+        raise ConfigError(
+            "tuning options, but no model to tune", hint="name one with --from, or leave them out"
+        )
     languages = _first(languages, _languages(resolved))
     source, target = _first(languages, (training.source_language, training.target_language))
     if not source or not target:
@@ -65,16 +72,17 @@ def open_texts(
             f"{training.name}: the names do not say which languages these are",
             hint="pass --source-language and --target-language, or name the files train.en train.de",
         )
-    validation = None if valid is None else _open(valid, (source, target))
+    validation = None if valid is None else open_data(valid, (source, target))
     return Texts(
         recipe=replace(resolved, data=replace(resolved.data, source_language=source, target_language=target)),
         training=training,
         validation=validation,
-        validation_pairs=None if validation is None else _pairs(validation),
+        validation_pairs=None if validation is None else two_sided(validation),
     )
 
 
-def _open(data: Data, languages: Languages) -> Corpus:
+def open_data(data: Data, languages: Languages) -> Corpus:
+    """Open files or pairs of strings. Raises what `open_corpus` and `open_pairs` raise."""
     if all(isinstance(item, str | Path) for item in data):
         return open_corpus(cast(Sequence[str | Path], data), languages=languages)
     return open_pairs(cast(Sequence[tuple[str, str]], data))
@@ -88,6 +96,6 @@ def _first(languages: Languages, otherwise: Languages) -> Languages:
     return languages[0] or otherwise[0], languages[1] or otherwise[1]
 
 
-def _pairs(corpus: Corpus) -> tuple[tuple[str, str], ...]:
+def two_sided(corpus: Corpus) -> tuple[tuple[str, str], ...]:
     """Return the pairs of a corpus that have two sides."""
     return tuple((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())

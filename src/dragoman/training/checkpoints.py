@@ -3,7 +3,7 @@
 latest/                     weights, optimizer state and progress: what resuming needs
 step-0000500.safetensors    weights alone, to average
 final.safetensors           the weights that training ended with
-corpus/train, corpus/valid  the tokenised text
+corpus/train, corpus/valid  the tokenised text; corpus/replay, corpus/general in tuning
 lock, lock.owner            the lock of the run that writes here, and who holds it
 """
 
@@ -17,6 +17,7 @@ from typing import Literal
 from dragoman.training.progress import Progress, read_progress
 
 PROGRESS = "progress.json"
+Part = Literal["train", "valid", "replay", "general"]  # the last two in tuning only
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Checkpoints:
         """The weights after update `step`."""
         return self.folder / f"step-{step:07d}.safetensors"
 
-    def corpus(self, part: Literal["train", "valid"]) -> Path:
+    def corpus(self, part: Part) -> Path:
         """The folder of the tokenised text."""
         return self.folder / "corpus" / part
 

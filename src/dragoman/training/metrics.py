@@ -1,12 +1,14 @@
 """metrics.jsonl: every report and every validation of a run, one JSON object a line.
 
-The key `kind` is `train` for a report, `valid` for a validation and `average` for the final average.
+The key `kind` is `train` for a report, `valid` for a validation and `average` for the final average. Tuning
+adds `interpolation` and `comparison`.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -25,9 +27,13 @@ class Metrics:
 
     def append(self, event: Report | Validation | Candidate) -> None:
         """Write one line; a Candidate is the final average. Raises TrainingError if the disk is full."""
+        self.add(_row(event))
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Write one line of another kind. One without a `step` is dropped when the run is resumed."""
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(_row(event), ensure_ascii=False) + "\n")
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
         except OSError as error:
             raise TrainingError(
                 f"{self.path}: cannot be written ({error.strerror or error})",
