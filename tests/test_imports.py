@@ -20,6 +20,7 @@ SRC = Path(__file__).parents[1] / "src"
 PACKAGE = SRC / "dragoman"
 SAVED = Path(__file__).parent / "saved" / "0.1"
 MODEL, TEXT = str(SAVED / "transformer"), str(SAVED / "text" / "test.en")
+TSV = str(SAVED.parent.parent / "memory" / "pairs.tsv")
 
 # A file or folder of the package -> its floor. It may import what stands on a lower floor, and itself.
 FLOORS = {
@@ -27,6 +28,7 @@ FLOORS = {
     "base": 0,
     "native": 1,
     "text": 1,
+    "memory": 2,
     "models": 2,
     "decoding": 3,
     "folder": 4,
@@ -50,11 +52,15 @@ PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing insid
 TORCHLESS = [
     *("version", "base", "text", "models.shapes", "loading", "translator", "pipeline", "display"),
     *("folder.config", "folder.digest", "folder.header", "folder.fit", "folder.quantised", "folder.summary"),
-    *("folder.card", "folder.shortlist", "evaluation", "engine", "documents"),
+    *("folder.card", "folder.shortlist", "folder.adapter", "folder.adapter_summary", "models.adapter"),
+    *("folder.risk", "evaluation", "engine", "documents", "memory"),
     *("decoding.options", "decoding.rules", "decoding.engine", "decoding.requests", "decoding.stream"),
+    *("decoding.evidence", "decoding.phrases", "decoding.risk"),
     *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
+    *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
+    "training.mixture",
 ]
 # The only file that may read a pickle, and only the tensors in it.
 READS_TENSORS = "dragoman.interop.huggingface.files"
@@ -71,6 +77,7 @@ COMMANDS = [
     "train",
     "translate",
     "evaluate",
+    "risk",
     "score",
     "inspect",
     "positions",
@@ -78,7 +85,12 @@ COMMANDS = [
     "config",
     "doctor",
     "model",
-    *(f"model {command}" for command in ("info", "verify", "average", "diff", "card", "shortlist")),
+    *(
+        f"model {command}"
+        for command in ("info", "verify", "average", "diff", "card", "shortlist", "merge", "calibrate")
+    ),
+    "memory",
+    *(f"memory {command}" for command in ("add", "search", "import", "export", "info")),
 ]
 
 Imports = dict[str, set[str]]
@@ -244,7 +256,10 @@ for words in [[], *(command.split() for command in {COMMANDS})]:
 
 
 @pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
-@pytest.mark.parametrize("options", [[], ["--jsonl", "--beam", "3"], ["-o", "out.de"]])
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--jsonl", "--beam", "3"], ["--jsonl", "--risk"], ["-o", "out.de"], ["--memory", TSV, "--jsonl"]],
+)
 def test_the_native_engine_translates_without_heavy_libraries(options: list[str], tmp_path: Path) -> None:
     code = f"""
 import os, sys
@@ -266,6 +281,7 @@ from dragoman import Translator
 translator = Translator.load({MODEL!r})
 assert len(translator.translate(["Tom sleeps.", ""], beam=2, n_best=2)) == 2
 assert len(translator.score(["Tom sleeps."], ["Tom schläft."])) == 1
+assert len(translator.risk(["Tom sleeps."], ["Tom schläft."])) == 1
 translator.pipeline()("Tom sleeps.")
 """
     assert loaded_by(code, HEAVY) == []
@@ -291,6 +307,11 @@ translator.pipeline()("Tom sleeps.")
         ["model", "average", MODEL, "nowhere", "-o", "out"],
         ["model", "shortlist", "nowhere", "a.en", "a.de"],
         ["model", "shortlist", MODEL, "nowhere.en", "nowhere.de"],
+        ["model", "calibrate", "nowhere", "a.en", "a.de"],
+        ["model", "calibrate", MODEL, "nowhere.en", "nowhere.de"],
+        ["model", "calibrate", MODEL, "a.en", "a.de", "--pairs", "0"],
+        ["evaluate", MODEL, TEXT, TEXT, "--risk"],
+        ["risk", "nowhere", "a.en", "a.de"],
         ["model", "average", MODEL, MODEL, "-o", MODEL],
     ],
     ids=lambda words: " ".join(Path(word).name for word in words),

@@ -158,7 +158,7 @@ def test_a_model_of_one_pair_refuses_another_language(pipe: Pipeline) -> None:
         ({"clean_up_tokenization_spaces": True}, "does not support clean_up_tokenization_spaces=True"),
         ({"max_length": 20, "max_new_tokens": 20}, "max_length and max_new_tokens"),
         ({"num_beams": 0}, "num_beams = 0"),
-        ({"num_beams": 2, "num_return_sequences": 3}, "n_best = 3 with a beam of 2"),
+        ({"num_beams": 2, "num_return_sequences": 3}, "3 translations from a beam of 2"),
         ({"max_length": "long"}, "max_length = 'long'"),
         ({"max_length": 1}, "max_length = 1"),
         ({"early_stopping": "always"}, "early_stopping = 'always'"),
