@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import BatchTokens, Debug, Model, NumberType, Quiet, TargetLanguage
+from dragoman.cli.options import (
+    BatchTokens,
+    Debug,
+    Model,
+    NumberType,
+    OutputFile,
+    Quiet,
+    TargetLanguage,
+    TextAndTranslation,
+)
 from dragoman.cli.outcome import waiting
 
 if TYPE_CHECKING:
@@ -29,18 +38,8 @@ _TOGETHER = 1024  # pairs that are held at once
 
 def align(
     model: Model,
-    text: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TEXT",
-            help="Text and its translation: two files, one .tsv, .jsonl or .tmx, or -.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
-    ] = None,
+    text: TextAndTranslation,
+    output: OutputFile = None,
     attention: Annotated[
         str | None,
         typer.Option(

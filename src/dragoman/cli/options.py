@@ -11,6 +11,18 @@ Model = Annotated[
     Path,
     typer.Argument(metavar="MODEL", help="A model folder, written by training or by dragoman import."),
 ]
+TextAndTranslation = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TEXT",
+        help="Text and its translation: two files, one .tsv, .jsonl or .tmx, or -.",
+        show_default=False,
+    ),
+]
+OutputFile = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
+]
 BeamSize = Annotated[
     int | None,
     typer.Option("--beam", metavar="N", help="Width of the beam; 1 is greedy search. [default: the model's]"),

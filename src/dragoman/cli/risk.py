@@ -7,12 +7,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import typer
-
-from dragoman.cli.options import BatchTokens, Debug, Model, NumberType, Quiet, TargetLanguage
+from dragoman.cli.options import (
+    BatchTokens,
+    Debug,
+    Model,
+    NumberType,
+    OutputFile,
+    Quiet,
+    TargetLanguage,
+    TextAndTranslation,
+)
 from dragoman.cli.outcome import waiting, warn
 
 if TYPE_CHECKING:
@@ -25,18 +31,8 @@ _TOGETHER = 256  # pairs that are held at once
 
 def risk(
     model: Model,
-    text: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TEXT",
-            help="Text and its translation: two files, one .tsv, .jsonl or .tmx, or -.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
-    ] = None,
+    text: TextAndTranslation,
+    output: OutputFile = None,
     to: TargetLanguage = None,
     batch_tokens: BatchTokens = 2048,
     dtype: NumberType = None,

@@ -29,7 +29,7 @@ class Phrasing:
         self._warned: set[Sequence[str]] = set()
 
     def rules(self, phrases: Iterable[Sequence[str]]) -> tuple[Rule, ...]:
-        """Return the rule for these phrases, each in one of its forms; nothing if there are none.
+        """Return the rule for these phrases, each in one of its forms; no rule without phrases.
 
         A form that the vocabulary cannot spell is left out. A phrase without any is, too, with a warning.
         """

@@ -60,5 +60,5 @@ def _shapes(config: AdapterConfig, header: Mapping[str, Outline]) -> Check:
     found = misfits(header, outlines)
     faults = [*found.names, *found.shapes, *found.dtypes]
     if not header:
-        faults.append("there are none")
+        faults.append("the file has no weights")
     return outcome("names and shapes of weights", faults, f"{len(model)} layers, each with its two matrices")

@@ -30,7 +30,7 @@ def write_card(folder: Path, sections: Mapping[str, Rows]) -> None:
 def continue_card(folder: Path, config: FolderConfig, output: Path, sections: Mapping[str, Rows]) -> None:
     """Copy the card of the model in `folder` to one that was made of it, with further sections.
 
-    `config` is that of `folder`. Writes a card if there is none to copy.
+    `config` is that of `folder`. Writes a new card if `folder` has no card to copy.
     """
     card = read_card(folder)
     if card is None:

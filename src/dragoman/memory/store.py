@@ -83,7 +83,7 @@ class TranslationMemory:
 
     @classmethod
     def create(cls, path: str | Path, *, source_language: str, target_language: str) -> Self:
-        """Open a memory; make it if there is none. Its folder must exist.
+        """Open a memory, or make a new one. Its folder must exist.
 
         Raise ConfigError if it is for other languages, DataError for a file that is something else or cannot
         be made.

@@ -62,7 +62,7 @@ class Guide(Protocol):
     """Where guidance comes from: a list of terms, a translation memory."""
 
     def guide(self, lines: Sequence[str]) -> Sequence[Guidance | None]:
-        """Return the guidance for each line, without spaces around it; None where there is none."""
+        """Return the guidance for each line, or None. Lines have no spaces around them."""
         ...
 
 

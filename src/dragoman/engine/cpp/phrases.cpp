@@ -52,7 +52,7 @@ Matcher matcher_of(const int32_t*& numbers) {
 
 }  // namespace
 
-// The node below, or 0 if there is none.
+// The node below, or 0.
 int32_t Matcher::child(int32_t node, int32_t token) const {
     for (const auto& [id, child] : nodes[node].next)
         if (id == token) return child;

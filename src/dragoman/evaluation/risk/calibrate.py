@@ -138,7 +138,7 @@ def fit_risk(examples: Examples) -> RiskModel:
 
 
 def measure_risk(model: RiskModel, examples: Examples) -> RiskReport:
-    """Return how well the model knows the risk of the examples. Raises DataError if there are none."""
+    """Return how well the model knows the risk of the examples. Raises DataError without examples."""
     clean = [one for one in examples.searched if one.error is None]
     if not clean:
         raise DataError("no line has text on both sides", hint="check the files")

@@ -29,7 +29,7 @@ class Detection:
 
     kind: FlagKind
     planted: int  # translations with such an error
-    recall: float | None  # share of them that are flagged; None if there are none
+    recall: float | None  # share of them that are flagged; None without errors to find
     false_alarms: float  # share of untouched translations that are flagged
 
 
