@@ -339,6 +339,13 @@ def test_nothing_confirmed_is_lost_by_a_kill(tmp_path: Path, milliseconds: int) 
 # Disks and files
 
 
+def test_what_is_added_is_on_the_disk_before_it_is_confirmed(memory: TranslationMemory) -> None:
+    """No test can cut the power, so this asks SQLite what it waits for: 2 is FULL."""
+    with memory._file.reading() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     with made(tmp_path / "a.tm") as memory:
         memory.add("kept", "behalten")
