@@ -35,8 +35,9 @@ from dragoman.base.tables import aligned
 from dragoman.evaluation.measures import score_corpus
 from dragoman.memory.exchange import open_memory
 from dragoman.memory.likeness import LONGEST, likeness, single_spaced
-from dragoman.memory.store import LEAST, TranslationMemory
+from dragoman.memory.store import TranslationMemory
 from dragoman.memory.store_rows import Remembered
+from dragoman.text.guidance import LEAST
 from dragoman.text.lines import read_lines
 
 _BANDS = ((100.0, "100"), (85.0, "85-99"), (70.0, "70-84"), (0.0, "< 70"))

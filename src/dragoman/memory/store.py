@@ -37,9 +37,8 @@ from dragoman.memory.store_rows import (
     time_of,
     whole_row,
 )
-from dragoman.text.guidance import Match
+from dragoman.text.guidance import LEAST, Match
 
-LEAST = 70.0  # percent; what is less alike is seldom of use
 _TOGETHER = 10_000  # pairs written in one transaction
 _IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")  # what no text file can hold
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dragoman.memory.store import LEAST, TranslationMemory
-from dragoman.text.guidance import Guidance, Match
+from dragoman.memory.store import TranslationMemory
+from dragoman.text.guidance import LEAST, Guidance, Match
 
 _BREAKS = re.compile(r"\s*[\r\n]+\s*")
 

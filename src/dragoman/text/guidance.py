@@ -19,6 +19,8 @@ from typing import NamedTuple, Protocol
 
 from dragoman.text.tokenizer import Tokenizer
 
+LEAST = 70.0  # likeness of a match in percent; what is less alike is seldom of use
+
 
 class Marks(NamedTuple):
     """The ids of the marks in the source vocabulary."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.decoding.engine import Hypothesis, Tokens
-from dragoman.memory.terms import unused_terms
 from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined
 from dragoman.translator.translation import Translation
 
@@ -38,7 +37,9 @@ class GuidedLine:
         return replace(hypothesis, attention=rows)
 
     def shown(self, translations: Sequence[Translation], language: str) -> list[Translation]:
-        """The translations of the line with its match, and with the terms that each has not."""
+        """The translations of the line with its match, and with the terms that each lacks."""
+        from dragoman.memory.terms import unused_terms  # most translators have no terms
+
         match, terms = self.guidance.match, self.guidance.terms
         return [
             replace(one, match=match, unused_terms=unused_terms(one.text, terms, language))

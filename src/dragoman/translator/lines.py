@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.memory.store import TranslationMemory
 from dragoman.text.sentences import split_sentences
 from dragoman.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from dragoman.memory.store import TranslationMemory
 
 log = logging.getLogger(__name__)
 

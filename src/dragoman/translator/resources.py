@@ -1,19 +1,24 @@
-"""What a translator may use beside its model, and whether it fits: terms, a memory, a reverse model."""
+"""What a translator may use beside its model, and whether it fits: terms, a memory, a reverse model.
+
+Terms and memories are imported when they are used, so that other translators start sooner.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from dragoman.base.errors import ConfigError
-from dragoman.memory.store import TranslationMemory
-from dragoman.memory.store_guide import MemoryGuide
-from dragoman.memory.terms import TermGuide, TermList, TermsMode
 from dragoman.text.guidance import Guide, marks_of
 from dragoman.text.languages import related
 from dragoman.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from dragoman.memory.store import TranslationMemory
+    from dragoman.memory.store_guide import MemoryGuide
+    from dragoman.memory.terms import TermGuide, TermList, TermsMode
 
 
 def term_guide(
@@ -27,6 +32,8 @@ def term_guide(
 
     Raises ConfigError for a mode that the model does not have.
     """
+    from dragoman.memory.terms import TermGuide, TermList, TermsMode
+
     mode = mode or ("soft" if "terms" in reads else "hard")
     if mode not in get_args(TermsMode):
         raise ConfigError(f"terms_mode = {mode!r}", hint=f"use {' or '.join(get_args(TermsMode))}")
@@ -43,6 +50,8 @@ def with_term_list(guides: Iterable[Guide], new: TermGuide) -> tuple[Guide, ...]
     Lists that are used in the same way become one, so that the longest term of all wins, and a term of both
     may have any of its translations. The new ones come first.
     """
+    from dragoman.memory.terms import TermGuide, TermList
+
     others: list[Guide] = []
     for one in guides:
         if isinstance(one, TermGuide) and one.mode == new.mode and _same_languages(one.terms, new.terms):
@@ -67,9 +76,7 @@ def check_term_languages(
     `several` are the target languages of a model that chooses among them. One of them is enough without `to`.
     """
     targets = (to,) if to is not None else several or (languages[1],)
-    for guide in guides:
-        if not isinstance(guide, TermGuide):
-            continue
+    for guide in _of_terms(guides):
         own = guide.terms.source_language, guide.terms.target_language
         # A model of several may have a name for all, such as "mul", which a file of terms is read for.
         unknown = own[1] == languages[1] and bool(several) and languages[1] not in several
@@ -81,9 +88,17 @@ def check_term_languages(
             )
 
 
+def _of_terms(guides: Iterable[Guide]) -> list[TermGuide]:
+    if not (guides := [*guides]):
+        return []
+    from dragoman.memory.terms import TermGuide
+
+    return [guide for guide in guides if isinstance(guide, TermGuide)]
+
+
 def check_sampling(guides: Iterable[Guide]) -> None:
     """Raise ConfigError for terms that only a search can put in."""
-    if any(isinstance(guide, TermGuide) and guide.mode == "hard" for guide in guides):
+    if any(guide.mode == "hard" for guide in _of_terms(guides)):
         raise ConfigError(
             "hard terms together with sampling", hint="use a beam search, or a model that reads terms"
         )
@@ -93,6 +108,9 @@ def memory_guide(memory: str | Path | TranslationMemory, least: float, reads: Se
     """The guide of a memory, or of a file of one, for a model that `reads` this beside a line."""
     if not 0 < least <= 100:
         raise ConfigError(f"match_least = {least}", hint="a likeness is from 1 to 100 percent")
+    from dragoman.memory.store import TranslationMemory
+    from dragoman.memory.store_guide import MemoryGuide
+
     if not isinstance(memory, TranslationMemory):
         memory = TranslationMemory(memory)
     return MemoryGuide(memory, least=least, reads="matches" in reads)
@@ -100,11 +118,17 @@ def memory_guide(memory: str | Path | TranslationMemory, least: float, reads: Se
 
 def with_memory(guides: Iterable[Guide], memory: MemoryGuide) -> tuple[Guide, ...]:
     """The guides with this memory in place of another."""
+    from dragoman.memory.store_guide import MemoryGuide
+
     return (*(one for one in guides if not isinstance(one, MemoryGuide)), memory)
 
 
 def memory_of(guides: Iterable[Guide]) -> MemoryGuide | None:
     """The guide of the memory, if one of the guides is."""
+    if not (guides := [*guides]):
+        return None
+    from dragoman.memory.store_guide import MemoryGuide
+
     return next((one for one in guides if isinstance(one, MemoryGuide)), None)
 
 

@@ -18,10 +18,7 @@ from dragoman.decoding.options import Beam, Decoding, DecodingOptions, Normaliza
 from dragoman.decoding.parts import by_parts
 from dragoman.decoding.phrasing import Phrasing
 from dragoman.decoding.risk import Risk, RiskModel, assess
-from dragoman.memory.store import LEAST, TranslationMemory
-from dragoman.memory.store_guide import MemoryGuide
-from dragoman.memory.terms import TermList, TermsMode
-from dragoman.text.guidance import Guide
+from dragoman.text.guidance import LEAST, Guide
 from dragoman.text.sentences import spacing
 from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer
@@ -58,6 +55,9 @@ if TYPE_CHECKING:
     from dragoman.folder.bundle import Bundle
     from dragoman.inspection import Trace
     from dragoman.loading import Loaded, Variant
+    from dragoman.memory.store import TranslationMemory
+    from dragoman.memory.store_guide import MemoryGuide
+    from dragoman.memory.terms import TermList, TermsMode
     from dragoman.pipeline import Pipeline, PipelineOptions
 
 
