@@ -41,6 +41,22 @@ def test_a_note_stands_behind_its_term(tokenizer: Tokenizer) -> None:
     assert text == " The<t> print preview<a> Druckvorschau<e> opens."
 
 
+def test_a_hidden_note_stands_for_its_term(tokenizer: Tokenizer) -> None:
+    notes = (Note(0, 3, "Die", hidden=True), Note(4, 17, "Druckvorschau", hidden=True), Note(18, 24, "auf"))
+    (tokens,) = tokenizer.encode_source([LINE])
+    found = reading(tokenizer, LINE, tokens, Guidance(notes=notes))
+    marks = marks_of(tokenizer)
+    assert marks is not None
+    letters = dict(zip(marks, ["<t>", "<a>", "<e>", "<m>"], strict=True))
+    pieces = tokenizer.source_pieces(found.tokens)
+    text = "".join(letters.get(token) or piece for token, piece in zip(found.tokens, pieces, strict=True))
+    assert text.replace("▁", " ") == "<t><a> Die<e><t><a> Druckvorschau<e><t> opens.<a> auf<e>"
+    # Each token of the line has a place: its own, or the mark of its term.
+    assert len(found.own) == len(tokens)
+    for place, token in zip(found.own, tokens, strict=True):
+        assert found.tokens[place] in (token, marks.term)
+
+
 def test_notes_at_both_edges_and_side_by_side(tokenizer: Tokenizer) -> None:
     notes = (Note(0, 3, "Die"), Note(4, 9, "Druck"), Note(10, 17, "Vorschau"), Note(18, 24, "öffnet."))
     text, _ = read(tokenizer, LINE, Guidance(notes=notes))

@@ -1,5 +1,6 @@
 """Corpora that a model reads with notes and matches: a function of seed, epoch and row."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -60,15 +61,24 @@ def test_the_line_itself_and_the_target_stay(folder: Path, tokenizer: Tokenizer)
     corpus = TokenisedCorpus(folder, tokenizer, annotating=BOTH)
     source, target = corpus.epoch(3, seed=1)
     assert target is corpus.target
+    hidden = whole = 0
     for plain, read in zip(rows(corpus.source), rows(source), strict=True):
-        own, inside = [], False
-        for token in read:
+        own, inside = list[int | None](), False
+        for before, token in pairwise([-1, *read]):
             if token == marks.match:
                 break
             inside = (inside or token == marks.translated) and token != marks.end
+            if before == marks.term and token == marks.translated:
+                own.append(None)  # a hidden term
             if not inside and token not in marks:
                 own.append(token)
-        assert own == plain
+        gaps = own.count(None)
+        assert len(own) <= len(plain)
+        hidden += gaps
+        whole += own == plain
+        rest = iter(plain)  # what is left of the line is in order
+        assert all(token in rest for token in own if token is not None)
+    assert min(hidden, whole) > 20
 
 
 def test_notes_and_matches_are_right(folder: Path, tokenizer: Tokenizer) -> None:
@@ -89,7 +99,7 @@ def test_notes_and_matches_are_right(folder: Path, tokenizer: Tokenizer) -> None
             text, term = (
                 tokenizer.decode(part) for part in (read[between + 1 : end], read[begin + 1 : between])
             )
-            assert term in pair[0]
+            assert term in pair[0]  # hidden ones are empty
             assert all(word[:-1] in pair[1] for word in text.split())
             read, seen[1] = read[end + 1 :], seen[1] + 1
     assert min(seen) > 50

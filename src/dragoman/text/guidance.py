@@ -33,11 +33,16 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True)
 class Note:
-    """line[start:end] is a term and `text` its translation, inflected as the sentence needs it."""
+    """line[start:end] is a term and `text` its translation, inflected as the sentence needs it.
+
+    The model does not see the words of a hidden one, so it has to use the translation (Ailem et al. 2021,
+    "Encouraging Neural Machine Translation to Satisfy Terminology Constraints", section 3.1).
+    """
 
     start: int
     end: int
     text: str
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,12 +124,15 @@ def reading(
         raise ValueError("this vocabulary has no marks for guidance")
     spans = tokenizer.source_spans(line)
     before: dict[int, list[int]] = {}  # what comes before a token of the line, by its place
+    hidden: set[int] = set()  # places of tokens that are left out
     for note in guidance.notes:
         low, high = note.start + begin, note.end + begin
         inside = [place for place, (start, end) in enumerate(spans) if start < high and end > low]
         if not inside:
             continue
         before.setdefault(inside[0], []).append(marks.term)
+        if note.hidden:
+            hidden.update(inside)
         written = [marks.translated, *spelled(tokenizer, note.text), marks.end]
         # A note that ends here comes before one that begins here.
         before.setdefault(inside[-1] + 1, [])[:0] = written
@@ -132,6 +140,9 @@ def reading(
     own: list[int] = []
     for place, token in enumerate(tokens):
         read += before.get(place, ())
+        if place in hidden:
+            own.append(len(read) - 1)  # the mark
+            continue
         own.append(len(read))
         read.append(token)
     read += before.get(len(tokens), ())

@@ -20,6 +20,7 @@ from dragoman.training.options import Annotating
 from dragoman.training.ragged import Ragged, writing
 
 _LEAST, _MOST = 50.0, 99.9  # likeness of a match in percent
+_HIDDEN = 0.5  # share of the notes; a model that always sees the term hardly learns to read its translation
 _NOTES, _MATCHES = "notes", "matches"
 
 
@@ -66,7 +67,8 @@ class Annotations:
         if self._notes is None or not len(self._notes[row]):
             return ()
         terms = [TermPair(*one) for one in json.loads(self._notes[row].tobytes())]
-        return draw_notes(terms, _text(self._source, row), _text(self._target, row), random)
+        drawn = draw_notes(terms, _text(self._source, row), _text(self._target, row), random)
+        return tuple(replace(note, hidden=random.random() < _HIDDEN) for note in drawn)
 
     def _match(self, row: int) -> Match | None:
         if self._matches is None or not len(self._matches[row]):
@@ -84,7 +86,7 @@ def moved(guidance: Guidance, changes: Sequence[tuple[int, int, str]]) -> Guidan
     for note in guidance.notes:
         if all(end <= note.start or start >= note.end for start, end, _ in changes):
             by = sum(len(other) - (end - start) for start, end, other in changes if end <= note.start)
-            notes.append(Note(note.start + by, note.end + by, note.text))
+            notes.append(replace(note, start=note.start + by, end=note.end + by))
     return replace(guidance, notes=tuple(notes))
 
 
