@@ -1,10 +1,11 @@
 """What a model shows of how it made a translation: figures that tell good translations from bad ones.
 
-They are of four kinds: how likely the tokens are, how long the translation is, how much attention each word
-of the source got, and how sharp the attention of each token is. All of it comes with a search or a score, so
+They are of five kinds: how likely the tokens are, how long the translation is, how much attention each word
+of the source got, how sharp the attention of each token is, and whether the model is surprised just where it
+attends to words that no other token attends to: there it expected their translation. All of it comes with a search or a score, so
 no other pass of the model is needed. Imports neither torch nor numpy.
 
-T tokens of the translation, its end included; S tokens of the source, its end included.
+T tokens of the translation, its end included; S tokens of the source, its end included; W words of the source.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ FEATURES = (
     "logp least of 5", "characters ratio", "tokens ratio", "source tokens", "covered least",
     "covered least of 3", "attended least", "attended least of 3", "unlinked run", "unlinked share",
     "attention to end", "attention least of 3", "entropy mean", "entropy greatest",
+    "surprise greatest", "logp least of the last 2", "letters ratio", "covered surely least of 2",
+    "surprise at the uncovered", "surprise at the unattended",
 )  # fmt: skip
 
+_ATTENDED, _EXPECTED = FEATURES[10:20], FEATURES[23:]  # what only a model with attention has
 _LEAST = -30.0  # log-probability below which tokens are alike, and that of what a search excludes
+_NOTHING = 1e-9  # attention to words below which it is taken for none
 _WORD = re.compile(r"\S+")
 
 
@@ -60,13 +65,18 @@ def evidence_of(
         math.log(len(logp) / own_tokens),
         math.log(own_tokens),
     ]
+    more = [
+        math.log1p(max(0.0, -min(logp))),
+        min(logp[-2:]),
+        math.log((_letters(target) + 1) / (_letters(source) + 1)),
+    ]
     words = _words(source, alignment.source) if alignment and attention else []
     if alignment is None or not words:
-        zeros = [0.0] * (len(FEATURES) - len(features))
-        return Evidence((*features, *zeros), source.strip(), _surprising(target, (), logp))
+        unknown, other = [0.0] * len(_ATTENDED), [0.0] * len(_EXPECTED)
+        return Evidence((*features, *unknown, *more, *other), source.strip(), _surprising(target, (), logp))
     covered, least_covered = _coverage(words, attention, alignment)
     return Evidence(
-        (*features, *covered, *_sharpness(attention)),
+        (*features, *covered, *_sharpness(attention), *more, *_expectation(words, attention, alignment, logp)),
         least_covered,
         _surprising(target, alignment.target, logp),
     )
@@ -124,6 +134,53 @@ def _sharpness(attention: Rows) -> list[float]:
         math.fsum(entropies) / len(entropies),
         max(entropies),
     ]
+
+
+def _expectation(
+    words: Sequence[tuple[Span, list[int]]], attention: Rows, alignment: Alignment, logp: Sequence[float]
+) -> list[float]:
+    """Figures about the words that the model expected to be translated.
+
+    An omission surprises the model at the token after it. There the model attends to what is left out, so its
+    attention alone hides the omission: what counts is the attention of other tokens, and of likely ones. Only
+    tokens with letters or digits cover a word.
+    """
+    rows_TW = [_shares(row, words) for row in attention]
+    has_word = [any(map(str.isalnum, alignment.target_text[a:b])) for a, b in alignment.target]
+    covering = [t for t, own in enumerate(has_word) if own] or range(len(rows_TW))
+    columns_W = list(zip(*(rows_TW[t] for t in covering), strict=True))
+    covered_W = [math.fsum(column) for column in columns_W]
+    tops_W = [sorted((0.0, *column))[-2:] for column in columns_W]
+    is_covering = set(covering)
+    uncovered = unattended = 0.0
+    for t, (row_W, one) in enumerate(zip(rows_TW, logp, strict=True)):
+        own = t in is_covering
+        covered = [total - own * share for total, share in zip(covered_W, row_W, strict=True)]
+        attended = [
+            second if own and share >= first else first
+            for (second, first), share in zip(tops_W, row_W, strict=True)
+        ]
+        uncovered = max(uncovered, -one * _lacking(row_W, covered, 1.0))
+        unattended = max(unattended, -one * _lacking(row_W, attended, 0.5))
+    sure = [math.exp(logp[t] / 2) for t in covering]  # the root of the probability
+    surely_W = [math.fsum(a * b for a, b in zip(column, sure, strict=True)) for column in columns_W]
+    return [_least_of(surely_W, 2), math.log1p(uncovered), math.log1p(unattended)]
+
+
+def _shares(row: Sequence[float], words: Sequence[tuple[Span, list[int]]]) -> list[float]:
+    """The share of each word in the attention to words."""
+    weights = [math.fsum(row[token] for token in tokens) for _, tokens in words]
+    total = max(math.fsum(weights), _NOTHING)
+    return [weight / total for weight in weights]
+
+
+def _lacking(shares: Sequence[float], others: Sequence[float], enough: float) -> float:
+    """How far the attention of others to the words stays below what is enough, weighted by the shares."""
+    return math.fsum(a * max(0.0, enough - b) for a, b in zip(shares, others, strict=True))
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
 
 
 def _words(text: str, spans: Sequence[Span]) -> list[tuple[Span, list[int]]]:

@@ -13,7 +13,7 @@ from dragoman.base.errors import DataError
 from dragoman.decoding.evidence import Evidence
 from dragoman.decoding.options import Decoding
 from dragoman.decoding.risk import DETECTED, Detector, RiskModel, assess
-from dragoman.evaluation.risk.fit import calibrated, fit_detector, fit_logistic, threshold
+from dragoman.evaluation.risk.fit import calibrated, fit_detector, fit_logistic, held_out_logits, threshold
 from dragoman.evaluation.risk.labels import needs_correction
 from dragoman.evaluation.risk.planted import Planter, planted
 from dragoman.evaluation.risk.report import (
@@ -122,12 +122,11 @@ def fit_risk(examples: Examples) -> RiskModel:
     faulty = [one for one in examples.searched if one.error in DETECTED]
     labels = [examples.wrong[one.line] for one in clean]
     # A planted error is one for sure, but not as frequent as here: Platt's step sees untouched ones only.
-    logistic = fit_logistic(
-        _features([*clean, *faulty]),
-        [*labels, *[True] * len(faulty)],
-        [1.0] * len(clean) + [_PLANTED_WEIGHT] * len(faulty),
-    )
-    correction = calibrated(logistic, _features(clean), labels)
+    known = _features([*clean, *faulty]), [*labels, *[True] * len(faulty)]
+    weights = [1.0] * len(clean) + [_PLANTED_WEIGHT] * len(faulty)
+    lines = [one.line for one in [*clean, *faulty]]
+    logits = held_out_logits(*known, lines, weights)[: len(clean)]
+    correction = calibrated(fit_logistic(*known, weights), logits, labels)
     probabilities = [correction.probability(one.evidence.features) for one in clean]
     return RiskModel(
         correction=correction,
@@ -180,11 +179,12 @@ def detections(
 
 
 def _detectors(examples: Sequence[Example]) -> dict[FlagKind, Detector]:
-    clean = [one for one in examples if one.error is None]
-    return {
-        kind: fit_detector(_features(clean), _features([one for one in examples if one.error == kind]))
-        for kind in DETECTED
-    }
+    found = {}
+    for kind in DETECTED:
+        known = [one for one in examples if one.error in (None, kind)]
+        labels, lines = [one.error == kind for one in known], [one.line for one in known]
+        found[kind] = fit_detector(_features(known), labels, lines)
+    return found
 
 
 def _examples(
