@@ -123,8 +123,8 @@ def test_the_risk_model_is_for_the_model_without_an_adapter(
     assert risk.probability is None
     assert adapted.risk(LINES[:1], LINES[:1])[0].probability is None
     base = adapted.using(adapter=None)
-    assert base.risk_model == Translator.load(calibrated, device="cpu").risk_model is not None
-    assert base.using(adapter="help").risk_model is None
+    assert [*base.risk_models.values()] == [RISK_MODEL]
+    assert base.using(adapter="help").risk_models == {}
     code, _, err = command("evaluate", calibrated, text, text, "--risk", "--adapter", adapters["help"])
     assert (code, "not calibrated for a model with an adapter" in err) == (2, True)
 

@@ -42,7 +42,7 @@ class Loaded(Variant):
     tokenizer: Tokenizer
     config: FolderConfig
     shortlist: Shortlist | None = None
-    risk: RiskModel | None = None
+    risk: Mapping[str, RiskModel] = field(default_factory=dict)  # by target language
     adapters: Mapping[str, Variant] = field(default_factory=dict)  # by the names that `load_model` got
 
 

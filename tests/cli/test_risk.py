@@ -14,6 +14,7 @@ from dragoman import cli
 from dragoman.cli.outcome import run
 from dragoman.text import toy
 
+MULTILINGUAL = Path(__file__).parents[1] / "interop" / "fixtures" / "hf-multilingual"
 SAVED = Path(__file__).parents[1] / "saved" / "0.1" / "transformer"
 
 
@@ -44,7 +45,7 @@ def test_calibrating_writes_the_file_and_the_card(dragoman_, model):
     assert [line for line in card.splitlines() if line.startswith("#")][-3:] == [
         "## Risk", "## Reliability", "## Planted errors",
     ]  # fmt: skip
-    assert f"| translations measured | {table['report']['lines']} |" in card
+    assert f"| translations measured | {table['languages']['de']['report']['lines']} |" in card
     assert dragoman_("model", "verify", model).code == 0
     shown = dragoman_("model", "info", model).out
     assert "expected calibration error" in shown
@@ -110,6 +111,48 @@ def test_the_risk_of_given_translations(dragoman_, model, text, tmp_path):
     flags = json.loads(wrong.out)["risk"]["flags"]
     assert [flag["kind"] for flag in flags] == ["number differs", "number differs"]
     assert "not calibrated" in wrong.err
+
+
+def test_a_file_that_cannot_be_used_is_made_again(dragoman_, model, text, tmp_path):
+    again = tmp_path / "again"
+    shutil.copytree(model, again)
+    (again / "risk.json").write_text('{"format_version": 1}')
+    refused = dragoman_("translate", again, "--jsonl", stdin=b"Tom sleeps.\n")
+    ended = dragoman_("model", "calibrate", again, text / "held.en", text / "held.de", "-q")
+
+    assert refused.code != 0
+    assert "make it again with dragoman model calibrate" in refused.err
+    assert ended.code == 0
+    assert json.loads((again / "risk.json").read_text())["format_version"] == 2
+
+
+def test_a_language_is_calibrated_by_itself(dragoman_, text, tmp_path):
+    """The model has deu, fra and por_BR; only deu is calibrated."""
+    folder = tmp_path / "mul"
+    assert dragoman_("import", MULTILINGUAL, "-o", folder, "--no-verify").code == 0
+    files = text / "held.en", text / "held.de"
+    unchosen = dragoman_("model", "calibrate", folder, *files)
+    unknown = dragoman_("model", "calibrate", folder, *files, "--to", "fin")
+    assert (unchosen.code, unknown.code) == (2, 2)
+    assert "choose one with --to: the model has deu" in unchosen.err
+    assert "does not translate to it" in unknown.err
+    assert not (folder / "risk.json").exists()
+
+    assert dragoman_("model", "calibrate", folder, *files, "--to", "deu", "-q").code == 0
+    assert list(json.loads((folder / "risk.json").read_text())["languages"]) == ["deu"]
+    assert "## Risk into deu" in (folder / "README.md").read_text()
+    for language, is_known in (("deu", True), ("fra", False)):
+        words = "translate", folder, "--to", language, "--jsonl", "--risk"
+        (row,) = dragoman_(*words, stdin=b"Tom sleeps.\n").out.splitlines()
+        assert (json.loads(row)["risk"]["probability"] is not None) == is_known
+        given = dragoman_("risk", folder, text / "test.en", text / "test.de", "--to", language)
+        assert ("not calibrated for fra" in given.err) == (not is_known)
+        assert (json.loads(given.out.splitlines()[0])["risk"]["probability"] is not None) == is_known
+        words = "evaluate", folder, text / "test.en", text / "test.de", "--to", language, "--bootstrap", "0"
+        measured = dragoman_(*words, "--risk")
+        assert (measured.code, "not calibrated for fra" in measured.err) == (
+            (0, False) if is_known else (2, True)
+        )
 
 
 def test_the_languages_of_the_model_say_which_side_is_the_source(dragoman_, tmp_path):

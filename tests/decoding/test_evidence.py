@@ -39,6 +39,14 @@ def test_the_figures_by_numpy() -> None:
     tops_W = np.array([weights_TS[:, 0].max(), weights_TS[:, 1:3].max(), weights_TS[:, 3].max()])
     positive = np.where(weights_TS > 0, weights_TS, 1.0)
     entropy_T = -(positive * np.log(positive)).sum(1)
+    shares_TW = words_TW / words_TW.sum(1, keepdims=True)
+    covers_T = np.array([True, True, True, True, False])  # the end has no letters
+    uncovered, unattended = [], []
+    for t in range(5):
+        others_UW = shares_TW[covers_T & (np.arange(5) != t)]
+        uncovered.append(-logp[t] * (shares_TW[t] * (1 - others_UW.sum(0)).clip(0)).sum())
+        unattended.append(-logp[t] * (shares_TW[t] * (0.5 - others_UW.max(0)).clip(0)).sum())
+    surely_W = (shares_TW * np.sqrt(np.exp(logp))[:, None])[covers_T].sum(0)
     expected = {
         "logp mean": logp.mean(),
         "logp least": -4.0,
@@ -60,6 +68,12 @@ def test_the_figures_by_numpy() -> None:
         "attention least of 3": weights_TS[:-1].max(1)[1:].mean(),
         "entropy mean": entropy_T.mean(),
         "entropy greatest": entropy_T.max(),
+        "surprise greatest": math.log(5),
+        "logp least of the last 2": -3.0,
+        "letters ratio": math.log(12 / 10),
+        "covered surely least of 2": min(surely_W[:2].mean(), surely_W[1:].mean()),
+        "surprise at the uncovered": math.log1p(max(uncovered)),
+        "surprise at the unattended": math.log1p(max(unattended)),
     }
 
     assert list(expected) == list(FEATURES)
@@ -93,9 +107,34 @@ def test_the_longest_run_of_words_without_a_link() -> None:
 def test_a_model_without_attention_has_the_other_figures() -> None:
     with_it, without = named(SOURCE, TARGET, LOGP, ATTENTION, ALIGNMENT), named(SOURCE, TARGET, LOGP)
 
-    assert {name: without[name] for name in FEATURES[:8]} == {name: with_it[name] for name in FEATURES[:8]}
-    assert all(without[name] == 0 for name in FEATURES[10:])
+    told = [*FEATURES[:8], *FEATURES[20:23]]
+    assert {name: without[name] for name in told} == {name: with_it[name] for name in told}
+    assert all(without[name] == 0 for name in [*FEATURES[10:20], *FEATURES[23:]])
     assert evidence_of(SOURCE, TARGET, LOGP).least_likely == TARGET
+
+
+def test_a_gap_is_seen_where_the_surprising_token_attends_to_what_no_other_does() -> None:
+    """The second token has to be "old" but is not: the attention alone is the same as in a good translation."""
+    spans = ((0, 3), (4, 7), (8, 11))
+    alignment = Alignment(SOURCE, "der Hund", spans, ((0, 3), (4, 8)), ((0, 0), (1, 1)))
+    rows = ((0.8, 0.1, 0.0, 0.1), (0.0, 0.8, 0.1, 0.1), (0.1, 0.0, 0.1, 0.8))
+    good, gap, elsewhere = (
+        named(SOURCE, "der Hund", logp, rows, alignment)
+        for logp in ((-0.1, -0.1, -0.1), (-0.1, -6.0, -0.1), (-0.1, -0.1, -6.0))
+    )
+
+    assert gap["covered least"] == good["covered least"]
+    assert gap["surprise at the unattended"] > 1 > 4 * good["surprise at the unattended"]
+    assert gap["surprise at the uncovered"] > 1 > 4 * good["surprise at the uncovered"]
+    assert gap["covered surely least of 2"] < 0.5 * good["covered surely least of 2"]
+    assert elsewhere["surprise at the unattended"] < gap["surprise at the unattended"]
+
+
+def test_a_translation_without_letters_is_covered_by_all_its_tokens() -> None:
+    alignment = Alignment("a b", "!?", ((0, 1), (2, 3)), ((0, 1), (1, 2)), ((0, 0), (1, 1)))
+    rows = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+    assert named("a b", "!?", (0.0, 0.0, 0.0), rows, alignment)["covered surely least of 2"] == 1
 
 
 @pytest.mark.parametrize("logp", [(), (-math.inf, -0.1), (-1e9,)])

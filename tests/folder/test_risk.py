@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_is_written_is_read(folder: Path) -> None:
-    assert read_risk(folder, read_config(folder)) == MODEL
-    assert Translator.load(folder).risk_model == MODEL
-    assert json.loads((folder / RISK).read_text())["report"] == {"lines": 100}
+    language = read_config(folder).target_language
+    assert read_risk(folder, read_config(folder)) == {language: MODEL}
+    assert Translator.load(folder).risk_models == {language: MODEL}
+    assert json.loads((folder / RISK).read_text())["languages"][language]["report"] == {"lines": 100}
     assert {check.name: check.status for check in check_folder(folder)}[RISK] == "ok"
     assert RISK in summary_of(folder).sizes
 
@@ -38,8 +40,8 @@ def test_what_is_written_is_read(folder: Path) -> None:
 def test_a_folder_needs_none(tmp_path: Path) -> None:
     folder = saved(tmp_path / "model")
 
-    assert read_risk(folder, read_config(folder)) is None
-    assert Translator.load(folder).risk_model is None
+    assert read_risk(folder, read_config(folder)) == {}
+    assert Translator.load(folder).risk_models == {}
     assert RISK not in {check.name for check in check_folder(folder)}
 
 
@@ -48,36 +50,56 @@ def test_a_folder_without_digests_may_have_one(tmp_path: Path) -> None:
     without_digest(folder)
     write_risk(folder, MODEL, read_config(folder), {})
 
-    assert read_risk(folder, read_config(folder)) == MODEL
+    assert [*read_risk(folder, read_config(folder)).values()] == [MODEL]
+
+
+def test_each_target_language_has_its_own(folder: Path) -> None:
+    config = read_config(folder)
+    other = replace(MODEL, low_confidence=0.5)
+    write_risk(folder, other, config, {"lines": 200}, "fra")
+    own = config.target_language
+    assert read_risk(folder, config) == {own: MODEL, "fra": other}
+    write_risk(folder, other, config, {})
+    assert read_risk(folder, config) == {own: other, "fra": other}
 
 
 def test_it_goes_with_the_weights(folder: Path, tmp_path: Path) -> None:
     quantise_folder(folder, tmp_path / "int8")
     average_folders([folder, folder], tmp_path / "mean")
 
-    assert read_risk(tmp_path / "int8", read_config(tmp_path / "int8")) == MODEL
+    assert read_risk(tmp_path / "int8", read_config(tmp_path / "int8")) == read_risk(
+        folder, read_config(folder)
+    )
     assert not (tmp_path / "mean" / RISK).exists()
     bundle.save(small(1), folder)
     assert not (folder / RISK).exists()
 
 
+def own(table: dict[str, Any]) -> dict[str, Any]:
+    (found,) = table["languages"].values()
+    return found  # type: ignore[no-any-return]
+
+
 def first(table: dict[str, Any], value: Any) -> None:
-    table["searched"]["omission"]["scale"][0] = value
+    own(table)["searched"]["omission"]["scale"][0] = value
 
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "a newer format": (lambda table: table | {"format_version": 2}, "format_version 2"),
+    "a newer format": (lambda table: table | {"format_version": 3}, "format_version 3"),
+    "an older format": (lambda table: table | {"format_version": 1}, "format_version 1"),
+    "no languages": (lambda table: table.pop("languages") and table, "languages is missing"),
+    "a list of languages": (lambda table: table | {"languages": []}, "no table"),
     "other weights": (lambda table: table | {"weights": "sha256:" + "0" * 64}, "other weights"),
     "other figures": (lambda table: table | {"features": ["x"]}, "other figures"),
-    "no detector": (lambda table: table["given"].pop("addition"), "addition"),
+    "no detector": (lambda table: own(table)["given"].pop("addition"), "addition"),
     "a scale of zero": (lambda table: first(table, 0.0), "scale"),
     "text": (lambda table: first(table, "1"), "finite"),
     "NaN": (lambda table: first(table, float("nan")), "finite"),
-    "too few": (lambda table: table["correction"]["weights"].pop(), "numbers"),
-    "no list": (lambda table: table["correction"].update(weights=3), "numbers"),
-    "no table": (lambda table: table | {"correction": 5}, "usable"),
-    "no threshold": (lambda table: table["given"]["omission"].pop("threshold"), "threshold is missing"),
-    "no probability": (lambda table: table | {"low_confidence": None}, "finite"),
+    "too few": (lambda table: own(table)["correction"]["weights"].pop(), "numbers"),
+    "no list": (lambda table: own(table)["correction"].update(weights=3), "numbers"),
+    "no table": (lambda table: own(table).update(correction=5), "usable"),
+    "no threshold": (lambda table: own(table)["given"]["omission"].pop("threshold"), "threshold is missing"),
+    "no probability": (lambda table: own(table).update(low_confidence=None), "finite"),
 }
 
 

@@ -105,9 +105,9 @@ def test_the_risk_is_learnt_from_enough_validation_text(done, tmp_path):
     translator = small(
         valid=valid, output=tmp_path / "x", observer=more, overrides=["training.calibrate=220"]
     )
-    assert translator.risk_model is not None
+    assert list(translator.risk_models) == [translator.target_language]
     table = json.loads((tmp_path / "x" / "risk.json").read_text())
-    assert table["report"]["lines"] == 110
+    assert table["languages"][translator.target_language]["report"]["lines"] == 110
     assert any(text.startswith("calibrated the risk of translations") for text in more.messages)
     card = (tmp_path / "x" / "README.md").read_text()
     assert "## Training" in card
@@ -118,7 +118,7 @@ def test_the_risk_is_learnt_from_enough_validation_text(done, tmp_path):
     translator = small(
         valid=valid, output=tmp_path / "x", observer=again, overrides=["training.calibrate=220"]
     )
-    assert translator.risk_model is not None
+    assert list(translator.risk_models) == [translator.target_language]
     assert (again.steps, json.loads((tmp_path / "x" / "risk.json").read_text())) == ([], table)
     assert (tmp_path / "x" / "README.md").read_text() == card
 

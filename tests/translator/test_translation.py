@@ -63,7 +63,7 @@ def test_a_line_break_that_the_model_spells_does_not_break_the_line(model: Histo
 def risky(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     """A translator with a risk model, whose flags hang on the likelihood of the tokens."""
     translator = Translator.load(saved(tmp_path_factory.mktemp("risky") / "model"))
-    translator.risk_model = RISK_MODEL
+    translator.risk_models = {translator.target_language: RISK_MODEL}
     return translator
 
 
@@ -113,7 +113,7 @@ def test_the_risk_of_a_line_of_several_sentences(risky: Translator) -> None:
 
 def test_a_model_without_attention_has_risk_too() -> None:
     translator = translator_of(History(vocab=14, seed=2, end=0.5))
-    translator.risk_model = RISK_MODEL
+    translator.risk_models = {translator.target_language: RISK_MODEL}
 
     (found,) = translator.translate(["abc"], risk=True)
     assert found.risk is not None

@@ -158,7 +158,7 @@ def evaluate(
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=(about.source_language, about.target_language))
     if risk:
-        _check_risk(model, about, dtypes, adapter)
+        _check_risk(model, about, to, dtypes, adapter)
     keep_freed_memory()
     pairs = [(line.source, line.target) for line in corpus]
     types: dict[str, TypeSpeed] = {}
@@ -231,7 +231,7 @@ def evaluate(
 
 
 def _check_risk(
-    model: Path, about: FolderConfig, dtypes: Sequence[DType | None], adapter: Path | None
+    model: Path, about: FolderConfig, to: str | None, dtypes: Sequence[DType | None], adapter: Path | None
 ) -> None:
     """Raise ConfigError if the risk cannot be measured: no risk.json, an adapter, or several types."""
     from dragoman.folder.risk import read_risk
@@ -243,10 +243,11 @@ def _check_risk(
             f"{adapter}: the risk is not calibrated for a model with an adapter",
             hint="merge them with dragoman model merge, then dragoman model calibrate",
         )
-    if read_risk(model, about) is None:
+    if (to or about.target_language) not in read_risk(model, about):
+        into, option = (f" for {to}", f" --to {to}") if to else ("", "")
         raise ConfigError(
-            f"{model}: its risk is not calibrated",
-            hint=f"dragoman model calibrate {model} SOURCE TARGET, with text it was not trained on",
+            f"{model}: its risk is not calibrated{into}",
+            hint=f"dragoman model calibrate {model} SOURCE TARGET{option}, with text it was not trained on",
         )
 
 
@@ -256,12 +257,11 @@ def _measured(
     """The risk report on at most 2,000 of the pairs."""
     from dragoman.evaluation.risk.calibrate import examples_of, measure_risk
 
-    if translator.risk_model is None:
+    risk_model = translator.risk_models.get(decoding.to or translator.target_language)
+    if risk_model is None:
         return None
     with waiting("measuring the risk", shown=not quiet) as progress:
-        return measure_risk(
-            translator.risk_model, examples_of(translator, pairs, decoding, progress=progress)
-        )
+        return measure_risk(risk_model, examples_of(translator, pairs, decoding, progress=progress))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -216,6 +216,12 @@ def model_calibrate(
     pairs: Annotated[
         int, typer.Option("--pairs", metavar="N", help="Use at most N pairs, spread over the text.")
     ] = 2000,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="LANGUAGE", help="Language of the translations, if the model has several."
+        ),
+    ] = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -223,7 +229,8 @@ def model_calibrate(
 
     Half of the text fits the probabilities and chooses the thresholds of the flags. The other half measures
     them; its figures are printed and go into the model card. It needs 200 pairs. Training does this with its
-    validation text. The file is risk.json; delete it to undo.
+    validation text. The file is risk.json; delete it to undo. A model of several target languages needs it
+    for each.
 
     \b
       dragoman model calibrate runs/en-de valid.en valid.de
@@ -237,12 +244,12 @@ def model_calibrate(
     if pairs < 1:
         raise ConfigError(f"--pairs {pairs}", hint="use at least 200")
     about = read_config(folder)
-    corpus = open_corpus(text, languages=(about.source_language, about.target_language))
+    corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))
     from dragoman.evaluation.risk.folder import calibrate_folder
 
     lines = [(line.source, line.target) for line in corpus]
     with waiting("translating", shown=not quiet) as progress:
-        report = calibrate_folder(folder, lines, most=pairs, progress=progress)
+        report = calibrate_folder(folder, lines, to=to, most=pairs, progress=progress)
     print(report.to_text())
     if not quiet:
         print(f"wrote {folder / RISK}", file=sys.stderr)

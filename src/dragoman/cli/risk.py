@@ -55,8 +55,11 @@ def risk(
     # The model's languages say which key of a JSONL file is the source.
     languages = translator.source_language, to or translator.target_language
     corpus = open_corpus(text, languages=languages)
-    if translator.risk_model is None and not quiet:
-        warn(f"{model}: its risk is not calibrated: no probabilities, and only flags that need no model")
+    if languages[1] not in translator.risk_models and not quiet:
+        into = f" for {to}" if to else ""
+        warn(
+            f"{model}: its risk is not calibrated{into}: no probabilities, and only flags that need no model"
+        )
     with ExitStack() as stack:
         out = sys.stdout
         if output is not None:

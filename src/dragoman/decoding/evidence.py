@@ -2,10 +2,10 @@
 
 They are of five kinds: how likely the tokens are, how long the translation is, how much attention each word
 of the source got, how sharp the attention of each token is, and whether the model is surprised just where it
-attends to words that no other token attends to: there it expected their translation. All of it comes with a search or a score, so
-no other pass of the model is needed. Imports neither torch nor numpy.
+attends to words that no other token attends to: there it expected their translation. All of it comes with a
+search or a score, so no other pass of the model is needed. Imports neither torch nor numpy.
 
-T tokens of the translation, its end included; S tokens of the source, its end included; W words of the source.
+T tokens of the translation, its end included; S tokens of the source, its end included; W words of it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,13 @@ def evidence_of(
         return Evidence((*features, *unknown, *more, *other), source.strip(), _surprising(target, (), logp))
     covered, least_covered = _coverage(words, attention, alignment)
     return Evidence(
-        (*features, *covered, *_sharpness(attention), *more, *_expectation(words, attention, alignment, logp)),
+        (
+            *features,
+            *covered,
+            *_sharpness(attention),
+            *more,
+            *_expectation(words, attention, alignment, logp),
+        ),
         least_covered,
         _surprising(target, alignment.target, logp),
     )

@@ -65,8 +65,8 @@ class Translator:
     """A tokenizer and an engine, ready to translate.
 
     `generation` has the default options of the search. `shortlist` says which target tokens a sentence may
-    use, `aligning` which attention aligns, and `risk_model` what is known about the risk of translations, if
-    the options `shortlist`, `alignment` and `risk` ask for it.
+    use, `aligning` which attention aligns, and `risk_models` what is known about the risk of translations, by
+    target language, if the options `shortlist`, `alignment` and `risk` ask for it.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Translator:
         guides: Sequence[Guide] = (),
         reads: Sequence[str] = (),
         reverse: Translator | None = None,
-        risk_model: RiskModel | None = None,
+        risk_models: Mapping[str, RiskModel] | None = None,
         load_bundle: Callable[[], Bundle] | None = None,
         adapters: Mapping[str, Variant] | None = None,
     ) -> None:
@@ -93,8 +93,8 @@ class Translator:
         `load_bundle` returns the PyTorch model for `bundle` and `inspect`, if the engine has none.
         """
         self.tokenizer, self.engine, self.shortlist = tokenizer, engine, shortlist
-        self.aligning, self.risk_model = aligning, risk_model
-        self._own_risk = risk_model  # of the model without an adapter
+        self.aligning, self.risk_models = aligning, dict(risk_models or {})
+        self._own_risks = self.risk_models  # of the model without an adapter
         self.guides, self.reads, self.reverse = tuple(guides), tuple(reads), reverse
         self.source_language, self.target_language = source_language, target_language
         self.generation = generation or Beam()
@@ -161,7 +161,7 @@ class Translator:
             generation=loaded.config.generation,
             shortlist=loaded.shortlist,
             aligning=aligning_of(loaded.config.model, loaded.config.alignment),
-            risk_model=loaded.risk,
+            risk_models=loaded.risk,
             reads=loaded.config.guidance,
             load_bundle=loaded.load_bundle,
             adapters=loaded.adapters,
@@ -212,7 +212,7 @@ class Translator:
             other.adapter = adapter
             other.engine, other._load_bundle = with_adapter(self._variants, adapter)
             # Learnt for the weights of the model: an adapter's translations have another risk.
-            other.risk_model = self._own_risk if adapter is None else None
+            other.risk_models = self._own_risks if adapter is None else {}
         if terms is not None:
             guide = term_guide(terms, terms_mode, self._languages, self.tokenizer, self.reads)
             check_term_languages((guide,), self._languages, self.tokenizer.languages, None)
@@ -410,7 +410,7 @@ class Translator:
         evidence = self.evidence(sources, targets, to=to, batch_tokens=batch_tokens)
         languages = self.source_language, to or self.target_language
         return [
-            assess(self.risk_model, one, source, target, languages, given=True)
+            assess(self.risk_models.get(languages[1]), one, source, target, languages, given=True)
             for one, source, target in zip(evidence, sources, targets, strict=True)
         ]
 
@@ -483,7 +483,9 @@ class Translator:
     def _maker(self, decoding: Decoding) -> TranslationMaker:
         languages = self.source_language, decoding.to or self.target_language
         aligning = aligning_for(decoding, self.aligning)
-        return TranslationMaker(self.tokenizer, languages, decoding, aligning, self.risk_model)
+        return TranslationMaker(
+            self.tokenizer, languages, decoding, aligning, self.risk_models.get(languages[1])
+        )
 
     def _exchange(self, decoding: Decoding) -> Exchange:
         to, attention, alignment = decoding.to, decoding.attention, decoding.alignment

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from dragoman.decoding.risk import sigmoid
-from dragoman.evaluation.risk.fit import calibrated, fit_detector, fit_logistic, threshold
+from dragoman.evaluation.risk.fit import (
+    calibrated,
+    fit_detector,
+    fit_logistic,
+    held_out_logits,
+    threshold,
+)
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(400, 3)) * [1.0, 5.0, 0.1] + [0.0, 2.0, 1.0]
@@ -53,7 +59,7 @@ def test_a_figure_that_never_varies_and_classes_that_part_cleanly() -> None:
 def test_calibration_repairs_a_slope_and_a_shift() -> None:
     fitted = fit_logistic(ROWS, Y)
     labels = (RANDOM.random(400) < [sigmoid(0.5 * fitted.logit(row) - 1) for row in ROWS]).tolist()
-    repaired = calibrated(fitted, ROWS, labels)
+    repaired = calibrated(fitted, [fitted.logit(row) for row in ROWS], labels)
     probabilities = [repaired.probability(row) for row in ROWS]
 
     assert sum(probabilities) == pytest.approx(sum(labels), abs=2)
@@ -74,7 +80,36 @@ def test_a_threshold_leaves_a_share_above(count: int, share: float, above: int) 
 
 def test_a_detector_finds_what_is_far_from_clean() -> None:
     clean, faulty = ROWS[:200], [(row[0] + 6, *row[1:]) for row in ROWS[200:]]
-    detector = fit_detector(clean, faulty)
+    labels, lines = [False] * 200 + [True] * 200, [*range(200)] * 2
+    detector = fit_detector([*clean, *faulty], labels, lines)
+    held_out = held_out_logits([*clean, *faulty], labels, lines)[:200]
 
-    assert sum(map(detector.detects, clean)) == 8
+    assert sum(logit > detector.threshold for logit in held_out) == 8
     assert sum(map(detector.detects, faulty)) > 190
+
+
+def test_held_out_logits_are_of_a_regression_without_the_line() -> None:
+    lines = [2 * (n // 2) for n in range(400)]  # two examples of each even line
+    found = held_out_logits(ROWS, Y, lines, [1.0, 2.0] * 200)
+
+    for fold in range(5):
+        others = [n for n in range(400) if n // 2 % 5 != fold]
+        fitted = fit_logistic(
+            [ROWS[n] for n in others], [Y[n] for n in others], [1.0 + n % 2 for n in others]
+        )
+        for n in set(range(400)) - set(others):
+            assert found[n] == pytest.approx(fitted.logit(ROWS[n]))
+
+
+def test_with_many_figures_and_few_examples_the_false_alarms_stay_few() -> None:
+    random, alarms, naive = np.random.default_rng(2), [], []
+    for _ in range(10):
+        rows = [tuple(row) for row in random.normal(size=(300, 30)).tolist()]
+        labels, lines = [False] * 150 + [True] * 150, [*range(150)] * 2
+        detector = fit_detector(rows, labels, lines)
+        others = [tuple(row) for row in random.normal(size=(1000, 30)).tolist()]
+        alarms += [detector.detects(row) for row in others]
+        limit = threshold([detector.logistic.logit(row) for row in rows[:150]])
+        naive += [detector.logistic.logit(row) > limit for row in others]
+
+    assert np.mean(alarms) < 0.06 < np.mean(naive)

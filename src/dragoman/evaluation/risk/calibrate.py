@@ -70,15 +70,17 @@ def calibrate(
     translator: Translator,
     pairs: Iterable[tuple[str, str]],
     *,
+    to: str | None = None,
     most: int = MOST_PAIRS,
     progress: Progress = lambda text: None,
 ) -> tuple[RiskModel, RiskReport]:
     """Learn from half of the pairs (source, reference) and report on the other half.
 
-    At most `most` pairs are used, spread evenly over the text, each source once. Raises DataError for fewer
-    than 200.
+    `to` is the target language of a model that has several. At most `most` pairs are used, spread evenly over
+    the text, each source once. Raises DataError for fewer than 200.
     """
-    examples = examples_of(translator, held_out_pairs(pairs, most), most=most, progress=progress)
+    held_out = held_out_pairs(pairs, most)
+    examples = examples_of(translator, held_out, Decoding(to=to), most=most, progress=progress)
     model = fit_risk(examples.half(0))
     return model, measure_risk(model, examples.half(1))
 
@@ -107,10 +109,11 @@ def examples_of(
     sources, references = [source for source, _ in chosen], [reference for _, reference in chosen]
     progress(f"translating {len(chosen):,} lines")
     own = [one.text for one in translator.translate(sources, decoding)]
-    languages = translator.source_language, translator.target_language
+    to = decoding.to if decoding else None
+    languages = translator.source_language, to or translator.target_language
     return Examples(
-        searched=_examples(translator, sources, own, "its translations", progress),
-        given=_examples(translator, sources, references, "the references", progress),
+        searched=_examples(translator, sources, own, to, "its translations", progress),
+        given=_examples(translator, sources, references, to, "the references", progress),
         wrong=dict(enumerate(needs_correction(own, references, languages[1]))),
         languages=languages,
     )
@@ -188,9 +191,14 @@ def _detectors(examples: Sequence[Example]) -> dict[FlagKind, Detector]:
 
 
 def _examples(
-    translator: Translator, sources: Sequence[str], targets: Sequence[str], what: str, progress: Progress
+    translator: Translator,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    to: str | None,
+    what: str,
+    progress: Progress,
 ) -> list[Example]:
-    planter, numbers = Planter(targets, translator.target_language), range(len(targets))
+    planter, numbers = Planter(targets, to or translator.target_language), range(len(targets))
     rows: list[tuple[int, str, FlagKind | None]] = [(n, target, None) for n, target in enumerate(targets)]
     rows += [(*one, "omission") for one in planted(map(planter.omission, numbers), targets)]
     rows += [(*one, "addition") for one in planted(map(planter.addition, numbers), targets)]
@@ -199,7 +207,8 @@ def _examples(
     for first in range(0, len(rows), _AT_ONCE):
         progress(f"scoring {what}: {first:,} of {len(rows):,}")
         some = rows[first : first + _AT_ONCE]
-        evidence = translator.evidence([sources[n] for n, _, _ in some], [text for _, text, _ in some])
+        lines = [sources[n] for n, _, _ in some]
+        evidence = translator.evidence(lines, [text for _, text, _ in some], to=to)
         examples += [
             Example(n, sources[n], text, one, error)
             for (n, text, error), one in zip(some, evidence, strict=True)

@@ -63,16 +63,19 @@ def held_out_logits(
         inside = np.flatnonzero(rank_N % _FOLDS != fold).tolist()
         outside = np.flatnonzero(rank_N % _FOLDS == fold).tolist()
         if inside and outside:
-            logistic = fit_logistic(*([column[n] for n in inside] for column in (features, labels, counts)))
+            logistic = fit_logistic(
+                [features[n] for n in inside], [labels[n] for n in inside], [counts[n] for n in inside]
+            )
             for number in outside:
                 logits[number] = logistic.logit(features[number])
     return logits
 
 
 def calibrated(logistic: Logistic, logits: Sequence[float], labels: Sequence[bool]) -> Logistic:
-    """Return the regression with its log-odds scaled and shifted so that `logits` fit the labels (Platt 1999).
+    """Return the regression with its log-odds scaled and shifted as `logits` need it to fit the labels.
 
-    Platt's targets are a little inside 0 and 1, so that few examples give no certainty.
+    This is Platt scaling (1999). Its targets are a little inside 0 and 1, so that few examples give no
+    certainty.
     """
     logit_N = np.array(logits)
     y_N = np.array(labels, dtype=float)
