@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_used_is_made_again(dragoman_, model, text, tmp_pa
 
 
 def test_a_language_is_calibrated_by_itself(dragoman_, text, tmp_path):
-    """The model has deu, fra and por_BR; only deu is calibrated."""
+    """The model has deu and eng; only deu is calibrated."""
     folder = tmp_path / "mul"
     assert dragoman_("import", MULTILINGUAL, "-o", folder, "--no-verify").code == 0
     files = text / "held.en", text / "held.de"
@@ -141,16 +141,16 @@ def test_a_language_is_calibrated_by_itself(dragoman_, text, tmp_path):
     assert dragoman_("model", "calibrate", folder, *files, "--to", "deu", "-q").code == 0
     assert list(json.loads((folder / "risk.json").read_text())["languages"]) == ["deu"]
     assert "## Risk into deu" in (folder / "README.md").read_text()
-    for language, is_known in (("deu", True), ("fra", False)):
+    for language, is_known in (("deu", True), ("eng", False)):
         words = "translate", folder, "--to", language, "--jsonl", "--risk"
         (row,) = dragoman_(*words, stdin=b"Tom sleeps.\n").out.splitlines()
         assert (json.loads(row)["risk"]["probability"] is not None) == is_known
         given = dragoman_("risk", folder, text / "test.en", text / "test.de", "--to", language)
-        assert ("not calibrated for fra" in given.err) == (not is_known)
+        assert ("not calibrated for eng" in given.err) == (not is_known)
         assert (json.loads(given.out.splitlines()[0])["risk"]["probability"] is not None) == is_known
         words = "evaluate", folder, text / "test.en", text / "test.de", "--to", language, "--bootstrap", "0"
         measured = dragoman_(*words, "--risk")
-        assert (measured.code, "not calibrated for fra" in measured.err) == (
+        assert (measured.code, "not calibrated for eng" in measured.err) == (
             (0, False) if is_known else (2, True)
         )
 

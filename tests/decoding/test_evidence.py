@@ -114,7 +114,7 @@ def test_a_model_without_attention_has_the_other_figures() -> None:
 
 
 def test_a_gap_is_seen_where_the_surprising_token_attends_to_what_no_other_does() -> None:
-    """The second token has to be "old" but is not: the attention alone is the same as in a good translation."""
+    """The second token has to be "old" but is not. The attention is that of a good translation."""
     spans = ((0, 3), (4, 7), (8, 11))
     alignment = Alignment(SOURCE, "der Hund", spans, ((0, 3), (4, 8)), ((0, 0), (1, 1)))
     rows = ((0.8, 0.1, 0.0, 0.1), (0.0, 0.8, 0.1, 0.1), (0.1, 0.0, 0.1, 0.8))

@@ -59,7 +59,7 @@ def test_what_can_be_told_is_told(report: RiskReport) -> None:
     assert report.lines == 400
     assert report.share == pytest.approx(0.3, abs=0.06)
     assert report.auc is not None
-    assert report.auc > 0.9
+    assert report.auc > 0.8
     assert report.ece < 0.1
     assert report.brier < 0.15
     for detection in (*report.searched, *report.given):

@@ -84,7 +84,7 @@ def test_a_detector_finds_what_is_far_from_clean() -> None:
     detector = fit_detector([*clean, *faulty], labels, lines)
     held_out = held_out_logits([*clean, *faulty], labels, lines)[:200]
 
-    assert sum(logit > detector.threshold for logit in held_out) == 8
+    assert sum(logit > detector.threshold for logit in held_out) == 7
     assert sum(map(detector.detects, faulty)) > 190
 
 
