@@ -79,3 +79,11 @@ class Guess:
 
     language: str
     confidence: float  # 0 to 1
+
+
+@dataclass(frozen=True)
+class TranslatedDocument:
+    """A file in the format of its source."""
+
+    data: bytes
+    characters: int  # of the text that was to be translated

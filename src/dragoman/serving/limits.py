@@ -27,6 +27,7 @@ class Limits(Options, section="limits"):
     ] = 2.0
     output_extra: Annotated[int, Option("Tokens of a translation beyond that.", at_least=0)] = 50
     seconds: Annotated[float, Option("Seconds after which a request is given up.", above=0)] = 30.0
+    file_seconds: Annotated[float, Option("Seconds after which a file is given up.", above=0)] = 600.0
     drain_seconds: Annotated[
         float, Option("Seconds to finish what was accepted, at the end.", at_least=0)
     ] = 30.0

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.serving.ask import Answer, Ask, Guess
+from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.limits import Limits
 from dragoman.serving.pairs import Pairs
 
 if TYPE_CHECKING:
+    from dragoman.documents.formats import Format
     from dragoman.engine.choice import DType, EngineName
     from dragoman.memory.store import FuzzyMatch
     from dragoman.serving.counting import Counting
@@ -85,6 +86,12 @@ class Service:
         Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (`serving/errors.py`), and ConfigError
         for options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
         """
+        raise NotImplementedError
+
+    async def translate_document(
+        self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float
+    ) -> TranslatedDocument:
+        """Translate a file. Raises the errors of `translate`, and DataError if it cannot be read."""
         raise NotImplementedError
 
     async def detect(self, text: str) -> list[Guess]:
