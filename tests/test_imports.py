@@ -80,6 +80,7 @@ COMMANDS = [
     "translate",
     "evaluate",
     "risk",
+    "serve",
     "score",
     "inspect",
     "positions",

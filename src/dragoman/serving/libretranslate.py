@@ -61,7 +61,11 @@ async def languages(call: Call) -> Response:
     pairs = call.service.pairs
     return JSONResponse(
         [
-            {"code": code, "name": pairs.name_of(code), "targets": list(pairs.targets_of(code))}
+            {
+                "code": code,
+                "name": pairs.name_of(code),
+                "targets": list(pairs.targets_of(code)) if code in pairs.sources else [],
+            }
             for code in dict.fromkeys([*pairs.sources, *targets_of_all(pairs)])
         ]
     )
