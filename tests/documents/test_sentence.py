@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from dragoman.decoding.options import Beam, Decoding, Sample
-from dragoman.documents.sentence import Translated, Sentence, Sentences
+from dragoman.documents.sentence import Sentence, Sentences, Translated
 from dragoman.text.placeholders import find_placeholders
 from dragoman.translator import Translator
 from dragoman.translator.choice import choosing

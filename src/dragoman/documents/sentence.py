@@ -369,7 +369,9 @@ def _assembled(
             text += one.text[low:high]
             links.append((low, high, *kept[-1]))
             place = high
-    return Translated(text, tuple(kept), tuple(links), "parts", ("translated in parts around its placeholders",))
+    return Translated(
+        text, tuple(kept), tuple(links), "parts", ("translated in parts around its placeholders",)
+    )
 
 
 def _body(part: str) -> str:

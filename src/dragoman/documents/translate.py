@@ -12,7 +12,7 @@ from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten
 from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Result, Segment, Status
-from dragoman.documents.sentence import Translated, Sentence, Sentences
+from dragoman.documents.sentence import Sentence, Sentences, Translated
 from dragoman.documents.tags import Link, place
 from dragoman.text.sentences import between, spacing, split_sentences
 from dragoman.translator import Translator

@@ -22,10 +22,14 @@ class Limits(Options, section="limits"):
     texts: Annotated[int, Option("Texts of a request.", at_least=1)] = 128
     alternatives: Annotated[int, Option("Alternatives of a translation.", at_least=0)] = 10
     beam: Annotated[int, Option("Width of a beam.", at_least=1)] = 16
-    output_factor: Annotated[
-        float, Option("Tokens of a translation for each token of its source.", at_least=0)
-    ] = 2.0
-    output_extra: Annotated[int, Option("Tokens of a translation beyond that.", at_least=0)] = 50
+    output_extra: Annotated[
+        int,
+        Option(
+            "Tokens that a translation may have more than its source. With 50, none is longer than twice its "
+            "source and 50.",
+            at_least=0,
+        ),
+    ] = 50
     seconds: Annotated[float, Option("Seconds after which a request is given up.", above=0)] = 30.0
     file_seconds: Annotated[float, Option("Seconds after which a file is given up.", above=0)] = 600.0
     drain_seconds: Annotated[
