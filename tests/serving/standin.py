@@ -12,54 +12,34 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 
 from dragoman.documents.formats import Format, Languages
 from dragoman.documents.segment import Result, text_of
-from dragoman.serving.ask import Answer, Ask, Guess, Route, TranslatedDocument
+from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.endpoints import Desk
-from dragoman.serving.errors import Late, TooLong, UnknownLanguage
+from dragoman.serving.errors import Late, TooLong
 from dragoman.serving.limits import Limits
-from dragoman.serving.pairs import Pairs
+from dragoman.serving.pairs import Leg, Pairs
 from dragoman.serving.run import ServerProcess, listen
-from dragoman.serving.service import ServedModel, Service
+from dragoman.serving.service import Service
 from dragoman.serving.settings import Settings
 
-_NAMES = {"en": "English", "de": "German", "fr": "French", "pt": "Portuguese"}
-_TARGETS = {"en": ("de", "fr", "pt"), "de": ("en",)}
+_PAIRS = [("en", "de"), ("en", "fr"), ("en", "pt"), ("de", "en")]
 
 
-class StandInPairs(Pairs):
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(_TARGETS)
-
-    def targets_of(self, source: str) -> tuple[str, ...]:
-        return _TARGETS.get(source, ())
-
-    def find(self, source: str, target: str, *, model: str | None = None) -> Route:
-        codes = [one.replace("_", "-").lower().partition("-")[0] for one in (source, target)]
-        for written, code in zip((source, target), codes, strict=True):
-            if code not in _NAMES:
-                raise UnknownLanguage(f"unknown language {written!r}", language=written)
-        if codes[1] not in self.targets_of(codes[0]):
-            raise UnknownLanguage(f"no model for {source} to {target}", language=target)
-        return Route((codes[0], codes[1]), (f"{codes[0]}-{codes[1]}",))
-
-    def name_of(self, language: str) -> str:
-        return _NAMES.get(language, language)
-
-
-class StandIn(Service):
+class StandIn:
     """Answers in capitals. `gate` holds answers back; `failing` is raised in their place."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self.pairs = StandInPairs()
+        self.pairs = Pairs(Leg(f"{source}-{target}", source, target) for source, target in _PAIRS)
+        lists = {"targets": ("de", "fr"), "adapters": ("legal",), "terms": ("product",)}
         self.models = (
-            ServedModel("en-de", "sha256:00", "en", ("de", "fr"), ("legal",), ("product",), "native"),
+            SimpleNamespace(name="en-de", digest="sha256:00", source="en", engine="native", **lists),
         )
         self.ready = False
         self.warm = True  # whether `start` ends
@@ -92,7 +72,7 @@ class StandIn(Service):
         self, texts: Sequence[str], ask: Ask, *, client: str, deadline: float
     ) -> list[Answer]:
         self.asked.append((list(texts), ask, client))
-        route = self.pairs.find(ask.source or "en", ask.target)
+        route = self.pairs.find(ask.source or "en", ask.target, model=ask.model)
         if len(texts) > self.limits.texts or sum(map(len, texts)) > self.limits.characters:
             raise TooLong("too much text")
         await self._pass(deadline)
@@ -135,7 +115,7 @@ class Running:
     """A server that runs in a thread."""
 
     def __init__(self, desk: Desk) -> None:
-        self.desk, self.service = desk, desk.service
+        self.desk, self.service = desk, cast(Any, desk.service)
         socket = listen("127.0.0.1", 0)
         self.port = socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -172,10 +152,10 @@ def wait_for(what: Any, seconds: float = 10.0) -> None:
 
 @contextmanager
 def running(
-    service: Service | None = None, *, limits: Limits | None = None, **settings: Any
+    service: Service | StandIn | None = None, *, limits: Limits | None = None, **settings: Any
 ) -> Iterator[Running]:
     """A server around a service, ready, on a free port."""
-    one = Running(Desk(service or StandIn(limits), Settings(**settings)))
+    one = Running(Desk(cast("Service", service or StandIn(limits)), Settings(**settings)))
     one.start()
     try:
         if getattr(one.service, "warm", True):

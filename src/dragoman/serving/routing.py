@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
@@ -106,6 +106,18 @@ class Router:
         if ask.model is not None and ask.model in self._models:
             return (self._models[ask.model].source,)
         return self._pairs.sources_of(ask.target)
+
+    def find(self, source: str, ask: Ask) -> Route:
+        """The route of a pair, by the model that is asked for."""
+        return self._pairs.find(source, ask.target, model=ask.model)
+
+    def steps(self, route: Route, ask: Ask) -> Iterable[tuple[Translator, Decoding]]:
+        """Yield the translator of each step of a route, with its options for text with codes."""
+        memory = None if route.pivots else self._memory(route, ask)
+        for name, target in zip(route.models, route.languages[1:], strict=True):
+            model = self._models[name]
+            how = decoding_of(replace(ask, markup="xml"), model.told(target), self._limits, last=True)
+            yield model.variant(ask.adapter, ask.terms, memory), how
 
     def _plan(self, text: str, ask: Ask) -> _Plan:
         source, confidence = ask.source, None

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dragoman.decoding.options import Decoding
 from dragoman.serving.admission import Admission
-from dragoman.serving.ask import Answer, Ask, Guess
+from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.cache import Cache
 from dragoman.serving.checks import check_ask, check_names
 from dragoman.serving.counting import Counting, Uncounted
 from dragoman.serving.detection import detect_language
 from dragoman.serving.errors import Late, NotReady, Overloaded
+from dragoman.serving.files import FileTranslator
 from dragoman.serving.flights import Flights
 from dragoman.serving.limits import Limits
 from dragoman.serving.memories import Memories
@@ -34,6 +35,7 @@ from dragoman.serving.pairs import Pairs
 from dragoman.serving.routing import Marked, Router, WorkKey
 
 if TYPE_CHECKING:
+    from dragoman.documents.formats import Format
     from dragoman.engine.choice import DType, EngineName
     from dragoman.memory.store import FuzzyMatch
     from dragoman.translator import Translation
@@ -167,6 +169,20 @@ class Service:
         for pair in {(one.route.source, one.route.target) for one in answers}:
             self._counting.took(pair, time.monotonic() - started)
         return answers
+
+    async def translate_document(
+        self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float
+    ) -> TranslatedDocument:
+        """Translate a file. Raises the errors of `translate`, and DataError if it cannot be read."""
+        self._check_ready()
+        check_names(ask, self.models, self.pairs)
+        files = FileTranslator(self._router, self._admission.enter, self._threads, self._preparing)
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
+                return await files.translate(data, format, ask, client=client)
+        except TimeoutError:
+            self._counting.count("late")
+            raise Late("the file took too long", hint="divide it") from None
 
     async def detect(self, text: str) -> list[Guess]:
         """Return the languages that a text may be in, of those that are served, the likeliest first."""
