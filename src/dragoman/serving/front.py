@@ -26,7 +26,7 @@ _SECURITY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_DISCARDED = 2**20  # bytes of a body that nobody wants, read so that the client gets to our answer
+_DISCARDED = 16 * 2**20  # bytes of a body that nobody wants, read so that the client gets to our answer
 _DISCARDING = 1.0  # seconds
 
 
