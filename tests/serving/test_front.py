@@ -179,7 +179,7 @@ def test_an_endless_body_ends_the_connection(server: Running) -> None:
             b"Transfer-Encoding: chunked\r\n\r\n"
         )
         chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
-        with pytest.raises(OSError):
+        with pytest.raises((ConnectionError, TimeoutError)):
             while sent < 200 * 2**20:
                 here.sendall(chunk)
                 sent += len(chunk)
@@ -191,10 +191,8 @@ def test_an_endless_body_ends_the_connection(server: Running) -> None:
 
 def test_a_declared_size_is_believed_at_once(server: Running) -> None:
     began = time.monotonic()
-    answer = raw(
-        server,
-        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\nExpect: 100-continue\r\n\r\n",
-    )
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n"
+    answer = raw(server, head + b"Expect: 100-continue\r\n\r\n")
 
     assert answer.startswith(b"HTTP/1.1 413")
     assert b"connection: close" in answer.lower()
@@ -203,7 +201,7 @@ def test_a_declared_size_is_believed_at_once(server: Running) -> None:
 
 
 def test_a_long_head_is_refused(server: Running) -> None:
-    answer = raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100_000 + b"\r\n\r\n")
+    answer = raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 40_000)
 
     assert answer.startswith(b"HTTP/1.1 400")
 
@@ -216,8 +214,9 @@ def test_a_silent_client_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
             assert raw(server, start) == b""
             assert time.monotonic() - began < 8
         with socket.create_connection(("127.0.0.1", server.port), timeout=8) as here:
-            here.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health")
-            answer = b""
+            here.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = here.recv(4096)
+            here.sendall(b"GET /health")
             while piece := here.recv(4096):
                 answer += piece
             assert answer.count(b"HTTP/1.1 200") == 1
@@ -259,7 +258,7 @@ def test_a_deadline_is_504() -> None:
 
 def test_who_leaves_frees_the_place(server: Running) -> None:
     server.standin.gate.clear()
-    before = server.standin.cancelled
+    before, left = server.standin.cancelled, list[str]()
     try:
         for path, body in (
             ("/translate", ASKED),
@@ -273,8 +272,8 @@ def test_who_leaves_frees_the_place(server: Running) -> None:
                 wait_for(lambda: server.desk.in_flight == 1)
                 wait_for(lambda: len(server.standin.asked) > 0)
                 server.standin.asked.clear()
-            before += 1
-            wait_for(lambda: server.standin.cancelled == before)
+            left.append(path)
+            wait_for(lambda: server.standin.cancelled == before + len(left))
             wait_for(lambda: server.desk.in_flight == 0)
     finally:
         server.standin.gate.set()
@@ -302,6 +301,7 @@ def test_the_log_has_no_text_no_key_and_no_query(tmp_path: Path) -> None:
         client.get("/PRIVATETEXT?q=PRIVATETEXT")
         server.standin.failing = RuntimeError("PRIVATETEXT")
         client.post("/translate", json=body)
+        wait_for(lambda: stream.getvalue().count('"request"') == 5)
         raw(server, b"PRIVATETEXT\r\n\r\n", 0.5)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     requests = [line for line in lines if line["event"] == "request"]
@@ -324,6 +324,7 @@ def test_the_plain_log_is_one_line_a_request() -> None:
     stream = io.StringIO()
     with running() as server, server.client() as client, logging_to(stream, "plain"):
         client.get("/health")
+        wait_for(stream.getvalue)
         logging.getLogger("uvicorn.error").warning("two\nlines")
     first, second = stream.getvalue().splitlines()
 

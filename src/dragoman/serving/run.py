@@ -31,8 +31,12 @@ def listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         here = socket.socket(kind, socket.SOCK_STREAM)
-        here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        here.bind(address)
+        try:
+            here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            here.bind(address)
+        except OSError:
+            here.close()
+            raise
     except (OSError, UnicodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise ConfigError(f"{host}:{port}: {reason}", hint="choose another --host or --port") from error
