@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import shutil
 import subprocess
 import sys
@@ -134,24 +133,25 @@ def test_deepl_errors(locked: Running) -> None:
         translator.translate_text("A dog.", target_lang="DE")
     translator.close()
     translator = deepl.Translator(KEY, server_url=locked.url)
-    with pytest.raises(deepl.DeepLException, match="not supported: xx"):
+    with pytest.raises(deepl.DeepLException, match="not supported: XX"):
         translator.translate_text("A dog.", target_lang="xx")
     translator.close()
 
 
-def test_deepl_documents(locked: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deepl_documents(locked: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import deepl
 
     monkeypatch.setattr("deepl.translator.time.sleep", lambda seconds: None)  # it waits 5 s between looks
     translator = deepl.Translator(KEY, server_url=locked.url)
-    out = io.BytesIO()
-    status = translator.translate_document(
-        io.BytesIO(b"<p>A <b>dog</b>.</p>\n"), out, source_lang="EN", target_lang="DE", filename="a.html"
-    )
+    source, out = tmp_path / "a.html", tmp_path / "b.html"
+    source.write_bytes(b"<p>A <b>dog</b>.</p>\n")
+    status = translator.translate_document_from_filepath(source, out, source_lang="EN", target_lang="DE")
 
     assert status.done
     assert status.billed_characters == 6
-    assert out.getvalue() == b"<p>A DOG.</p>\n"
+    assert out.read_bytes() == b"<p>A DOG.</p>\n"
+    named = translator.translate_document_upload(b"A dog.\n", target_lang="DE", filename="a.md")
+    assert translator.translate_document_wait_until_done(named).done
     translator.close()
 
 

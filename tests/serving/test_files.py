@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,7 +62,9 @@ def asked(service: Service, data: bytes, format: str, *, seconds: float = 60, **
     )
 
 
-@pytest.mark.parametrize(("name", "data"), [("a.html", HTML), ("a.po", PO), ("a.txt", b"The dog.\n\nTom.\n")])
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.html", HTML), ("a.po", PO), ("a.txt", b"The dog sees a cat.\n\nThe man sleeps.\n")]
+)
 def test_a_file_is_as_from_the_command_line(
     tmp_path: Path, name: str, data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,7 +129,7 @@ def test_a_file_waits_for_its_turn_and_holds_only_a_portion(monkeypatch: pytest.
 
 
 @pytest.fixture
-def portions() -> Iterator[Callable[[list[int]], list[int]]]:
+def portions() -> Callable[[list[int]], list[int]]:
     from dragoman.documents.segment import Segment
 
     def cut(sizes: list[int]) -> list[int]:
@@ -136,7 +138,7 @@ def portions() -> Iterator[Callable[[list[int]], list[int]]]:
         assert [one for portion in found for one in portion] == segments
         return [len(portion) for portion in found]
 
-    yield cut
+    return cut
 
 
 def test_portions(portions: Callable[[list[int]], list[int]]) -> None:

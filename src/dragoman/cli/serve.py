@@ -191,11 +191,11 @@ def _run(
 ) -> None:
     from dragoman.serving.endpoints import Desk
     from dragoman.serving.logs import logging_to
-    from dragoman.serving.metrics import Metrics
+    from dragoman.serving.metrics import ServerMetrics
     from dragoman.serving.run import ServerProcess
     from dragoman.serving.service import Service
 
-    metrics = Metrics()
+    metrics = ServerMetrics()
     with waiting("loading", shown=not quiet):
         service = Service.open(specs, limits, counting=metrics, **options)
     if not quiet:

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from dragoman.decoding.options import Quality
 from dragoman.serving.ask import Answer, Ask, Markup, Splitting
-from dragoman.serving.endpoints import Call, Endpoint
+from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.fields import Fields
 from dragoman.serving.libretranslate import targets_of_all
 from dragoman.serving.refusals import Refusal
@@ -30,7 +30,7 @@ _REGIONS = {
 }
 
 
-async def translate(call: Call) -> Response:
+async def translate(call: Incoming) -> Response:
     fields = call.fields
     texts, _ = fields.texts("text")
     if len(texts) > _TEXTS:
@@ -51,7 +51,7 @@ async def translate(call: Call) -> Response:
     )
 
 
-async def languages(call: Call) -> Response:
+async def languages(call: Incoming) -> Response:
     pairs = call.service.pairs
     if call.fields.choice("type", ("source", "target"), "source") == "source":
         found = {_code(one): pairs.name_of(one) for one in pairs.sources}
@@ -65,16 +65,16 @@ async def languages(call: Call) -> Response:
     )
 
 
-async def usage(call: Call) -> Response:
+async def usage(call: Incoming) -> Response:
     used = call.desk.used.get(call.client, 0)
     return JSONResponse({"character_count": used, "character_limit": _UNLIMITED})
 
 
-async def glossary_pairs(call: Call) -> Response:
+async def glossary_pairs(call: Incoming) -> Response:
     return JSONResponse({"supported_languages": []})
 
 
-async def glossaries(call: Call) -> Response:
+async def glossaries(call: Incoming) -> Response:
     return JSONResponse({"glossaries": []})
 
 

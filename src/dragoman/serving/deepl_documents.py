@@ -6,14 +6,17 @@ from starlette.responses import JSONResponse, Response
 
 from dragoman.serving.deepl import ask_for_file
 from dragoman.serving.documents import document_of, file_answer, format_of, suffix_of
-from dragoman.serving.endpoints import Call, Endpoint
-from dragoman.serving.jobs import Job
+from dragoman.serving.endpoints import Endpoint, Incoming
+from dragoman.serving.fields import Upload
+from dragoman.serving.jobs import FileJob
 from dragoman.serving.refusals import Refusal
 from dragoman.serving.schemas import COUNT, TEXT, enum, optional, structure
 
 
-async def upload(call: Call) -> Response:
-    file, fields = call.fields.file("file"), call.fields
+async def upload(call: Incoming) -> Response:
+    fields = call.fields
+    sent = fields.file("file")
+    file = Upload(fields.text("filename") or sent.name, sent.data)
     ask = ask_for_file(fields)
     if ask.source is not None:
         call.service.pairs.find(ask.source, ask.target)  # raise what can be raised now
@@ -25,7 +28,7 @@ async def upload(call: Call) -> Response:
     return JSONResponse({"document_id": job.number, "document_key": job.key})
 
 
-async def status(call: Call) -> Response:
+async def status(call: Incoming) -> Response:
     job = _job(call)
     answer: dict[str, str | int] = {"document_id": job.number, "status": job.state}
     if job.state == "done":
@@ -35,11 +38,11 @@ async def status(call: Call) -> Response:
     return JSONResponse(answer)
 
 
-async def result(call: Call) -> Response:
+async def result(call: Incoming) -> Response:
     return file_answer(*call.desk.jobs.fetch(_job(call)))
 
 
-def _job(call: Call) -> Job:
+def _job(call: Incoming) -> FileJob:
     return call.desk.jobs.find(call.request.path_params["number"], call.fields.needed("document_key"))
 
 

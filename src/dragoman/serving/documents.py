@@ -11,14 +11,14 @@ from starlette.responses import Response, StreamingResponse
 from dragoman.base.errors import DataError
 from dragoman.documents.formats import Format, document_format
 from dragoman.serving.ask import Ask, TranslatedDocument
-from dragoman.serving.endpoints import Call
+from dragoman.serving.endpoints import Incoming
 from dragoman.serving.fields import Upload
 from dragoman.serving.refusals import Refusal
 
 _PIECE = 64 * 2**10  # bytes
 
 
-async def document_of(call: Call, upload: Upload, ask: Ask) -> tuple[TranslatedDocument, str]:
+async def document_of(call: Incoming, upload: Upload, ask: Ask) -> tuple[TranslatedDocument, str]:
     """Return a translated document and the suffix of its name. Raises Refusal and what the service raises."""
     format = format_of(call, upload)
     deadline = time.monotonic() + call.service.limits.file_seconds
@@ -29,7 +29,7 @@ async def document_of(call: Call, upload: Upload, ask: Ask) -> tuple[TranslatedD
     return document, suffix_of(upload, format)
 
 
-def format_of(call: Call, upload: Upload) -> Format:
+def format_of(call: Incoming, upload: Upload) -> Format:
     """The format of an upload, by its name or else by its content. Raises Refusal for one that is none."""
     most = call.service.limits.file_bytes
     if not upload.data:

@@ -19,7 +19,7 @@ from dragoman.serving.fields import Budget, Fields, read_fields
 from dragoman.serving.jobs import Jobs
 from dragoman.serving.keys import key_in
 from dragoman.serving.logs import log, place_of
-from dragoman.serving.metrics import Metrics
+from dragoman.serving.metrics import ServerMetrics
 from dragoman.serving.refusals import NO_KEY, WRONG_KEY, Family, Refusal, refusal_of, refused
 from dragoman.serving.schemas import Schema
 from dragoman.serving.service import Service
@@ -40,7 +40,7 @@ class Desk:
 
     service: Service
     settings: Settings
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: ServerMetrics = field(default_factory=ServerMetrics)
     shelf: Shelf = field(default_factory=Shelf)
     budget: Budget = field(default_factory=lambda: Budget(_BODIES_AT_ONCE))
     used: OrderedDict[str, int] = field(default_factory=OrderedDict)  # characters by client
@@ -71,7 +71,7 @@ class Desk:
 
 
 @dataclass(frozen=True)
-class Call:
+class Incoming:
     """A request that was read and let in."""
 
     desk: Desk
@@ -91,7 +91,7 @@ class Endpoint:
 
     method: Literal["GET", "POST"]
     path: str
-    answer: Callable[[Call], Awaitable[Response]]
+    answer: Callable[[Incoming], Awaitable[Response]]
     family: Family
     summary: str
     fields: Mapping[str, Schema] = field(default_factory=dict)
@@ -133,7 +133,7 @@ async def _answer(endpoint: Endpoint, desk: Desk, request: Request, read: Callab
         address = address_of_client(request, settings)
         client = _let_in(endpoint, desk, request, fields) or f"address {address}"
         request.scope["facts"]["client"] = client
-        return await endpoint.answer(Call(desk, request, fields, client, deadline))
+        return await endpoint.answer(Incoming(desk, request, fields, client, deadline))
     finally:
         desk.budget.give_back(held)
 

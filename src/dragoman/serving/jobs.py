@@ -22,7 +22,7 @@ Work = Coroutine[Any, Any, tuple[TranslatedDocument, str]]  # the document, and 
 
 
 @dataclass(eq=False)
-class Job:
+class FileJob:
     """A document of a client: being translated, or waiting to be fetched."""
 
     number: str
@@ -40,13 +40,13 @@ class Jobs:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, FileJob] = {}
 
     @property
     def unfinished(self) -> int:
         return sum(job.state == "translating" for job in self._jobs.values())
 
-    def add(self, work: Work) -> Job:
+    def add(self, work: Work) -> FileJob:
         """Start to translate a document. Raises Refusal if there are too many."""
         now = time.monotonic()
         for job in [job for job in self._jobs.values() if job.until <= now]:
@@ -54,19 +54,19 @@ class Jobs:
         if len(self._jobs) >= _MOST or self.unfinished >= _MOST_UNFINISHED:
             work.close()
             raise Refusal(429, "too many documents are waiting: try again later", retry_after=10)
-        job = Job(secrets.token_hex(16).upper(), secrets.token_hex(32).upper(), now + _SECONDS)
+        job = FileJob(secrets.token_hex(16).upper(), secrets.token_hex(32).upper(), now + _SECONDS)
         job.task = asyncio.create_task(self._run(job, work))
         self._jobs[job.number] = job
         return job
 
-    def find(self, number: str, key: str) -> Job:
+    def find(self, number: str, key: str) -> FileJob:
         """The document of this number, if the key is its own. Raises Refusal."""
         job = self._jobs.get(number)
         if job is None or not hmac.compare_digest(job.key.encode(), key.encode()):
             raise Refusal(404, "Document not found")
         return job
 
-    def fetch(self, job: Job) -> tuple[bytes, str]:
+    def fetch(self, job: FileJob) -> tuple[bytes, str]:
         """The translated file and the suffix of its name. After that it is gone. Raises Refusal."""
         if job.state == "error":
             raise Refusal(400, job.error)
@@ -77,7 +77,7 @@ class Jobs:
         self.drop(job)
         return data, suffix
 
-    def drop(self, job: Job) -> None:
+    def drop(self, job: FileJob) -> None:
         """Forget a document, and stop its translation."""
         del self._jobs[job.number]
         if job.task is not None:
@@ -90,7 +90,7 @@ class Jobs:
             self.drop(job)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, job: Job, work: Work) -> None:
+    async def _run(self, job: FileJob, work: Work) -> None:
         try:
             document, suffix = await work
             job.name, job.characters = self._shelf.put(document.data, suffix), document.characters

@@ -11,7 +11,7 @@ from dragoman.documents.formats import FORMATS
 from dragoman.serving.ask import Answer, Ask
 from dragoman.serving.caller import base_url
 from dragoman.serving.documents import document_of, file_answer
-from dragoman.serving.endpoints import Call, Endpoint
+from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.pairs import Pairs
 from dragoman.serving.refusals import Refusal
 from dragoman.serving.schemas import (
@@ -29,7 +29,7 @@ from dragoman.serving.schemas import (
 _FRONTEND_SECONDS = 1  # that its page waits after a key before it asks
 
 
-async def translate(call: Call) -> Response:
+async def translate(call: Incoming) -> Response:
     texts, several = call.fields.texts("q")
     source, target = call.fields.needed("source"), call.fields.needed("target")
     wanted = call.fields.whole("alternatives", 0, least=0, most=call.service.limits.alternatives)
@@ -50,14 +50,14 @@ async def translate(call: Call) -> Response:
     return JSONResponse(answer)
 
 
-async def detect(call: Call) -> Response:
+async def detect(call: Incoming) -> Response:
     texts, _ = call.fields.texts("q")
     _check_size(call, texts)
     guesses = await call.service.detect(texts[0] if texts else "")
     return JSONResponse([_guess(one.language, one.confidence) for one in guesses])
 
 
-async def languages(call: Call) -> Response:
+async def languages(call: Incoming) -> Response:
     pairs = call.service.pairs
     return JSONResponse(
         [
@@ -71,7 +71,7 @@ async def languages(call: Call) -> Response:
     )
 
 
-async def translate_file(call: Call) -> Response:
+async def translate_file(call: Incoming) -> Response:
     source, target = call.fields.needed("source"), call.fields.needed("target")
     ask = Ask(source=None if source == "auto" else source, target=target)
     document, suffix = await document_of(call, call.fields.file("file"), ask)
@@ -80,11 +80,11 @@ async def translate_file(call: Call) -> Response:
     return JSONResponse({"translatedFileUrl": url})
 
 
-async def download_file(call: Call) -> Response:
+async def download_file(call: Incoming) -> Response:
     return file_answer(*call.desk.shelf.read(call.request.path_params["name"]))
 
 
-async def suggest(call: Call) -> Response:
+async def suggest(call: Incoming) -> Response:
     if not call.desk.settings.suggestions:
         raise Refusal(403, "Suggestions are disabled on this server")
     source, target = call.fields.needed("source"), call.fields.needed("target")
@@ -95,7 +95,7 @@ async def suggest(call: Call) -> Response:
     return JSONResponse({"success": True})
 
 
-async def frontend_settings(call: Call) -> Response:
+async def frontend_settings(call: Incoming) -> Response:
     settings, pairs = call.desk.settings, call.service.pairs
     source = pairs.sources[0]
     target = pairs.targets_of(source)[0]
@@ -121,14 +121,14 @@ def targets_of_all(pairs: Pairs) -> list[str]:
     return list(dict.fromkeys(target for source in pairs.sources for target in pairs.targets_of(source)))
 
 
-def _format(call: Call) -> str:
+def _format(call: Incoming) -> str:
     value = call.fields.text("format", "text")
     if value not in ("text", "html"):
         raise Refusal(400, f"{(value or '')[:40]!r} format is not supported", field="format")
     return value
 
 
-def _check_size(call: Call, texts: Sequence[str]) -> None:
+def _check_size(call: Incoming, texts: Sequence[str]) -> None:
     limits = call.service.limits
     for size, most in ((len(texts), limits.texts), (sum(map(len, texts)), limits.characters)):
         if size > most:

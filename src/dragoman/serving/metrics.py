@@ -17,7 +17,7 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"))
 
 
-class Metrics:
+class ServerMetrics:
     """The counts of a server, each in a registry of its own."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from dragoman.decoding.options import Quality
 from dragoman.serving.ask import Answer, Ask, Markup, Splitting, Want
-from dragoman.serving.endpoints import Call, Endpoint
+from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.fields import Fields
 from dragoman.serving.refusals import Refusal, refusal_of
 from dragoman.serving.schemas import (
@@ -38,7 +38,7 @@ _OPTIONS = (
 _FIELDS = ("texts", "source", "target", "markup", "model", "options", "stream", "api_key")
 
 
-async def translate(call: Call) -> Response:
+async def translate(call: Incoming) -> Response:
     call.fields.only(_FIELDS)
     texts, _ = call.fields.texts("texts")
     ask, scores = _ask(call)
@@ -57,7 +57,7 @@ async def translate(call: Call) -> Response:
     )
 
 
-async def models(call: Call) -> Response:
+async def models(call: Incoming) -> Response:
     return JSONResponse(
         {
             "models": [
@@ -76,7 +76,7 @@ async def models(call: Call) -> Response:
     )
 
 
-def _ask(call: Call) -> tuple[Ask, bool]:
+def _ask(call: Incoming) -> tuple[Ask, bool]:
     """What is asked, and whether for scores."""
     fields, options, limits = call.fields, call.fields.section("options"), call.service.limits
     options.only(_OPTIONS)
@@ -117,7 +117,7 @@ def _prefix(options: Fields, fields: Fields) -> str:
     return prefix
 
 
-async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -> AsyncIterator[str]:
+async def _events(call: Incoming, texts: Sequence[str], ask: Ask, *, scores: bool) -> AsyncIterator[str]:
     """A segment for each text as soon as it is translated, in any order, then `done`; or `error`."""
     began = time.monotonic()
 

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from dragoman.serving.endpoints import Call, Endpoint
+from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.metrics import CONTENT_TYPE
 from dragoman.serving.openapi import openapi
 from dragoman.serving.schemas import TEXT, enum, structure
 from dragoman.version import __version__
 
 
-async def health(call: Call) -> Response:
+async def health(call: Incoming) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def ready(call: Call) -> Response:
+async def ready(call: Incoming) -> Response:
     if call.desk.ready:
         return JSONResponse({"status": "ready"})
     return JSONResponse({"status": "draining" if call.desk.draining else "loading"}, 503)
 
 
-async def metrics(call: Call) -> Response:
+async def metrics(call: Incoming) -> Response:
     return Response(call.desk.metrics.text(), media_type=CONTENT_TYPE)
 
 
-async def version(call: Call) -> Response:
+async def version(call: Incoming) -> Response:
     return JSONResponse({"name": "dragoman", "version": __version__})
 
 
-async def description(call: Call) -> Response:
+async def description(call: Incoming) -> Response:
     return JSONResponse(openapi(call.desk.endpoints, call.service.limits, title="dragoman"))
 
 
-async def spec(call: Call) -> Response:
+async def spec(call: Incoming) -> Response:
     """What clients of LibreTranslate read first. That name is a trademark of its owners."""
     title = "LibreTranslate" if call.desk.settings.compat_title else "dragoman"
     return JSONResponse(openapi(call.desk.endpoints, call.service.limits, title=title))
