@@ -62,7 +62,8 @@ def test_what_is_passed_on(server: Running, client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "how"), [("0", "one"), ("1", "split"), (0, "one"), (True, "split"), ("nonewlines", "split")]
+    ("value", "how"),
+    [("0", "one"), ("1", "split"), (0, "one"), (True, "split"), ("false", "one"), ("nonewlines", "split")],
 )
 def test_splitting(server: Running, client: httpx.Client, value: Any, how: str) -> None:
     client.post("/v2/translate", json={"text": ["a\nb"], **DE, "split_sentences": value})

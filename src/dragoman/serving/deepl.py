@@ -16,7 +16,13 @@ from dragoman.serving.schemas import COUNT, FLAG, TEXT, array, either, enum, opt
 
 _TEXTS = 50
 _UNLIMITED = 10**12  # characters: there is no quota, and clients want a number
-_SPLITTING: dict[str, Splitting] = {"0": "one", "1": "split", "nonewlines": "split"}
+_SPLITTING: dict[str, Splitting] = {
+    "0": "one",
+    "1": "split",
+    "nonewlines": "split",
+    "false": "one",
+    "true": "split",  # of clients that send a truth value
+}
 _FORMALITIES = ("default", "prefer_more", "prefer_less")
 _MODEL_TYPES: dict[str, Quality | None] = {
     "quality_optimized": None,
@@ -123,7 +129,7 @@ def _ask(fields: Fields) -> tuple[Ask, str | None]:
 
 
 def _splitting(fields: Fields) -> str:
-    """How sentences are split; some clients send a number or a truth value."""
+    """How sentences are split, as a key of the table; some clients send a number or a truth value."""
     value = fields.values.get("split_sentences")
     if value is None:
         return "1"
@@ -166,9 +172,7 @@ ENDPOINTS = (
             "target_lang": {"type": "string", "minLength": 1},
             "source_lang": optional(TEXT),
             "context": optional(TEXT),
-            "split_sentences": optional(
-                either(enum("0", "1", "nonewlines"), FLAG, {"type": "integer", "enum": [0, 1]})
-            ),
+            "split_sentences": optional(either(enum(*_SPLITTING), FLAG, {"type": "integer", "enum": [0, 1]})),
             "preserve_formatting": _SWITCH,
             "formality": optional(enum(*_FORMALITIES)),
             "tag_handling": optional(enum("xml", "html", "")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import JSONResponse, Response
 
 from dragoman.serving.deepl import ask_for_file
-from dragoman.serving.documents import document_of, file_answer, format_of, suffix_of
+from dragoman.serving.documents import document_of, file_answer, suffix_of, upload_format
 from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.fields import Upload
 from dragoman.serving.jobs import FileJob
@@ -20,7 +20,7 @@ async def upload(call: Incoming) -> Response:
     ask = ask_for_file(fields)
     if ask.source is not None:
         call.service.pairs.find(ask.source, ask.target)  # raise what can be raised now
-    suffix = suffix_of(file, format_of(call, file))
+    suffix = suffix_of(file, upload_format(call, file))
     wanted = fields.text("output_format")
     if wanted and f".{wanted.lower()}" != suffix:
         raise Refusal(400, "Value for 'output_format' not supported: it is that of the file")

@@ -20,7 +20,7 @@ _PIECE = 64 * 2**10  # bytes
 
 async def document_of(call: Incoming, upload: Upload, ask: Ask) -> tuple[TranslatedDocument, str]:
     """Return a translated document and the suffix of its name. Raises Refusal and what the service raises."""
-    format = format_of(call, upload)
+    format = upload_format(call, upload)
     deadline = time.monotonic() + call.service.limits.file_seconds
     document = await call.service.translate_document(
         upload.data, format, ask, client=call.client, deadline=deadline
@@ -29,7 +29,7 @@ async def document_of(call: Incoming, upload: Upload, ask: Ask) -> tuple[Transla
     return document, suffix_of(upload, format)
 
 
-def format_of(call: Incoming, upload: Upload) -> Format:
+def upload_format(call: Incoming, upload: Upload) -> Format:
     """The format of an upload, by its name or else by its content. Raises Refusal for one that is none."""
     most = call.service.limits.file_bytes
     if not upload.data:

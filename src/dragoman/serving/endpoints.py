@@ -140,6 +140,8 @@ async def _answer(endpoint: Endpoint, desk: Desk, request: Request, read: Callab
 
 def _let_in(endpoint: Endpoint, desk: Desk, request: Request, fields: Fields) -> str | None:
     """Check the key and return whose it is; None if the server has no keys, or needs none here."""
+    for name in ("api_key", "auth_key"):
+        fields.text(name)  # raise Refusal if it is no text
     keys = desk.settings.keys
     if keys is None:
         return None
