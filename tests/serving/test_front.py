@@ -325,6 +325,7 @@ def test_the_plain_log_is_one_line_a_request() -> None:
     with running() as server, server.client() as client, logging_to(stream, "plain"):
         client.get("/health")
         wait_for(stream.getvalue)
+        logging.getLogger("python_multipart.multipart").warning("may have text")
         logging.getLogger("uvicorn.error").warning("two\nlines")
     first, second = stream.getvalue().splitlines()
 

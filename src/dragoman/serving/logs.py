@@ -12,6 +12,8 @@ from typing import Any, Literal, TextIO
 
 LogFormat = Literal["plain", "json"]
 
+_SPEAKERS = ("dragoman", "uvicorn", "asyncio")  # what other libraries say may have text of clients
+
 logger = logging.getLogger("dragoman.serving")
 
 
@@ -22,9 +24,10 @@ def log(level: int, event: str, **facts: Any) -> None:
 
 @contextmanager
 def logging_to(stream: TextIO, form: LogFormat) -> Iterator[None]:
-    """Write the log to a stream during the block: ours, and the warnings of all others."""
+    """Write the log to a stream during the block: ours, and the warnings of the web server."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(form))
+    handler.addFilter(lambda record: record.name.partition(".")[0] in _SPEAKERS)
     root = logging.getLogger()
     level = logger.level
     root.addHandler(handler)

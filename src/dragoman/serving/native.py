@@ -43,8 +43,10 @@ async def translate(call: Incoming) -> Response:
     texts, _ = call.fields.texts("texts")
     ask, scores = _ask(call)
     if call.fields.flag("stream", default=False):
-        if ask.source is not None:
-            call.service.pairs.find(ask.source, ask.target, model=ask.model)  # while there is a status
+        if ask.source is None:  # refuse what can be refused while there is a status
+            call.service.pairs.sources_of(ask.target)
+        else:
+            call.service.pairs.find(ask.source, ask.target, model=ask.model)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(
             _events(call, texts, ask, scores=scores), headers=headers, media_type="text/event-stream"

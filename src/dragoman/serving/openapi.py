@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.serving.endpoints import Endpoint
 from dragoman.serving.limits import Limits
-from dragoman.serving.schemas import COUNT, TEXT, Schema, structure
+from dragoman.serving.schemas import COUNT, TEXT, Schema, enum, structure
 from dragoman.version import __version__
 
 _MEDIA = {
@@ -114,7 +114,8 @@ def _without_null(schema: Any) -> Any:
 def _responses(endpoint: Endpoint) -> dict[str, Any]:
     content: dict[str, Any] = {endpoint.content: {"schema": endpoint.returns or TEXT}}
     if endpoint.path == "/v1/translate":
-        content["text/event-stream"] = {"schema": TEXT}
+        event = structure({"event": enum("segment", "done", "error"), "data": TEXT})
+        content["text/event-stream"] = {"schema": event}
     responses: dict[str, Any] = {"200": {"description": "The answer.", "content": content}}
     if endpoint.path == "/ready":
         responses["503"] = {"description": "Not ready.", "content": content}
