@@ -12,7 +12,7 @@ from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.fields import Fields
 from dragoman.serving.libretranslate import targets_of_all
 from dragoman.serving.refusals import Refusal
-from dragoman.serving.schemas import COUNT, FLAG, TEXT, array, either, enum, optional, structure
+from dragoman.serving.schemas import COUNT, FLAG, KEYS, TEXT, array, either, enum, optional, structure
 
 _TEXTS = 50
 _UNLIMITED = 10**12  # characters: there is no quota, and clients want a number
@@ -157,8 +157,7 @@ _LANGUAGE = structure(
 _SWITCH = optional(either(FLAG, enum("0", "1", "true", "false"), {"type": "integer", "enum": [0, 1]}))
 _TAGS = optional(either(TEXT, array(TEXT)))
 _REFUSES = (400, 403, 413, 415, 429, 503, 504)
-_KEY = {"auth_key": optional(TEXT)}
-_TYPE = {"type": optional(enum("source", "target")), **_KEY}
+_TYPE = {"type": optional(enum("source", "target")), **KEYS}
 
 ENDPOINTS = (
     Endpoint(
@@ -183,7 +182,7 @@ ENDPOINTS = (
             "show_billed_characters": _SWITCH,
             "model_type": optional(enum(*_MODEL_TYPES)),
             "glossary_id": optional(TEXT),
-            **_KEY,
+            **KEYS,
         },
         required=("text", "target_lang"),
         bodies=("json", "form"),

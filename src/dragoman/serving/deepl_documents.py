@@ -10,7 +10,7 @@ from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.fields import Upload
 from dragoman.serving.jobs import FileJob
 from dragoman.serving.refusals import Refusal
-from dragoman.serving.schemas import COUNT, TEXT, enum, optional, structure
+from dragoman.serving.schemas import COUNT, KEYS, TEXT, enum, optional, structure
 
 
 async def upload(call: Incoming) -> Response:
@@ -46,7 +46,7 @@ def _job(call: Incoming) -> FileJob:
     return call.desk.jobs.find(call.request.path_params["number"], call.fields.needed("document_key"))
 
 
-_KEY = {"document_key": {"type": "string", "minLength": 1}, "auth_key": optional(TEXT)}
+_KEY = {"document_key": {"type": "string", "minLength": 1}, **KEYS}
 
 ENDPOINTS = (
     Endpoint(
@@ -63,7 +63,7 @@ ENDPOINTS = (
             "output_format": optional(TEXT),
             "formality": optional(enum("default", "prefer_more", "prefer_less")),
             "glossary_id": optional(TEXT),
-            "auth_key": optional(TEXT),
+            **KEYS,
         },
         required=("file", "target_lang"),
         bodies=("multipart",),

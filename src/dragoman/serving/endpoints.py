@@ -21,7 +21,7 @@ from dragoman.serving.keys import key_in
 from dragoman.serving.logs import log, place_of
 from dragoman.serving.metrics import ServerMetrics
 from dragoman.serving.refusals import NO_KEY, WRONG_KEY, Family, Refusal, refusal_of, refused
-from dragoman.serving.schemas import Schema
+from dragoman.serving.schemas import KEYS, Schema
 from dragoman.serving.service import Service
 from dragoman.serving.settings import Settings
 from dragoman.serving.shelf import Shelf
@@ -140,8 +140,8 @@ async def _answer(endpoint: Endpoint, desk: Desk, request: Request, read: Callab
 
 def _let_in(endpoint: Endpoint, desk: Desk, request: Request, fields: Fields) -> str | None:
     """Check the key and return whose it is; None if the server has no keys, or needs none here."""
-    for name in ("api_key", "auth_key"):
-        fields.text(name)  # raise Refusal if it is no text
+    for field_name in KEYS:
+        fields.text(field_name)  # raise Refusal if it is no text
     keys = desk.settings.keys
     if keys is None:
         return None

@@ -17,6 +17,7 @@ from dragoman.serving.refusals import Refusal
 from dragoman.serving.schemas import (
     COUNT,
     FLAG,
+    KEYS,
     TEXT,
     array,
     described,
@@ -152,7 +153,6 @@ _PAIR = {
     "source": described({"type": "string", "minLength": 1}, 'A code of /languages, or "auto".'),
     "target": described({"type": "string", "minLength": 1}, "A code of /languages."),
 }
-_KEY = {"api_key": optional(TEXT)}
 _LANGUAGE = structure({"code": TEXT, "name": TEXT})
 
 ENDPOINTS = (
@@ -167,7 +167,7 @@ ENDPOINTS = (
             **_PAIR,
             "format": optional(enum("text", "html")),
             "alternatives": optional(COUNT),
-            **_KEY,
+            **KEYS,
         },
         required=("q", "source", "target"),
         bodies=("json", "form"),
@@ -188,7 +188,7 @@ ENDPOINTS = (
         answer=detect,
         family="libretranslate",
         summary="Find the language of a text, the likeliest first.",
-        fields={"q": either(TEXT, array(TEXT)), **_KEY},
+        fields={"q": either(TEXT, array(TEXT)), **KEYS},
         required=("q",),
         bodies=("json", "form"),
         returns=array(_GUESS),
@@ -210,7 +210,7 @@ ENDPOINTS = (
         answer=translate_file,
         family="libretranslate",
         summary="Translate a document; the answer says where to fetch it.",
-        fields={"file": {"type": "string", "format": "binary"}, **_PAIR, **_KEY},
+        fields={"file": {"type": "string", "format": "binary"}, **_PAIR, **KEYS},
         required=("file", "source", "target"),
         bodies=("multipart",),
         returns=structure({"translatedFileUrl": {"type": "string", "format": "uri"}}),
@@ -238,7 +238,7 @@ ENDPOINTS = (
             "q": described({"type": "string", "minLength": 1}, "The text."),
             "s": described({"type": "string", "minLength": 1}, "Its better translation."),
             **_PAIR,
-            **_KEY,
+            **KEYS,
         },
         required=("q", "s", "source", "target"),
         bodies=("json", "form"),

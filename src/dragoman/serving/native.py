@@ -18,6 +18,7 @@ from dragoman.serving.refusals import Refusal, refusal_of
 from dragoman.serving.schemas import (
     COUNT,
     FLAG,
+    KEYS,
     NUMBER,
     TEXT,
     array,
@@ -35,7 +36,7 @@ _OPTIONS = (
     *("beam", "length_penalty", "n_best", "quality", "prefix", "terms", "adapter", "memory"),
     *("sentences", "return"),
 )
-_FIELDS = ("texts", "source", "target", "markup", "model", "options", "stream", "api_key")
+_FIELDS = ("texts", "source", "target", "markup", "model", "options", "stream", *KEYS)
 
 
 async def translate(call: Incoming) -> Response:
@@ -249,7 +250,7 @@ ENDPOINTS = (
                 )
             ),
             "stream": optional(FLAG),
-            "api_key": optional(TEXT),
+            **KEYS,
         },
         required=("texts", "target"),
         bodies=("json",),

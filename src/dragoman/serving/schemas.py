@@ -12,6 +12,9 @@ COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
 FLAG: Schema = {"type": "boolean"}
 
+KEYS: Mapping[str, Schema] = {name: {"anyOf": [TEXT, {"type": "null"}]} for name in ("api_key", "auth_key")}
+"""Where a key may be, beside the header."""
+
 
 def array(items: Schema, **bounds: int) -> Schema:
     return {"type": "array", "items": items, **bounds}
