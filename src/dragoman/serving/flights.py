@@ -34,15 +34,23 @@ class Stopped(BaseException):
 class _Job(Generic[Key, Value]):
     """Some work in a thread, and the answers that are expected of it."""
 
-    def __init__(self, keys: Sequence[Key], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, keys: Sequence[Key], loop: asyncio.AbstractEventLoop, place: Place) -> None:
         self.answers: dict[Key, asyncio.Future[Value]] = {key: loop.create_future() for key in keys}
-        self.waiting = 0
+        self.missing, self.waiting = len(keys), 0
+        self._place: Place | None = place
+        place.hold()
         self.stopped = threading.Event()
         self.running: Future[None] | None = None
 
     def look(self) -> None:
         if self.stopped.is_set():
             raise Stopped
+
+    def leave(self) -> None:
+        """Let go of the place, once."""
+        if self._place is not None:
+            self._place.leave()
+        self._place = None
 
     def end(self, error: BaseException | None) -> None:
         """No more answers come."""
@@ -109,7 +117,7 @@ class Flights(Generic[Key, Value]):
 
     def _start(self, keys: Sequence[Key], work: Work[Key, Value], place: Place) -> None:
         loop = asyncio.get_running_loop()
-        job: _Job[Key, Value] = _Job(keys, loop)
+        job: _Job[Key, Value] = _Job(keys, loop, place)
         self._jobs.add(job)
         self._flying.update(dict.fromkeys(keys, job))
 
@@ -122,9 +130,8 @@ class Flights(Generic[Key, Value]):
         def ended(future: Future[None]) -> None:
             error: BaseException | None = Stopped() if future.cancelled() else future.exception()
             if not loop.is_closed():
-                loop.call_soon_threadsafe(self._end, job, place, error)
+                loop.call_soon_threadsafe(self._end, job, error)
 
-        place.hold()
         job.running = self._threads.submit(run)
         job.running.add_done_callback(ended)
 
@@ -133,13 +140,16 @@ class Flights(Generic[Key, Value]):
         self._forget(job, key)
         if not job.answers[key].done():
             job.answers[key].set_result(value)
+        job.missing -= 1
+        if not job.missing:
+            job.leave()  # before who waits goes on
 
-    def _end(self, job: _Job[Key, Value], place: Place, error: BaseException | None) -> None:
+    def _end(self, job: _Job[Key, Value], error: BaseException | None) -> None:
         for key in job.answers:
             self._forget(job, key)
         job.end(error)
         self._jobs.discard(job)
-        place.leave()
+        job.leave()
 
     def _stop(self, job: _Job[Key, Value]) -> None:
         """Nobody waits for a job, so who asks for its answers from now on starts another."""

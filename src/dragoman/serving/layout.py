@@ -109,4 +109,7 @@ def _one_line(text: str) -> str:
 
 
 def _known(text: str, known: Known) -> Match | None:
-    return known(text.strip()) if text.strip() else None
+    body = text.strip()
+    match = known(body) if body else None
+    # A memory finds texts that differ in their space, but lines have to stay lines.
+    return match if match is not None and match.source.count("\n") == body.count("\n") else None
