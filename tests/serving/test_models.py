@@ -11,6 +11,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.engine.build import unavailable
+from dragoman.loading import Variant
 from dragoman.serving.models import ModelSpec, load_all, load_served
 from dragoman.serving.service import Service
 from dragoman.translator import Translator
@@ -73,6 +74,28 @@ def test_lists_of_terms_are_read_once_and_chosen_by_name(tmp_path: Path) -> None
     run(service, story())
 
 
+def test_adapters_are_chosen_by_name() -> None:
+    first, adapted = Shift(1), Shift(3)
+    models = [
+        served("m", first, adapters={"mine": Variant(engine=adapted)}),
+        served("n", Shift(1), "de", "fr"),
+    ]
+    service = Service(models)
+
+    async def story() -> None:
+        assert (await ask(service, "abc"))[0].text == "bcd"
+        assert (await ask(service, "abc", adapter="mine"))[0].text == "def"
+        assert (await ask(service, "abc"))[0].text == "bcd"
+        assert (await ask(service, "abc", adapter="mine", target="fr"))[0].text == "efg"
+        with pytest.raises(ConfigError, match="no adapter 'yours'"):
+            await ask(service, "abc", adapter="yours")
+        with pytest.raises(ConfigError, match="this pair has none|no adapter") as error:
+            await ask(service, "abc", source="de", target="fr", adapter="mine")
+        assert error.value.hint == "this pair has none"
+
+    run(service, story())
+
+
 def test_a_list_of_terms_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         load_served(ModelSpec(folder=SAVED / "transformer", terms={"mine": tmp_path / "none.csv"}))
@@ -102,7 +125,8 @@ async def story():
     await service.drain(1)
 
 asyncio.run(story())
-print([name for name in ("torch", "transformers", "numpy", "starlette", "safetensors") if name in sys.modules])
+heavy = ("torch", "transformers", "numpy", "starlette", "safetensors")
+print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
