@@ -20,6 +20,7 @@ def shared() -> Iterator[Running]:
 def server(shared: Running) -> Running:
     """A server that nothing has been asked of."""
     shared.standin.asked.clear()
+    shared.standin.corrections.clear()
     shared.standin.failing = None
     return shared
 
