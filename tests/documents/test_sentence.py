@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from dragoman.decoding.options import Beam, Decoding, Sample
-from dragoman.documents.sentence import Answer, Sentence, Sentences
+from dragoman.documents.sentence import Sentence, Sentences, Translated
 from dragoman.text.placeholders import find_placeholders
 from dragoman.translator import Translator
 from dragoman.translator.choice import choosing
@@ -22,7 +22,7 @@ def sentence(text: str) -> Sentence:
     return Sentence(text, tuple((one.start, one.end) for one in find_placeholders(text)))
 
 
-def answer(translator: Pretend, text: str) -> Answer:
+def answer(translator: Pretend, text: str) -> Translated:
     (one,) = Sentences(cast("Translator", translator), Decoding()).translate([sentence(text)])
     assert [one.text[start:end] for start, end in one.kept] == sentence(text).names
     return one

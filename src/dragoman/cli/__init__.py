@@ -34,6 +34,7 @@ _COMMANDS = {
     "translate": _Command("translate", "translate", "Translate text: n lines in, n lines out."),
     "align": _Command("align", "align", "Align the words of text and its translation."),
     "risk": _Command("risk", "risk", "Say what is doubtful about translations."),
+    "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL."),
     "evaluate": _Command("evaluate", "evaluate", "Translate test text and score it."),
     "score": _Command("score", "score", "Score translations of any system."),
     "inspect": _Command("inspect", "inspect", "See how a translation came about, in one offline page."),

@@ -58,7 +58,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Translated:
     """The translation of a sentence."""
 
     text: str
@@ -79,7 +79,7 @@ class Sentences:
         self._pieces = pieces(len(ids[0])) if (ids := translator.tokenizer.placeholders) else []
         self._aligns = translator.aligning is not None
 
-    def translate(self, sentences: Sequence[Sentence]) -> list[Answer]:
+    def translate(self, sentences: Sequence[Sentence]) -> list[Translated]:
         """Return one answer for each sentence, in order."""
         answers = [None if _has_language(one) else _copied(one) for one in sentences]
         for way in (self._from_memory, self._with_pieces, self._as_it_is, self._once_more, self._in_parts):
@@ -88,33 +88,33 @@ class Sentences:
                 answers[number] = answer
         return [answer or _copied(one, _STUCK) for one, answer in zip(sentences, answers, strict=True)]
 
-    def _from_memory(self, sentences: list[Sentence]) -> list[Answer | None]:
+    def _from_memory(self, sentences: list[Sentence]) -> list[Translated | None]:
         """With the translation that a memory has for the whole sentence."""
         guide = self._translator.memory
         known = [one for one in sentences if guide and guide.memory.exact(one.text)]
         found = dict(zip(known, self._search(known, calm=False), strict=True))
         return [_taken_over(one, found[one]) if one in found else None for one in sentences]
 
-    def _with_pieces(self, sentences: list[Sentence]) -> list[Answer | None]:
+    def _with_pieces(self, sentences: list[Sentence]) -> list[Translated | None]:
         """With a reserved piece of the vocabulary for each placeholder."""
         masked = [_masked(one, self._pieces) for one in sentences]
         found = iter(self._search([one for one in masked if one is not None]))
-        answers: list[Answer | None] = []
+        answers: list[Translated | None] = []
         for one, hidden in zip(sentences, masked, strict=True):
             answer = None if hidden is None else _checked(hidden, next(found), "pieces")
             answers.append(None if hidden is None or answer is None else _unmasked(answer, hidden, one))
         return answers
 
-    def _as_it_is(self, sentences: list[Sentence]) -> list[Answer | None]:
+    def _as_it_is(self, sentences: list[Sentence]) -> list[Translated | None]:
         found = self._search(sentences)
         return [_checked(one, each) for one, each in zip(sentences, found, strict=True)]
 
-    def _once_more(self, sentences: list[Sentence]) -> list[Answer | None]:
+    def _once_more(self, sentences: list[Sentence]) -> list[Translated | None]:
         """The best of several translations without repetitions that no check objects to."""
         found = self._search(sentences, self._again)
         return [_first(one, (each, *each.alternatives)) for one, each in zip(sentences, found, strict=True)]
 
-    def _in_parts(self, sentences: list[Sentence]) -> list[Answer | None]:
+    def _in_parts(self, sentences: list[Sentence]) -> list[Translated | None]:
         """What is between the placeholders, each part for itself."""
         cut = [_parts(one) if one.kept else [] for one in sentences]
         asked = [
@@ -147,32 +147,32 @@ def _has_language(one: Sentence) -> bool:
     return has_language(one.text, one.kept)
 
 
-def _copied(one: Sentence, *doubts: str) -> Answer:
+def _copied(one: Sentence, *doubts: str) -> Translated:
     spans = [found.span() for found in _WORD.finditer(one.text)]
-    return Answer(one.text, one.kept, tuple((*span, *span) for span in spans), "copied", doubts)
+    return Translated(one.text, one.kept, tuple((*span, *span) for span in spans), "copied", doubts)
 
 
-def _taken_over(one: Sentence, found: Translation) -> Answer | None:
+def _taken_over(one: Sentence, found: Translation) -> Translated | None:
     """The translation of a memory, or None if it lacks a placeholder or its tags have no place."""
     links = _links(found)
-    return _themselves(one, Answer(found.text, (), links, "memory")) if links or not one.aligned else None
+    return _themselves(one, Translated(found.text, (), links, "memory")) if links or not one.aligned else None
 
 
 # ---- a translation, with its placeholders found -----------------------------------------------------
 
 
-def _first(one: Sentence, found: Iterable[Translation]) -> Answer | None:
+def _first(one: Sentence, found: Iterable[Translation]) -> Translated | None:
     return next((answer for each in found if (answer := _checked(one, each)) is not None), None)
 
 
-def _checked(one: Sentence, found: Translation, way: Way | None = None) -> Answer | None:
+def _checked(one: Sentence, found: Translation, way: Way | None = None) -> Translated | None:
     """The answer, or None if the translation repeats itself, has no end, or lacks a placeholder."""
     text = _CONTROL.sub(" ", found.text)  # of the same length, so that the links stay
     stuck = found.truncated or loops(text, one.text) > 0 or not _says(text)
     if stuck or is_invention(text, one.text):
         return None
     way_of = way or ("itself" if one.kept else "plain")
-    answer = Answer(text, (), _links(found), way_of, _flags(found))
+    answer = Translated(text, (), _links(found), way_of, _flags(found))
     for placed in (_themselves(one, answer), _by_alignment(one, answer) if way is None else None):
         if placed is not None:
             if not _says(placed.text, placed.kept):
@@ -188,7 +188,7 @@ def _says(text: str, kept: Sequence[Span] = ()) -> bool:
     return any(char.isalnum() and not covered[place] for place, char in enumerate(text))
 
 
-def _themselves(one: Sentence, answer: Answer) -> Answer | None:
+def _themselves(one: Sentence, answer: Translated) -> Translated | None:
     """Find the placeholders in the text, each as often as in the source, and no others."""
     kept = _places(one.names, answer.text)
     if kept is None:
@@ -215,7 +215,7 @@ def _strays(text: str, kept: Sequence[Span]) -> Counter[str]:
     return Counter(char for place, char in enumerate(text) if char in _SPECIAL and not covered[place])
 
 
-def _apart(one: Sentence, answer: Answer) -> Answer:
+def _apart(one: Sentence, answer: Translated) -> Translated:
     """Part placeholders from words that they do not touch in the source."""
     changes: dict[int, str] = {}
     for (first, last), (start, end) in zip(one.kept, answer.kept, strict=True):
@@ -261,7 +261,7 @@ def _places(names: Sequence[str], text: str) -> list[Span] | None:
     return None if any(free(name) >= 0 for name in set(names)) else [places[n] for n in range(len(names))]
 
 
-def _by_alignment(one: Sentence, answer: Answer) -> Answer | None:
+def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
     """Replace what is aligned with a placeholder, and with nothing else, by the placeholder."""
     changes: list[tuple[int, int, str]] = []
     for (start, end), name in zip(one.kept, one.names, strict=True):
@@ -281,7 +281,7 @@ def _by_alignment(one: Sentence, answer: Answer) -> Answer | None:
 Change = tuple[int, int, str]  # text[start:end] becomes another text
 
 
-def _changed(answer: Answer, changes: Sequence[Change]) -> Answer:
+def _changed(answer: Translated, changes: Sequence[Change]) -> Translated:
     """Replace spans of the text, which are in order and apart. Spans and links move along."""
     text, done = "", 0
     for start, behind, new in changes:
@@ -337,7 +337,7 @@ def _masked(one: Sentence, pieces: Sequence[str]) -> Sentence | None:
     return replace(one, text=text + one.text[done:], kept=tuple(kept))
 
 
-def _unmasked(answer: Answer, masked: Sentence, one: Sentence) -> Answer | None:
+def _unmasked(answer: Translated, masked: Sentence, one: Sentence) -> Translated | None:
     """The placeholders in the place of their pieces, in the translation and in the links."""
     before = [(*span, name) for span, name in zip(masked.kept, one.names, strict=True)]
     links = tuple((*_moved(link[:2], before), *link[2:]) for link in answer.links)
@@ -356,7 +356,7 @@ def _parts(one: Sentence) -> list[str]:
 
 def _assembled(
     one: Sentence, parts: Sequence[str], found: Iterator[tuple[Sentence, Translation]]
-) -> Answer | None:
+) -> Translated | None:
     text, kept, links, place = "", list[Span](), list[Link](), 0
     for number, part in enumerate(parts):
         start = len(text)
@@ -369,7 +369,9 @@ def _assembled(
             text += one.text[low:high]
             links.append((low, high, *kept[-1]))
             place = high
-    return Answer(text, tuple(kept), tuple(links), "parts", ("translated in parts around its placeholders",))
+    return Translated(
+        text, tuple(kept), tuple(links), "parts", ("translated in parts around its placeholders",)
+    )
 
 
 def _body(part: str) -> str:
@@ -407,7 +409,7 @@ def _calm(one: Sentence) -> str:
     return text
 
 
-def _shouted(answer: Answer) -> Answer:
+def _shouted(answer: Translated) -> Translated:
     """The answer in capitals, but for its placeholders."""
     edges = [0, *(place for span in sorted(answer.kept) for place in span), len(answer.text)]
     spans = zip(edges[::2], edges[1::2], strict=True)

@@ -12,7 +12,7 @@ from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten
 from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Result, Segment, Status
-from dragoman.documents.sentence import Answer, Sentence, Sentences
+from dragoman.documents.sentence import Sentence, Sentences, Translated
 from dragoman.documents.tags import Link, place
 from dragoman.text.sentences import between, spacing, split_sentences
 from dragoman.translator import Translator
@@ -128,7 +128,7 @@ class _Plan:
         """What a translation of the segment lacks or adds."""
         return doubts(self._source, content, c_format=self._c_format)
 
-    def content(self, answers: Sequence[Answer]) -> Content:
+    def content(self, answers: Sequence[Translated]) -> Content:
         """The translation of the segment from those of its sentences."""
         left = iter(answers)
         content: list[str | Code] = []
@@ -162,7 +162,7 @@ class _Part:
                 )
             at += len(piece)
 
-    def content(self, answers: Sequence[Answer]) -> Content:
+    def content(self, answers: Sequence[Translated]) -> Content:
         if all(answer.text == one.text for answer, one in zip(answers, self.sentences, strict=True)):
             return unflatten(self._flat)  # exact also for a tag inside a word
         text, kept, links = "", list[tuple[int, int]](), list[Link]()

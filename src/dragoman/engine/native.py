@@ -20,6 +20,7 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.machine import usable_cores
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request, Tokens
 from dragoman.decoding.options import AttentionOf, Beam
+from dragoman.decoding.watching import look_up
 from dragoman.engine.library import TYPES, functions, open_adapted, open_engine
 from dragoman.engine.message import Pair, message_of
 from dragoman.engine.session import Session
@@ -131,6 +132,7 @@ class NativeEngine:
         with self._session(batch_tokens) as session:
             more = True
             while more or sources:
+                look_up()
                 room = min(lookahead - len(sources), _CHUNK) if more else 0
                 chunk = list(islice(numbered, room))
                 more = more and len(chunk) == room

@@ -132,7 +132,7 @@ class Translator:
 
         chosen, folders = adapter_folders(adapter)
         loaded = load_model(path, device=device, dtype=dtype, engine=engine, adapters=folders)
-        return cls._of(loaded).using(adapter=chosen)
+        return cls.of_loaded(loaded).using(adapter=chosen)
 
     @classmethod
     def of(
@@ -149,10 +149,11 @@ class Translator:
         """
         from dragoman.loading import ready
 
-        return cls._of(ready(bundle, device=device, dtype=dtype, engine=engine))
+        return cls.of_loaded(ready(bundle, device=device, dtype=dtype, engine=engine))
 
     @classmethod
-    def _of(cls, loaded: Loaded) -> Translator:
+    def of_loaded(cls, loaded: Loaded) -> Translator:
+        """The translator of what `dragoman.loading.load_model` returned."""
         return cls(
             loaded.tokenizer,
             loaded.engine,

@@ -38,7 +38,9 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?%]|\Z)")
 class Html:
     """An HTML file whose segments are runs of inline content, and attributes."""
 
-    def __init__(self, decoded: Decoded, languages: Languages, declared: bool) -> None:
+    def __init__(
+        self, decoded: Decoded, languages: Languages, declared: bool, ignored: frozenset[str] = frozenset()
+    ) -> None:
         self._decoded = decoded
         self._languages = languages
         self._spaces = "&nbsp;" in decoded.text
@@ -48,7 +50,7 @@ class Html:
         # A browser takes a whole file of ASCII that declares no encoding for windows-1252.
         bare = not declared and not self._xml and self._root is not None and decoded.text.isascii()
         self._characters = "ascii" if bare else decoded.encoding
-        self._spans = read_segments(decoded.text, found, self._xml)
+        self._spans = read_segments(decoded.text, found, self._xml, ignored)
         self._segments = [span.segment for span in self._spans]
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 from html.entities import html5
 from itertools import accumulate
@@ -21,6 +21,8 @@ _WORDS = frozenset("code kbd samp var math".split())  # copied as they are, with
 _OPAQUE = _WORDS | frozenset(
     "script style pre listing textarea svg iframe noembed noframes xmp plaintext rt rp".split()
 )
+# In a run of more tags each piece of text is a segment: who writes so many has not closed them.
+MOST_TAGS = 200
 _VISIBLE = frozenset("img input embed".split())
 _ATTRIBUTES = frozenset(
     "alt title placeholder aria-label aria-description aria-placeholder aria-roledescription"
@@ -33,9 +35,14 @@ _META_NAMES = frozenset(
 _REFERENCE = re.compile(r"&(?:#\d+;?|#[xX][0-9A-Fa-f]+;?|([A-Za-z][A-Za-z0-9]*);?)(?=(=?))")
 
 
-def read_segments(text: str, found: Sequence[HtmlToken], xml: bool) -> list[Span]:
-    """Return the segments of a file in order. An attribute may lie in a code of a run."""
-    reader = _Reader(text, found, xml)
+def read_segments(
+    text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str] = frozenset()
+) -> list[Span]:
+    """Return the segments of a file in order. An attribute may lie in a code of a run.
+
+    Elements with names that are `ignored`, in lower case, stay as they are.
+    """
+    reader = _Reader(text, found, xml, ignored)
     reader.read()
     return sorted(reader.spans, key=lambda span: (span.start, -span.end))
 
@@ -43,9 +50,9 @@ def read_segments(text: str, found: Sequence[HtmlToken], xml: bool) -> list[Span
 class _Reader:
     """Walks over the tokens of a file once."""
 
-    def __init__(self, text: str, found: Sequence[HtmlToken], xml: bool) -> None:
+    def __init__(self, text: str, found: Sequence[HtmlToken], xml: bool, ignored: frozenset[str]) -> None:
         self.spans: list[Span] = []
-        self._text = text
+        self._text, self._ignored = text, ignored
         self._tokens = found
         self._ends = extents(found, xml)
         self._items: list[Item] = []
@@ -82,6 +89,8 @@ class _Reader:
         """What a tag says of its element: to translate it, not to, or nothing."""
         if token.kind != "start":
             return None
+        if token.name in self._ignored:
+            return False
         values = {one.name: self._text[one.start : one.end].strip().lower() for one in token.attributes}
         if "translate" in values and values["translate"] in ("yes", "no", ""):
             return values["translate"] != "no"
@@ -110,7 +119,7 @@ class _Reader:
         raw = self._text[token.start : token.end]
         match token.kind:
             case "text" if wanted:
-                self._items += _words(raw, token.start)
+                self._items += spaced_items(raw, token.start, unescape)
             case "text" | "opaque" if raw.strip():
                 self._items.append(Item(token.start, token.end, Code(raw, "placeholder")))
             case "text" | "opaque":
@@ -127,9 +136,11 @@ class _Reader:
         """End a run, and add its segment if it has words."""
         items = trimmed(paired(self._items))
         self._items = []
-        if items and has_words(source := content(items)):
-            start, end = items[0].start, items[-1].end
-            self.spans.append(Span(Segment(source, self._where(start)), start, end, items))
+        crowded = sum(isinstance(item.what, Code) for item in items) > MOST_TAGS
+        for run in [[item] for item in items if isinstance(item.what, str)] if crowded else [items]:
+            if run and has_words(source := content(run)):
+                start, end = run[0].start, run[-1].end
+                self.spans.append(Span(Segment(source, self._where(start)), start, end, run))
 
     def _values(self, token: HtmlToken) -> Iterator[Span]:
         """The segments of the attributes of a tag."""
@@ -157,12 +168,12 @@ def _code(token: HtmlToken, raw: str) -> Code:
     return Code(raw, "close" if token.kind == "end" else "open")
 
 
-def _words(raw: str, start: int) -> Iterator[Item]:
+def spaced_items(raw: str, start: int, decode: Callable[[str], str]) -> Iterator[Item]:
     """A piece of text: the space before it, the text, the space behind it."""
     parts = cast("re.Match[str]", _TEXT.fullmatch(raw))  # any text is space, words, space
     for number in (1, 2, 3):
         if parts[number]:
-            yield Item(start + parts.start(number), start + parts.end(number), unescape(parts[number]))
+            yield Item(start + parts.start(number), start + parts.end(number), decode(parts[number]))
 
 
 def _is_read(token: HtmlToken, one: Attribute, values: dict[str, str]) -> bool:

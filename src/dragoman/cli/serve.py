@@ -1,0 +1,330 @@
+"""`dragoman serve`: a translation server for clients of LibreTranslate and DeepL, and a page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.cli.options import Debug, NumberType, Quiet
+from dragoman.cli.outcome import waiting, warn
+from dragoman.cli.specs import model_specs
+
+if TYPE_CHECKING:
+    from dragoman.serving.limits import Limits
+    from dragoman.serving.logs import LogFormat
+    from dragoman.serving.service import ModelSpec, Service
+    from dragoman.serving.settings import Settings
+
+_EXTRA = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "py3langid")
+_MEGABYTE = 2**20
+
+Several = list[str] | None
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="Model folders, each NAME=FOLDER or FOLDER. Several make more pairs of languages.",
+            show_default=False,
+        ),
+    ],
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Listen here. 0.0.0.0 is every address.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", "-p", metavar="N", help="0 is any free port.")] = 5000,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--keys", metavar="FILE", help="Serve only who has a key: the SHA-256 digest of one a line."
+        ),
+    ] = None,
+    allow_open: Annotated[
+        bool, typer.Option("--allow-open", help="Without keys, serve everybody who reaches --host.")
+    ] = False,
+    allow_host: Annotated[
+        Several,
+        typer.Option("--allow-host", metavar="NAME", help="A host name of this server. Repeat it for more."),
+    ] = None,
+    cors_origin: Annotated[
+        Several,
+        typer.Option("--cors-origin", metavar="URL", help="Let pages of this site ask. Repeat it for more."),
+    ] = None,
+    trusted_proxy: Annotated[
+        Several,
+        typer.Option(
+            "--trusted-proxy",
+            metavar="ADDRESS",
+            help="Believe X-Forwarded-For of this proxy or network. Repeat it for more.",
+        ),
+    ] = None,
+    memory: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--memory",
+            metavar="FILE",
+            help="Use this translation memory, and keep corrections in it. It is made if it does not exist. "
+            "Repeat it for other pairs.",
+        ),
+    ] = None,
+    terms: Annotated[
+        Several,
+        typer.Option(
+            "--terms",
+            metavar="[MODEL:][NAME=]FILE",
+            help="A list of terms that requests may choose by its name. Repeat it for more.",
+        ),
+    ] = None,
+    adapter: Annotated[
+        Several,
+        typer.Option(
+            "--adapter",
+            metavar="[MODEL:][NAME=]FOLDER",
+            help="An adapter that requests may choose by its name. Repeat it for more.",
+        ),
+    ] = None,
+    compat_title: Annotated[
+        bool,
+        typer.Option("--compat-title", help='Say "LibreTranslate" in /spec: some clients insist on it.'),
+    ] = False,
+    suggestions: Annotated[
+        bool, typer.Option("--suggestions", help="Let clients put suggestions into --memory by /suggest.")
+    ] = False,
+    max_characters: Annotated[
+        int | None, typer.Option("--max-characters", metavar="N", help="Of a request. [default: 50000]")
+    ] = None,
+    max_texts: Annotated[
+        int | None, typer.Option("--max-texts", metavar="N", help="Of a request. [default: 128]")
+    ] = None,
+    max_file: Annotated[
+        int | None, typer.Option("--max-file", metavar="MB", help="Size of a document. [default: 10]")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Of a request. [default: 30]")
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate",
+            metavar="N",
+            help="Characters a second that a client may send for long; 0: any. [default: 20000]",
+        ),
+    ] = None,
+    cache: Annotated[
+        int | None,
+        typer.Option("--cache", metavar="MB", help="Translations that are kept; 0 keeps none. [default: 64]"),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine", metavar="auto|native|pytorch", help="What translates. [default: $DRAGOMAN_ENGINE]"
+        ),
+    ] = None,
+    dtype: NumberType = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", metavar="N", help="Threads. [default: the number of cores]")
+    ] = None,
+    log: Annotated[
+        str, typer.Option("--log", metavar="plain|json", help="How the log is written.")
+    ] = "plain",
+    check: Annotated[
+        bool, typer.Option("--check", help="Load the models, say what would be served, and end.")
+    ] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Serve models to clients of LibreTranslate and DeepL, to your own programs, and on a page.
+
+    Existing clients need only the address: http://127.0.0.1:5000. It is reached from this machine only,
+    until --host says otherwise. Ctrl-C and SIGTERM end the server when accepted work is done.
+
+    \b
+      dragoman serve runs/en-de
+      dragoman serve runs/en-de runs/de-en --memory app.tm
+      dragoman serve runs/en-de --host 0.0.0.0 --keys keys.txt --allow-host translate.example.com
+      dragoman serve runs/en-de --check
+    """
+    _require_extra()
+    from dragoman.serving.logs import LogFormat
+    from dragoman.serving.run import listen
+
+    _check_choice("--log", log, get_args(LogFormat))
+    settings = _settings(
+        host, port, keys, allow_open, allow_host, cors_origin, trusted_proxy, compat_title, suggestions
+    )
+    limits = _limits(
+        characters=max_characters,
+        texts=max_texts,
+        file_bytes=None if max_file is None else max_file * _MEGABYTE,
+        seconds=timeout,
+        client_rate=rate,
+        cache_bytes=None if cache is None else cache * _MEGABYTE,
+    )
+    specs = model_specs(models, terms or [], adapter or [])
+    _check_engine(engine, dtype, threads)
+    if suggestions and not memory:
+        raise ConfigError("--suggestions without --memory", hint="name a memory to keep them: --memory FILE")
+    options: dict[str, Any] = {"memories": memory or [], "engine": engine, "dtype": dtype}
+    if check:
+        _check(specs, limits, settings, options, quiet=quiet)
+        return
+    with listen(host, port) as socket:
+        _run(specs, limits, settings, options, socket, log=cast("LogFormat", log), quiet=quiet)
+
+
+def _run(
+    specs: Sequence[ModelSpec],
+    limits: Limits,
+    settings: Settings,
+    options: dict[str, Any],
+    socket: Any,
+    *,
+    log: LogFormat,
+    quiet: bool,
+) -> None:
+    from dragoman.serving.endpoints import Desk
+    from dragoman.serving.logs import logging_to
+    from dragoman.serving.metrics import ServerMetrics
+    from dragoman.serving.run import ServerProcess
+    from dragoman.serving.service import Service
+
+    metrics = ServerMetrics()
+    with waiting("loading", shown=not quiet):
+        service = Service.open(specs, limits, counting=metrics, **options)
+    if not quiet:
+        _say_open(settings)
+        address = f"[{settings.host}]" if ":" in settings.host else settings.host
+        print(f"Serving {_pairs(service)} at http://{address}:{socket.getsockname()[1]}", file=sys.stderr)
+    with logging_to(sys.stderr, log):
+        ServerProcess(Desk(service, settings, metrics)).run([socket])
+
+
+def _check(
+    specs: Sequence[ModelSpec],
+    limits: Limits,
+    settings: Settings,
+    options: dict[str, Any],
+    *,
+    quiet: bool,
+) -> None:
+    """Load everything and say what it is."""
+    import asyncio
+
+    from dragoman.serving.service import Service
+
+    with waiting("loading", shown=not quiet):
+        service = Service.open(specs, limits, **options)
+    for model in service.models:
+        extras = [f"adapter {name}" for name in model.adapters] + [f"terms {name}" for name in model.terms]
+        also = f" ({', '.join(extras)})" if extras else ""
+        print(
+            f"model {model.name}: {model.source} to {', '.join(model.targets)}, {model.engine} engine{also}"
+        )
+    for source in service.pairs.sources:
+        for target in service.pairs.targets_of(source):
+            route = service.pairs.find(source, target)
+            through = f" through {', '.join(route.pivots)}" if route.pivots else ""
+            print(f"pair {source} to {target}{through}")
+    for path in options["memories"]:
+        print(f"memory {path}")
+    print(f"address http://{settings.host}:{settings.port}, {_who(settings)}")
+    if (resident := _resident()) is not None:
+        print(f"resident memory {resident / _MEGABYTE:,.0f} MB")
+    asyncio.run(service.drain(0))
+
+
+def _require_extra() -> None:
+    """Raise ConfigError, before anything slow, if a package of the extra is missing."""
+    from importlib.util import find_spec
+
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f"serving needs {', '.join(missing)}", hint="pip install 'dragoman[serve]'")
+
+
+def _settings(
+    host: str,
+    port: int,
+    keys: Path | None,
+    allow_open: bool,
+    names: Several,
+    origins: Several,
+    proxies: Several,
+    compat_title: bool,
+    suggestions: bool,
+) -> Settings:
+    from dragoman.serving.keys import Keys
+    from dragoman.serving.settings import Settings, names_of, origins_of, proxies_of
+
+    return Settings(
+        host=host,
+        port=port,
+        keys=None if keys is None else Keys.read(keys),
+        allow_open=allow_open,
+        names=names_of(names or []),
+        origins=origins_of(origins or []),
+        proxies=proxies_of(proxies or []),
+        compat_title=compat_title,
+        suggestions=suggestions,
+    )
+
+
+def _limits(**values: float | None) -> Limits:
+    from dragoman.serving.limits import Limits
+
+    return replace(Limits(), **cast("Any", {name: one for name, one in values.items() if one is not None}))
+
+
+def _check_engine(engine: str | None, dtype: str | None, threads: int | None) -> None:
+    from dragoman.engine.choice import DType, EngineName
+
+    _check_choice("--engine", engine or "auto", get_args(EngineName))
+    _check_choice("--dtype", dtype or "auto", get_args(DType))
+    if threads is not None:
+        if threads < 1:
+            raise ConfigError(f"--threads {threads}", hint="use at least 1")
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
+
+
+def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{option} {value}", hint=f"use {', '.join(choices)}")
+
+
+def _pairs(service: Service) -> str:
+    pairs = [
+        f"{source}-{target}"
+        for source in service.pairs.sources
+        for target in service.pairs.targets_of(source)
+    ]
+    return ", ".join(pairs[:8]) + (f" and {len(pairs) - 8} more pairs" if len(pairs) > 8 else "")
+
+
+def _who(settings: Settings) -> str:
+    from dragoman.serving.settings import is_loopback
+
+    if settings.keys is not None:
+        return f"for {len(settings.keys.names)} keys"
+    return "for this machine" if is_loopback(settings.host) else "for everybody"
+
+
+def _say_open(settings: Settings) -> None:
+    if _who(settings) == "for everybody":
+        warn("everybody who reaches this address can translate: there are no keys")
+
+
+def _resident() -> int | None:
+    """Bytes of memory that this process holds now; None where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,35 @@
+"""Give up a search from outside: what an engine asks its caller while it waits.
+
+    def look():
+        if left.is_set():
+            raise Gone
+
+    with watched(look):
+        translator.translate(lines)  # raises Gone soon after `left` is set
+
+The engines that serve several callers look: the native one, and `serving/shared_engine.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_WATCH: ContextVar[Callable[[], None] | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watched(look: Callable[[], None]) -> Iterator[None]:
+    """Have searches of this thread call `look` at least ten times a second. Its error ends the search."""
+    token = _WATCH.set(look)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+def look_up() -> None:
+    """Call what `watched` named, if anything."""
+    if (look := _WATCH.get()) is not None:
+        look()

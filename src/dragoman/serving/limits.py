@@ -1,0 +1,49 @@
+"""What a server allows: sizes, times and rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from dragoman.base.options import Option, Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits(Options, section="limits"):
+    """The limits of a server. Raises ConfigError for a value out of range.
+
+    Work is counted in characters, not in tokens: a character is known before any model is asked, so that
+    refusing costs nothing, and means the same for every model of a route.
+    """
+
+    body_bytes: Annotated[int, Option("Bytes of a request.", at_least=1)] = 2**20
+    file_bytes: Annotated[int, Option("Bytes of a file to translate.", at_least=1)] = 10 * 2**20
+    characters: Annotated[int, Option("Characters of all texts of a request.", at_least=1)] = 50_000
+    texts: Annotated[int, Option("Texts of a request.", at_least=1)] = 128
+    alternatives: Annotated[int, Option("Alternatives of a translation.", at_least=0)] = 10
+    beam: Annotated[int, Option("Width of a beam.", at_least=1)] = 16
+    output_extra: Annotated[
+        int,
+        Option(
+            "Tokens that a translation may have more than its source. With 50, none is longer than twice its "
+            "source and 50.",
+            at_least=0,
+        ),
+    ] = 50
+    seconds: Annotated[float, Option("Seconds after which a request is given up.", above=0)] = 30.0
+    file_seconds: Annotated[float, Option("Seconds after which a file is given up.", above=0)] = 600.0
+    drain_seconds: Annotated[
+        float, Option("Seconds to finish what was accepted, at the end.", at_least=0)
+    ] = 30.0
+    queue_characters: Annotated[
+        int, Option("Characters that wait or are translated at one time, of all clients.", at_least=1)
+    ] = 500_000
+    client_rate: Annotated[
+        float, Option("Characters a second that a client may send for long; 0 sets no bound.", at_least=0)
+    ] = 20_000.0
+    client_burst: Annotated[int, Option("Characters that a client may send at once.", at_least=1)] = 500_000
+    clients: Annotated[int, Option("Clients whose use is remembered.", at_least=1)] = 10_000
+    cache_bytes: Annotated[int, Option("Bytes of translations that are kept; 0 keeps none.", at_least=0)] = (
+        64 * 2**20
+    )
+    threads: Annotated[int, Option("Requests that are translated at one time; others wait.", at_least=1)] = 32

@@ -1,0 +1,115 @@
+"""`dragoman serve`: what is refused before a model is loaded, and what --check says."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli import serve
+from dragoman.cli.specs import named
+from dragoman.engine.build import unavailable
+
+SAVED = Path(__file__).parents[1] / "saved" / "0.1"
+MODEL = SAVED / "transformer"
+
+needs_engine = pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--host", "0.0.0.0"], 2, "there are no keys"),
+        (["--host", "0.0.0.0", "--keys", "none"], 3, "none: No such file"),
+        (["--keys", "plain"], 3, "plain:1: not the SHA-256 digest"),
+        (["--port", "70000"], 2, "port 70000"),
+        (["--port", "x"], 2, "--port"),
+        (["--cors-origin", "*"], 2, "--cors-origin *"),
+        (["--allow-host", "http://x"], 2, "--allow-host http://x"),
+        (["--trusted-proxy", "proxy"], 2, "--trusted-proxy"),
+        (["--suggestions"], 2, "--suggestions without --memory"),
+        (["--log", "xml"], 2, "--log xml"),
+        (["--timeout", "0"], 2, "limits.seconds"),
+        (["--timeout", "nan"], 2, "limits.seconds"),
+        (["--max-texts", "0"], 2, "limits.texts"),
+        (["--max-characters", "-1"], 2, "limits.characters"),
+        (["--max-file", "0"], 2, "limits.file_bytes"),
+        (["--rate", "-1"], 2, "limits.client_rate"),
+        (["--cache", "-1"], 2, "limits.cache_bytes"),
+        (["--threads", "0"], 2, "--threads 0"),
+        (["--engine", "gpu"], 2, "--engine gpu"),
+        (["--dtype", "int3"], 2, "--dtype int3"),
+        (["--terms", "none.csv"], 3, "none.csv: no such file"),
+        (["--adapter", "legal=none"], 3, "none: no such file"),
+        (["--terms", "a=plain", "--terms", "a=plain"], 2, "the name a twice"),
+        (["second", "--terms", "plain"], 2, "for which model?"),
+        (["one=x", "one=y"], 2, "two models with the name one"),
+    ],
+)
+def test_bad_flags_are_refused_before_a_model_is_loaded(
+    dragoman_, words: list[str], code: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain").write_text("secret\n")
+    monkeypatch.setattr("dragoman.serving.service.Service.open", loaded)
+    ended = dragoman_("serve", "model", *words)
+
+    assert (ended.code, says in ended.err) == (code, True), ended.err
+    assert "secret" not in ended.err
+    assert "Traceback" not in ended.err
+
+
+def loaded(*_: object, **__: object) -> None:
+    raise AssertionError("a model was loaded")
+
+
+def test_an_address_that_is_taken_is_refused_before_a_model_is_loaded(
+    dragoman_, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    monkeypatch.setattr("dragoman.serving.service.Service.open", loaded)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = dragoman_("serve", "model", "--port", taken.getsockname()[1])
+
+    assert (ended.code, "in use" in ended.err) == (2, True)
+
+
+def test_a_missing_model_is_said(dragoman_, tmp_path: Path) -> None:
+    assert dragoman_("serve", tmp_path / "none", "--check").code == 4
+    assert dragoman_("serve", tmp_path / "none", "--port", "0").code == 4
+
+
+def test_a_missing_extra_is_said(dragoman_, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "_EXTRA", ("starlette", "no_such_package"))
+    ended = dragoman_("serve", "model")
+
+    assert ended.code == 2
+    assert "error: serving needs no_such_package" in ended.err
+    assert "hint: pip install 'dragoman[serve]'" in ended.err
+
+
+@needs_engine
+def test_check_says_what_would_be_served(dragoman_, tmp_path: Path) -> None:
+    terms, keys = tmp_path / "product.csv", tmp_path / "keys"
+    terms.write_text("source,target\ndog,Hund\n")
+    keys.write_text(hashlib.sha256(b"K").hexdigest())
+    ended = dragoman_(
+        *("serve", f"first={MODEL}", "--check", "--terms", f"first:{terms}", "--keys", keys),
+        *("--memory", tmp_path / "new.tm", "--host", "0.0.0.0", "--port", "5001"),
+    )
+
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[:2] == ["model first: en to de, native engine (terms product)", "pair en to de"]
+    assert f"memory {tmp_path / 'new.tm'}" in lines
+    assert "address http://0.0.0.0:5001, for 1 keys" in lines
+    assert lines[-1].startswith("resident memory ")
+
+
+def test_names_of_models_and_files() -> None:
+    assert named("runs/en-de.v2", suffix=True) == ("en-de.v2", Path("runs/en-de.v2"))
+    assert named("a=runs/en-de", suffix=True) == ("a", Path("runs/en-de"))
+    assert named("lists/product.csv") == ("product", Path("lists/product.csv"))
+    assert named("./a=b/c.csv") == ("c", Path("./a=b/c.csv"))

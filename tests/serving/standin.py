@@ -1,0 +1,177 @@
+"""A service without a model, and a server around one on a free port of the loopback.
+
+The stand-in writes each text in capitals, so that a test sees that it is asked and what. It meets the same
+signatures and raises the same errors as the real one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import httpx
+
+from dragoman.documents.formats import Format, Languages
+from dragoman.documents.segment import Result, text_of
+from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
+from dragoman.serving.endpoints import Desk
+from dragoman.serving.errors import Late, TooLong
+from dragoman.serving.limits import Limits
+from dragoman.serving.pairs import Leg, Pairs
+from dragoman.serving.run import ServerProcess, listen
+from dragoman.serving.service import Service
+from dragoman.serving.settings import Settings
+
+_PAIRS = [("en", "de"), ("en", "fr"), ("en", "pt"), ("de", "en")]
+
+
+class StandIn:
+    """Answers in capitals. `gate` holds answers back; `failing` is raised in their place."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.pairs = Pairs(Leg(f"{source}-{target}", source, target) for source, target in _PAIRS)
+        lists = {"targets": ("de", "fr"), "adapters": ("legal",), "terms": ("product",)}
+        self.models = (
+            SimpleNamespace(name="en-de", digest="sha256:00", source="en", engine="native", **lists),
+        )
+        self.ready = False
+        self.warm = True  # whether `start` ends
+        self.gate = threading.Event()
+        self.gate.set()
+        self.failing: Exception | None = None
+        self.asked: list[tuple[list[str], Ask, str]] = []
+        self.cancelled = 0
+        self.drained = False
+        self.corrections: list[tuple[Any, ...]] = []
+
+    async def start(self) -> None:
+        while not self.warm:
+            await asyncio.sleep(0.01)
+        self.ready = True
+
+    async def _pass(self, deadline: float) -> None:
+        try:
+            while not self.gate.is_set():
+                if time.monotonic() > deadline:
+                    raise Late("not translated in time")
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if self.failing is not None:
+            raise self.failing
+
+    async def translate(
+        self, texts: Sequence[str], ask: Ask, *, client: str, deadline: float
+    ) -> list[Answer]:
+        self.asked.append((list(texts), ask, client))
+        route = self.pairs.find(ask.source or "en", ask.target, model=ask.model)
+        if len(texts) > self.limits.texts or sum(map(len, texts)) > self.limits.characters:
+            raise TooLong("too much text")
+        await self._pass(deadline)
+        confidence = None if ask.source else 0.75
+        return [
+            Answer(
+                text=text.upper(),
+                source=route.source,
+                confidence=confidence,
+                route=route,
+                alternatives=tuple(f"{text.upper()} {number}" for number in range(1, ask.n_best)),
+            )
+            for text in texts
+        ]
+
+    async def translate_document(
+        self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float
+    ) -> TranslatedDocument:
+        route = self.pairs.find(ask.source or "en", ask.target)
+        document = format.parse(data, Languages(route.source, route.target))
+        await self._pass(deadline)
+        results = [Result((text_of(one.source).upper(),)) for one in document.segments]
+        size = sum(len(text_of(one.source)) for one in document.segments)
+        return TranslatedDocument(document.render(results), size)
+
+    async def detect(self, text: str) -> list[Guess]:
+        return [Guess("en", 0.75), Guess("de", 0.25)]
+
+    async def correct(
+        self, source: str, text: str, translation: str, pair: tuple[str, str], *, author: str = ""
+    ) -> bool:
+        self.corrections.append((source, translation, pair))
+        return True
+
+    async def drain(self, seconds: float) -> None:
+        self.drained = True
+
+
+class Running:
+    """A server that runs in a thread."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk, self.service = desk, cast(Any, desk.service)
+        socket = listen("127.0.0.1", 0)
+        self.port = socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.server = ServerProcess(desk)
+        self._thread = threading.Thread(target=self.server.run, args=([socket],), daemon=True)
+        self._socket = socket
+
+    @property
+    def standin(self) -> StandIn:
+        assert isinstance(self.service, StandIn)
+        return self.service
+
+    def client(self, **options: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=20, trust_env=False, **options)
+
+    def start(self) -> None:
+        self._thread.start()
+        wait_for(lambda: self.server.started)
+
+    def stop(self) -> None:
+        self.server.stop()
+        self.server.stop()
+        self._thread.join(20)
+        self._socket.close()
+        assert not self._thread.is_alive(), "the server did not end"
+
+
+def wait_for(what: Any, seconds: float = 10.0) -> None:
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until, "waited too long"
+        time.sleep(0.005)
+
+
+@contextmanager
+def running(
+    service: Service | StandIn | None = None, *, limits: Limits | None = None, **settings: Any
+) -> Iterator[Running]:
+    """A server around a service, ready, on a free port."""
+    one = Running(Desk(cast("Service", service or StandIn(limits)), Settings(**settings)))
+    one.start()
+    try:
+        if getattr(one.service, "warm", True):
+            wait_for(lambda: one.service.ready, 60)
+        yield one
+    finally:
+        if isinstance(one.service, StandIn):
+            one.service.gate.set()
+        one.stop()
+
+
+def keys_file(folder: Path, **keys: str) -> Path:
+    """A file with the digests of these keys, by name."""
+    import hashlib
+
+    path = folder / "keys"
+    lines = [f"{hashlib.sha256(key.encode()).hexdigest()}  {name}" for name, key in keys.items()]
+    path.write_text("\n".join(["# who may ask", "", *lines]) + "\n")
+    return path
