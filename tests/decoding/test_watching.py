@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from dragoman.decoding.watching import look_up, watched
+from dragoman.decoding.watching import abandonable, look_up
 
 
 class Gone(Exception):
@@ -17,17 +17,17 @@ def leave() -> None:
 
 def test_a_search_looks_up_only_while_it_is_watched() -> None:
     look_up()
-    with pytest.raises(Gone), watched(leave):
+    with pytest.raises(Gone), abandonable(leave):
         look_up()
     look_up()
 
 
 def test_other_threads_are_not_concerned() -> None:
-    with watched(leave):
+    with abandonable(leave):
         thread = threading.Thread(target=look_up)
         thread.start()
         thread.join()
-        with watched(lambda: None):
+        with abandonable(lambda: None):
             look_up()
         with pytest.raises(Gone):
             look_up()

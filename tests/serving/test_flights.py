@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dragoman.decoding.watching import look_up
-from dragoman.serving.admission import Place
+from dragoman.serving.admission import QueuePlace
 from dragoman.serving.cache import Cache
 from dragoman.serving.counting import Uncounted
 from dragoman.serving.errors import NotReady
@@ -41,7 +41,7 @@ class Stage:
 
     def get(self, work: Work, *keys: str) -> asyncio.Task[tuple[list[str], bool]]:
         async def whole() -> tuple[list[str], bool]:
-            place = Place(1, self._free)
+            place = QueuePlace(1, self._free)
             try:
                 return await self.flights.get(keys, work, place)
             finally:
@@ -49,7 +49,7 @@ class Stage:
 
         return asyncio.create_task(whole())
 
-    def _free(self, _: Place) -> None:
+    def _free(self, _: QueuePlace) -> None:
         self.freed += 1
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.serving.languages import canonical, language_name
+from dragoman.serving.languages import language_name, usual_code
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ from dragoman.serving.languages import canonical, language_name
     ],
 )
 def test_codes_have_one_form(written: str, code: str) -> None:
-    assert canonical(written) == code
-    assert canonical(code) == code
+    assert usual_code(written) == code
+    assert usual_code(code) == code
 
 
 @pytest.mark.parametrize(

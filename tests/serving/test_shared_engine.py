@@ -13,7 +13,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request
 from dragoman.decoding.options import Beam
 from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.decoding.watching import watched
+from dragoman.decoding.watching import abandonable
 from dragoman.folder.bundle import load
 from dragoman.serving.shared_engine import SharedEngine
 from tests.serving.engines import Shift
@@ -123,7 +123,7 @@ def test_who_leaves_is_not_searched_for() -> None:
             raise Gone
 
     def leaver() -> None:
-        with watched(leave):
+        with abandonable(leave):
             list(engine.search([request(7), request(8)]))
 
     with ThreadPoolExecutor(2) as pool:

@@ -4,7 +4,7 @@
         if left.is_set():
             raise Gone
 
-    with watched(look):
+    with abandonable(look):
         translator.translate(lines)  # raises Gone soon after `left` is set
 
 The engines that serve several callers look: the native one, and `serving/shared_engine.py`.
@@ -20,7 +20,7 @@ _WATCH: ContextVar[Callable[[], None] | None] = ContextVar("watch", default=None
 
 
 @contextmanager
-def watched(look: Callable[[], None]) -> Iterator[None]:
+def abandonable(look: Callable[[], None]) -> Iterator[None]:
     """Have searches of this thread call `look` at least ten times a second. Its error ends the search."""
     token = _WATCH.set(look)
     try:
@@ -30,6 +30,6 @@ def watched(look: Callable[[], None]) -> Iterator[None]:
 
 
 def look_up() -> None:
-    """Call what `watched` named, if anything."""
+    """Call what `abandonable` named, if anything."""
     if (look := _WATCH.get()) is not None:
         look()

@@ -17,10 +17,10 @@ _LONGEST_WAIT = 60.0  # seconds
 _FADE = 0.9  # of the rate of work, with each request that is done
 
 
-class Place:
+class QueuePlace:
     """A request's place in the queue. It is free when all who hold it have let go."""
 
-    def __init__(self, characters: int, free: Callable[[Place], None]) -> None:
+    def __init__(self, characters: int, free: Callable[[QueuePlace], None]) -> None:
         self.characters, self._free, self._holders = characters, free, 1
 
     def hold(self) -> None:
@@ -43,9 +43,9 @@ class Admission:
         self.characters = 0  # that wait or are being translated
         self.places = 0
         self._rate = 0.0  # characters a second of late, of one request
-        self._entered: dict[Place, float] = {}
+        self._entered: dict[QueuePlace, float] = {}
 
-    def enter(self, client: str, characters: int) -> Place:
+    def enter(self, client: str, characters: int) -> QueuePlace:
         """Return a place for a request. Raises Overloaded if the queue is full or the client's share is used.
 
         A single request always finds room in an empty queue. What a client sends above its burst it owes:
@@ -55,7 +55,7 @@ class Admission:
         if self.places and characters > room:
             raise self._refusal("the queue is full", (characters - room) / max(self._rate, _LEAST_RATE))
         self._pay(client, characters)
-        place = Place(characters, self._leave)
+        place = QueuePlace(characters, self._leave)
         self._entered[place] = self._clock()
         self.characters += characters
         self.places += 1
@@ -79,7 +79,7 @@ class Admission:
     def _refusal(self, what: str, seconds: float) -> Overloaded:
         return Overloaded(what, retry_after=min(max(seconds, 1.0), _LONGEST_WAIT))
 
-    def _leave(self, place: Place) -> None:
+    def _leave(self, place: QueuePlace) -> None:
         seconds = max(self._clock() - self._entered.pop(place), 1e-3)
         rate = place.characters / seconds
         self._rate = _FADE * self._rate + (1 - _FADE) * rate if self._rate else rate

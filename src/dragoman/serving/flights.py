@@ -15,8 +15,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from typing import Generic, TypeVar
 
-from dragoman.decoding.watching import watched
-from dragoman.serving.admission import Place
+from dragoman.decoding.watching import abandonable
+from dragoman.serving.admission import QueuePlace
 from dragoman.serving.cache import Cache
 from dragoman.serving.counting import Counting
 from dragoman.serving.errors import NotReady
@@ -34,10 +34,10 @@ class Stopped(BaseException):
 class _Job(Generic[Key, Value]):
     """Some work in a thread, and the answers that are expected of it."""
 
-    def __init__(self, keys: Sequence[Key], loop: asyncio.AbstractEventLoop, place: Place) -> None:
+    def __init__(self, keys: Sequence[Key], loop: asyncio.AbstractEventLoop, place: QueuePlace) -> None:
         self.answers: dict[Key, asyncio.Future[Value]] = {key: loop.create_future() for key in keys}
         self.missing, self.waiting = len(keys), 0
-        self._place: Place | None = place
+        self._place: QueuePlace | None = place
         place.hold()
         self.stopped = threading.Event()
         self.running: Future[None] | None = None
@@ -74,7 +74,7 @@ class Flights(Generic[Key, Value]):
         self._stopped = False
 
     async def get(
-        self, keys: Sequence[Key], work: Work[Key, Value], place: Place
+        self, keys: Sequence[Key], work: Work[Key, Value], place: QueuePlace
     ) -> tuple[list[Value], bool]:
         """Return the value of each key, and whether the cache had all of them.
 
@@ -115,14 +115,14 @@ class Flights(Generic[Key, Value]):
             self._stop(job)
             job.end(None)
 
-    def _start(self, keys: Sequence[Key], work: Work[Key, Value], place: Place) -> None:
+    def _start(self, keys: Sequence[Key], work: Work[Key, Value], place: QueuePlace) -> None:
         loop = asyncio.get_running_loop()
         job: _Job[Key, Value] = _Job(keys, loop, place)
         self._jobs.add(job)
         self._flying.update(dict.fromkeys(keys, job))
 
         def run() -> None:
-            with watched(job.look):
+            with abandonable(job.look):
                 for key, value in zip(keys, work(keys), strict=True):
                     job.look()
                     loop.call_soon_threadsafe(self._land, job, key, value)

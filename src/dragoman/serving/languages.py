@@ -67,7 +67,7 @@ _TAG = re.compile(r"([a-z]{2,8})(?:-([a-z]{4}))?(?:-([a-z]{2}|[0-9]{3}))?(?:-[a-
 
 
 @lru_cache(1000)  # of strangers
-def canonical(code: str) -> str:
+def usual_code(code: str) -> str:
     """Return a code in its usual form: "DEU" is "de", "pt_br" "pt-BR", "zh-TW" "zh-Hant".
 
     What is no code of a language is returned in lower case.
@@ -86,7 +86,7 @@ def canonical(code: str) -> str:
 
 def language_name(code: str) -> str:
     """Return the English name of a language, such as "Portuguese (Brazil)"; a code without a name itself."""
-    language, *parts = canonical(code).split("-")
+    language, *parts = usual_code(code).split("-")
     if language not in _NAMES:
         return code
     more = ", ".join(_PARTS.get(part, part) for part in parts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dragoman.base.errors import ConfigError
 from dragoman.serving.ask import Route
 from dragoman.serving.errors import UnknownLanguage
-from dragoman.serving.languages import canonical, language_name
+from dragoman.serving.languages import language_name, usual_code
 from dragoman.text.languages import closest
 
 
@@ -87,7 +87,7 @@ class Pairs:
 
     def _closest(self, wanted: str, served: Iterable[str], way: str) -> str:
         served = tuple(served)
-        code = canonical(wanted)
+        code = usual_code(wanted)
         found = code if code in served else closest(code, served)
         if found is None:
             raise UnknownLanguage(

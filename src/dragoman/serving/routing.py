@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from dragoman.decoding.options import Decoding
-from dragoman.serving.admission import Place
+from dragoman.serving.admission import QueuePlace
 from dragoman.serving.ask import Answer, AnswerPart, Ask, Route
 from dragoman.serving.counting import Counting
 from dragoman.serving.detection import detect_language
@@ -82,7 +82,7 @@ class Router:
         self._memories, self._flights, self._preparing = memories, flights, preparing
         self._limits, self._counting, self._default = limits, counting, default_source
 
-    async def answers(self, texts: Sequence[str], ask: Ask, place: Place) -> list[Answer]:
+    async def answers(self, texts: Sequence[str], ask: Ask, place: QueuePlace) -> list[Answer]:
         """Return an answer for each text, in order."""
         loop = asyncio.get_running_loop()
         plans = await loop.run_in_executor(self._preparing, lambda: [self._plan(text, ask) for text in texts])
@@ -141,7 +141,7 @@ class Router:
 
     # ---- texts without markup ---------------------------------------------------------------------------
 
-    async def _plain(self, route: Route, plans: Sequence[_Plan], ask: Ask, place: Place) -> list[Answer]:
+    async def _plain(self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace) -> list[Answer]:
         sentences = [sentence for plan in plans for sentence in plan.layout.sentences]
         self._counting.count("sentences", len(sentences))
         known = sum(one.match is not None for plan in plans for one in plan.layout.slivers)
@@ -156,7 +156,9 @@ class Router:
 
     # ---- texts with markup ------------------------------------------------------------------------------
 
-    async def _marked(self, route: Route, plans: Sequence[_Plan], ask: Ask, place: Place) -> list[Answer]:
+    async def _marked(
+        self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace
+    ) -> list[Answer]:
         blank = [not plan.text.strip() for plan in plans]
         texts = [plan.text for plan, empty in zip(plans, blank, strict=True) if not empty]
         values, cached = await self._through(route, texts, ask, place)
@@ -179,7 +181,7 @@ class Router:
     # ---- through the models -----------------------------------------------------------------------------
 
     async def _through(
-        self, route: Route, texts: Sequence[str], ask: Ask, place: Place
+        self, route: Route, texts: Sequence[str], ask: Ask, place: QueuePlace
     ) -> tuple[list[Translation | Marked], bool]:
         """Return what the last model of a route made of each text, and whether the cache had it all."""
         values: list[Translation | Marked] = []

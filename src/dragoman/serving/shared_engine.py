@@ -34,7 +34,7 @@ class _Caller:
         self.left = False
 
     def next_answer(self) -> Found:
-        """Wait for an answer. Raises what `watched` raises, or the error of the search."""
+        """Wait for an answer. Raises what `abandonable` raises, or the error of the search."""
         while True:
             look_up()
             try:
