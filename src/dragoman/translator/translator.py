@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from dragoman.memory.store_guide import MemoryGuide
     from dragoman.memory.terms import TermList, TermsMode
     from dragoman.pipeline import Pipeline, PipelineOptions
+    from dragoman.translator.next_words import NextWord
 
 
 class Translator:
@@ -322,6 +323,21 @@ class Translator:
             lambda parts: exchange.stream(parts, self.engine, window),
             exchange.maker.joined,
         )
+
+    def next_words(
+        self, line: str, prefix: str = "", *, most: int = 8, to: str | None = None
+    ) -> list[NextWord]:
+        """Return the likeliest words after `prefix`, with which the translation begins; the best first.
+
+        If the prefix ends with a space, a new word begins; otherwise its last word may go on. `to` is as in
+        `Decoding`. Raises ConfigError for `most` out of range, DataError for a prefix that the tokenizer
+        cannot spell.
+        """
+        from dragoman.translator.next_words import next_words
+
+        self._check_target(to)
+        request = next(self._exchange(Decoding(to=to)).requests([(line, prefix)]))
+        return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
     def score(
         self,
