@@ -75,7 +75,7 @@ def _after(tokens: Sequence[int], rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 def _first_word(tokenizer: Tokenizer, whole: Hypothesis, begun: int, prefix: str) -> NextWord | None:
     """The word that begins with the token behind the first `begun` ones, if it may follow the prefix."""
-    text = tokenizer.decode(whole.tokens)
+    text = tokenizer.decode(whole.tokens).replace("\r", " ").replace("\n", " ")
     spans = tokenizer.target_spans(whole.tokens)
     words = words_of(spans, text)
     # A token may be a space alone. Then the word begins with the next one.

@@ -1,0 +1,115 @@
+"""Next words: against probabilities that are computed one token at a time by scoring."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import pytest
+from tests.translator.bundles import bundle_of
+
+from dragoman import Translator
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.options import Beam
+from dragoman.translator.next_words import NextWord
+
+LINE = "A baker sells fresh bread."
+
+
+@cache
+def translator_of(kind: str) -> Translator:
+    return Translator.of(bundle_of(kind))
+
+
+def logp_of_next(translator: Translator, begun: tuple[int, ...]) -> dict[int, float]:
+    """The log-probability of every token after these, each scored as a translation of its own."""
+    tokenizer = translator.tokenizer
+    (source,) = tokenizer.encode_source([LINE])
+    special = {tokenizer.pad_id, tokenizer.start_id, tokenizer.end_id}
+    ids = [token for token in range(tokenizer.target_size) if token not in special]
+    pairs = [(source, (*begun, token)) for token in ids]
+    scored = dict(translator.engine.score(pairs, Beam(size=1)))
+    return {token: scored[number].token_logp[len(begun)] for number, token in enumerate(ids)}
+
+
+def test_words_that_are_tokens_are_the_likeliest_tokens() -> None:
+    translator = translator_of("words")
+    tokenizer = translator.tokenizer
+    begun = tuple(tokenizer.encode_target(["Die Katze"])[0])
+
+    found = translator.next_words(LINE, "Die Katze ", most=5)
+
+    probable = sorted(logp_of_next(translator, begun).items(), key=lambda one: -one[1])
+    texts = [(tokenizer.decode([*begun, token]), logp) for token, logp in probable[:16]]
+    expected = [(text, logp) for text, logp in texts if text.startswith("Die Katze ")][:5]
+    assert [one.prefix for one in found] == [text for text, _ in expected]
+    assert [one.text for one in found] == [text.removeprefix("Die Katze ") for text, _ in expected]
+    for one, (_, logp) in zip(found, expected, strict=True):
+        assert one.probability == pytest.approx(math.exp(logp), rel=1e-4)
+
+
+def test_a_token_is_completed_to_a_word_by_greedy_search() -> None:
+    translator = translator_of("bpe")
+    tokenizer = translator.tokenizer
+    for one in translator.next_words(LINE, "Ein ", most=3):
+        begun = tokenizer.encode_target(["Ein"])[0]
+        # The greedy path that spells the word, from the first token that can begin it.
+        starts = sorted(logp_of_next(translator, tuple(begun)).items(), key=lambda each: -each[1])[:16]
+        sums = [total for token, logp in starts if (total := spelled(translator, begun, token, logp, one))]
+        assert one.probability == pytest.approx(math.exp(max(sums)), rel=1e-3)
+
+
+def spelled(
+    translator: Translator, begun: list[int], token: int, logp: float, word: NextWord
+) -> float | None:
+    """The log-probability of the tokens of a word, if the greedy path from this token spells it."""
+    tokens, total, reached = [*begun, token], logp, 0.0
+    for _ in range(10):
+        text = translator.tokenizer.decode(tokens)
+        if text == word.prefix:
+            reached = total
+        elif not word.prefix.startswith(text):
+            break
+        best, logp = max(logp_of_next(translator, tuple(tokens)).items(), key=lambda one: one[1])
+        tokens, total = [*tokens, best], total + logp
+    return reached or None
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "characters", "words"])
+def test_a_space_begins_a_new_word(kind: str) -> None:
+    translator = translator_of(kind)
+    found = translator.next_words(LINE, "Zwei Boote ", most=16)
+
+    assert found
+    assert all(one.prefix.startswith("Zwei Boote ") for one in found)
+    assert all(one.text and one.prefix == f"Zwei Boote {one.text}" for one in found)
+    assert len({one.text for one in found}) == len(found)
+    assert sorted((one.probability for one in found), reverse=True) == [one.probability for one in found]
+    assert 0 < sum(one.probability for one in found) <= 1.0001
+
+
+def test_without_a_space_the_word_may_go_on() -> None:
+    translator = translator_of("characters")
+    found = translator.next_words(LINE, "Ein B", most=16)
+
+    assert any(one.prefix.startswith("Ein B") and not one.prefix.startswith("Ein B ") for one in found)
+    assert all(one.prefix.endswith(one.text) for one in found)
+
+
+def test_a_translation_can_begin_with_each() -> None:
+    translator = translator_of("bpe")
+    for one in translator.next_words(LINE, "", most=3):
+        (translation,) = translator.translate([LINE], prefix=one.prefix)
+        assert translation.text.startswith(one.prefix)
+
+
+def test_what_cannot_be_asked() -> None:
+    translator = translator_of("bpe")
+    assert translator.next_words("  ") == []
+    for most in (0, 17):
+        with pytest.raises(ConfigError, match=f"{most} next words"):
+            translator.next_words(LINE, most=most)
+    with pytest.raises(ConfigError, match="one target language"):
+        translator.next_words(LINE, to="fr")
+    with pytest.raises(DataError, match="cannot spell"):
+        translator_of("words").next_words(LINE, "Krokodil ")
