@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dragoman.serving import deepl, deepl_documents, libretranslate, native, state
+from dragoman.serving import deepl, deepl_documents, libretranslate, native, page, state
 from dragoman.serving.endpoints import Desk, Endpoint, serve
 from dragoman.serving.front import Front
 from dragoman.serving.logs import log, place_of
@@ -26,6 +26,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *deepl.ENDPOINTS,
     *deepl_documents.ENDPOINTS,
     *native.ENDPOINTS,
+    *page.ENDPOINTS,
     *state.ENDPOINTS,
 )
 _SWEEP = 60.0  # seconds between the looks for files that have expired

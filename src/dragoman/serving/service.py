@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from dragoman.documents.formats import Format
     from dragoman.engine.choice import DType, EngineName
     from dragoman.memory.store import FuzzyMatch
-    from dragoman.translator import Translation
+    from dragoman.serving.counting import Counting
+    from dragoman.translator.next_words import NextWord
 
 __all__ = ["ModelSpec", "ServedModel", "Service"]
 
@@ -53,39 +54,11 @@ Result = TypeVar("Result")
 class Service:
     """Translates for many clients at once. Use it in one event loop."""
 
-    def __init__(
-        self,
-        models: Sequence[ServedModel],
-        limits: Limits | None = None,
-        *,
-        memories: Memories | None = None,
-        default_source: str | None = None,
-        counting: Counting | None = None,
-    ) -> None:
-        """See `open`."""
-        self.models, self.limits = tuple(models), limits or Limits()
-        self.pairs = Pairs(leg for one in self.models for leg in one.legs)
-        self._memories, self._counting = memories or Memories({}), counting or Uncounted()
-        self._default = self.pairs.sources[0]
-        if default_source is not None:
-            self._default = self.pairs.find(default_source, default_source).source
-        self._threads = ThreadPoolExecutor(self.limits.threads, "translate")
-        self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
-        self._admission = Admission(self.limits, self._counting, time.monotonic)
-        self._flights: Flights[WorkKey, Translation | Marked] = Flights(
-            self._threads, Cache(self.limits.cache_bytes), self._counting
-        )
-        self._router = Router(
-            self.pairs,
-            self.models,
-            self._memories,
-            self._flights,
-            self._preparing,
-            limits=self.limits,
-            default_source=self._default,
-            counting=self._counting,
-        )
-        self._started = self._draining = False
+    pairs: Pairs
+    limits: Limits
+    models: tuple[ServedModel, ...]
+    memories: tuple[tuple[str, str], ...]  # the pairs that have a memory
+    ready: bool  # has translated a sentence with each model, and is not draining
 
     @classmethod
     def open(
@@ -183,6 +156,16 @@ class Service:
         except TimeoutError:
             self._counting.count("late")
             raise Late("the file took too long", hint="divide it") from None
+
+    async def next_words(
+        self, text: str, ask: Ask, *, most: int, client: str, deadline: float
+    ) -> list[NextWord]:
+        """Return the likeliest words after `ask.prefix`; none for a pair with a pivot.
+
+        `text` is one sentence. Raises the errors of `translate`, and DataError for a prefix that the model
+        cannot spell.
+        """
+        raise NotImplementedError
 
     async def detect(self, text: str) -> list[Guess]:
         """Return the languages that a text may be in, of those that are served, the likeliest first."""

@@ -1,0 +1,105 @@
+"""A translation as the page shows it: words with their places and probabilities, and what links them.
+
+Places count characters (Unicode code points) from the start of the sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import exp
+from typing import TYPE_CHECKING, Any
+
+from dragoman.text.sentences import between, spacing
+from dragoman.text.spans import Span, words_of
+
+if TYPE_CHECKING:
+    from dragoman.translator.translation import Translation
+
+_WORD = re.compile(r"\w+|[^\w\s]+")
+
+
+def text_table(
+    pieces: Sequence[str], tables: Sequence[Mapping[str, Any]], source: str, target: str
+) -> tuple[str, list[dict[str, Any]]]:
+    """A translated text, and its sentences with their places in it (`target_at`) and in the source.
+
+    `pieces` are the sentences of the source with the space around them, `tables` what `sentence_table` says
+    of each. A piece of nothing but space stays as it is.
+    """
+    shown, new, place = list[dict[str, Any]](), "", 0
+    for number, (piece, table) in enumerate(zip(pieces, tables, strict=True)):
+        before, sentence, after = spacing(piece)
+        new += before
+        if sentence:
+            shown.append({**table, "source_at": place + len(before), "target_at": len(new)})
+            last = number == len(pieces) - 1
+            new += table["text"] + (after if last else between(after, source, target))
+        place += len(piece)
+    return new, shown
+
+
+def sentence_table(sentence: str, text: str, translation: Translation | None) -> dict[str, Any]:
+    """The words of a sentence and of its translation `text`, and which of them translate each other.
+
+    The confidence of a word is the probability that the model gives its tokens after those before it. It is
+    None if the memory has the translation, or the model has no alignment. Without a `translation`, as through
+    a pivot, there are no words.
+    """
+    words, source_words, links = _words(translation) if translation is not None else ([], [], [])
+    match = None if translation is None else translation.match
+    return {
+        "source": sentence,
+        "text": text,
+        "words": words,
+        "source_words": source_words,
+        "links": links,
+        "remembered": match is not None and match.score >= 100,
+        "truncated": translation is not None and translation.truncated,
+    }
+
+
+def _words(translation: Translation) -> tuple[list[dict[str, Any]], list[Span], list[tuple[int, int]]]:
+    """The words of the translation, those of the source, and the links between their numbers."""
+    alignment, text = translation.alignment, translation.text
+    if alignment is None:
+        spans, links = _spans(text), list[tuple[int, int]]()
+        return [_word(span, None) for span in spans], _spans(translation.source), links
+    words = words_of(alignment.target, text)
+    source_words = words_of(alignment.source, translation.source)
+    spans = _united(alignment.target, words)
+    confidences = _probabilities(translation.token_logp[:-1], words, len(spans))
+    pairs = {(source_words[i], words[j]) for i, j in alignment.links}
+    links = sorted((i, j) for i, j in pairs if i is not None and j is not None)
+    shown = [_word(span, confidence) for span, confidence in zip(spans, confidences, strict=True)]
+    return shown, _united(alignment.source, source_words), links
+
+
+def _word(span: Span, confidence: float | None) -> dict[str, Any]:
+    return {"start": span[0], "end": span[1], "confidence": confidence}
+
+
+def _united(spans: Sequence[Span], words: Sequence[int | None]) -> list[Span]:
+    """The span of each word, from those of its tokens. A token without text adds nothing."""
+    found: dict[int, Span] = {}
+    for (start, end), word in zip(spans, words, strict=True):
+        if word is not None:
+            low, high = found.get(word, (start, end))
+            found[word] = (min(low, start), max(high, end))
+    return [found[word] for word in sorted(found)]
+
+
+def _probabilities(
+    token_logp: Sequence[float], words: Sequence[int | None], count: int
+) -> list[float | None]:
+    if len(token_logp) != len(words):  # the memory has the translation, so the model was not asked
+        return [None] * count
+    sums = [0.0] * count
+    for logp, word in zip(token_logp, words, strict=True):
+        if word is not None:
+            sums[word] += logp
+    return [round(min(exp(logp), 1.0), 4) for logp in sums]
+
+
+def _spans(text: str) -> list[Span]:
+    return [match.span() for match in _WORD.finditer(text)]

@@ -1,0 +1,56 @@
+// What the page asks the server, and why the server may not answer.
+
+const KEY = "dragoman-key";
+
+/** Why there is no answer. `kind`: offline, key, long, busy, loading, or error; `wait`: seconds until it may work. */
+export class Failure extends Error {
+    constructor(kind, message, wait = null) {
+        super(message);
+        Object.assign(this, { kind, wait });
+    }
+}
+
+export const key = {
+    get: () => sessionStorage.getItem(KEY) ?? "",
+    set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
+};
+
+/** The headers that a request needs. */
+export const headers = () => (key.get() ? { Authorization: `Bearer ${key.get()}` } : {});
+
+/** The answer to a POST of `body`, or without a body to a GET. Raises Failure. */
+export async function ask(path, body, { signal } = {}) {
+    const json = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const type = body === undefined ? {} : { "Content-Type": "application/json" };
+    let response;
+    try {
+        response = await fetch(path, { ...json, headers: { ...headers(), ...type }, signal, cache: "no-store" });
+    } catch (error) {
+        if (error.name === "AbortError") throw error;
+        throw new Failure("offline", "No connection to the server.");
+    }
+    const text = await response.text();
+    if (response.ok) return JSON.parse(text);
+    throw failure(response.status, text, response.headers.get("Retry-After"));
+}
+
+/** The failure that an answer with this status means. */
+export function failure(status, text, retryAfter) {
+    const said = reason(text) ?? `The server answered ${status}.`;
+    const wait = Number.parseFloat(retryAfter) || null;
+    if (status === 401 || status === 403) return new Failure("key", said);
+    if (status === 413) return new Failure("long", said);
+    if (status === 429) return new Failure("busy", "The server is busy.", wait ?? 2);
+    if (status === 503) return new Failure("loading", "The server is loading its models.", wait ?? 1);
+    if (status === 504) return new Failure("busy", "The translation took too long.", wait ?? 5);
+    return new Failure("error", said);
+}
+
+function reason(text) {
+    try {
+        const { detail, error, title, message } = JSON.parse(text);
+        return [detail, error, message, title].find((one) => typeof one === "string" && one) ?? null;
+    } catch {
+        return null;
+    }
+}

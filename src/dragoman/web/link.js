@@ -1,0 +1,14 @@
+// Permalinks: #source=en&target=de&text=... A browser never sends the fragment to a server.
+
+/** What the address of the page says: {source, target, text}, or null. */
+export function fromLink() {
+    const fields = new URLSearchParams(location.hash.slice(1));
+    const text = fields.get("text");
+    return text === null ? null : { source: fields.get("source") || null, target: fields.get("target"), text };
+}
+
+/** The address of the page with this text. */
+export function linkTo({ source, target, text }) {
+    const fields = new URLSearchParams({ source: source ?? "", target, text });
+    return `${location.origin}${location.pathname}#${fields}`;
+}

@@ -1,0 +1,106 @@
+// What can be said of one sentence: other translations, matches of the memory, and whether to keep a correction.
+
+import { Failure, ask } from "./api.js";
+import { by, inLanguage, make, percent } from "./dom.js";
+
+const CALM = 400; // milliseconds without a change before the server is asked
+
+export class SentencePanel {
+    #timer = 0;
+    #running = null;
+    #asked = "";
+
+    /** `choose(sentence, choice)` as in Draft; `request(sentence)` is what every request says of it. */
+    constructor({ choose, request, remembers }) {
+        Object.assign(this, { choose, request, remembers, sentence: null });
+        by("keep").addEventListener("click", () => this.#keep());
+        by("undo").addEventListener("click", () => this.choose(this.sentence, {}));
+    }
+
+    /** Show a sentence of the draft, or null. */
+    show(sentence) {
+        const other = sentence?.original !== this.sentence?.original || sentence?.text !== this.sentence?.text;
+        this.sentence = sentence;
+        by("sentence").hidden = sentence === null;
+        if (sentence === null) return this.#stop();
+        const changed = sentence.changed && sentence.text !== sentence.machine;
+        by("keep").hidden = !(this.remembers() && changed && sentence.text.trim());
+        by("undo").hidden = !sentence.changed;
+        if (other) by("kept").textContent = "";
+        const about = JSON.stringify(this.request(sentence));
+        if (about === this.#asked) return;
+        this.#stop();
+        this.#asked = about;
+        this.#timer = setTimeout(() => this.#look(sentence), CALM);
+    }
+
+    /** Forget what was found: the memory or the choice of models is another. */
+    refresh() {
+        this.#asked = "";
+        this.show(this.sentence);
+    }
+
+    #stop() {
+        clearTimeout(this.#timer);
+        this.#running?.abort();
+        this.#asked = "";
+    }
+
+    async #look(sentence) {
+        const { signal } = (this.#running = new AbortController());
+        const body = this.request(sentence);
+        const [others, matches] = await Promise.all([
+            this.#try("v1/alternatives", body, signal),
+            this.remembers() ? this.#try("v1/matches", body, signal) : null,
+        ]);
+        if (signal.aborted) return;
+        this.#list("alternatives", others?.alternatives ?? [], ({ text }) => ({
+            text,
+            items: [make("bdi", {}, text)],
+        }));
+        this.#list("matches", matches?.matches ?? [], ({ source, target, score }) => ({
+            text: target,
+            items: [
+                make("b", { class: "score" }, score >= 100 ? "100 %" : percent(score / 100)),
+                make("bdi", {}, target),
+                make("small", { class: "soft" }, make("bdi", {}, source)),
+            ],
+        }));
+    }
+
+    async #try(path, body, signal) {
+        try {
+            return await ask(path, body, { signal });
+        } catch (error) {
+            if (error instanceof Failure || error.name === "AbortError") return null; // the translation says why
+            throw error;
+        }
+    }
+
+    #list(id, found, shown) {
+        const list = by(id).querySelector("ul");
+        inLanguage(this.request(this.sentence).target, list);
+        list.replaceChildren(...found.map((one) => {
+            const { text, items } = shown(one);
+            return make("li", {}, make("button", { type: "button", onclick: () => this.choose(this.sentence, { text }) }, ...items));
+        }));
+        by(id).hidden = !found.length;
+    }
+
+    async #keep() {
+        const { sentence } = this;
+        const { text, source, target } = this.request(sentence);
+        by("keep").disabled = true;
+        try {
+            await ask("v1/corrections", { text, translation: sentence.text, machine: sentence.machine, source, target });
+            by("kept").textContent = "Kept in the memory.";
+            by("keep").hidden = true;
+            this.refresh();
+        } catch (error) {
+            if (!(error instanceof Failure)) throw error;
+            by("kept").textContent = `Not kept: ${error.message}`;
+        } finally {
+            by("keep").disabled = false;
+        }
+    }
+}
