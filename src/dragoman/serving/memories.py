@@ -46,6 +46,11 @@ class Memories:
             raise
         return cls(opened)
 
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs that have a memory."""
+        return tuple(self._memories)
+
     def of(self, pair: Pair) -> TranslationMemory | None:
         """The memory of a pair, or None."""
         return self._memories.get(pair)

@@ -67,10 +67,7 @@ async def _words(call: Call) -> Response:
     text, ask = call.fields.text("text", "") or "", _ask(call)
     _check_size(call, [text])
     if ask.source is None:
-        guesses = await call.service.detect(text)
-        if not guesses:
-            raise Refusal(400, "the language of the text is not known: choose one", field="source")
-        ask = replace(ask, source=guesses[0].language)
+        ask = replace(ask, source=await _language(call, text, ask.target))
     pair = call.service.pairs.find(ask.source or "", ask.target, model=ask.model)
     ask = replace(ask, source=pair.source, wants=frozenset(("tokens", "alignment")))
     pieces = await asyncio.to_thread(split_sentences, text, pair.source)
@@ -79,6 +76,13 @@ async def _words(call: Call) -> Response:
     call.desk.use(call.client, len(text))
     new, shown = text_table(pieces, tables, pair.source, pair.target)
     return JSONResponse({"source": pair.source, "target": pair.target, "text": new, "sentences": shown})
+
+
+async def _language(call: Call, text: str, target: str) -> str:
+    """The likeliest language of a text that is translated to the target."""
+    sources = call.service.pairs.sources_of(target)
+    guesses = await call.service.detect(text)
+    return next((one.language for one in guesses if one.language in sources), sources[0])
 
 
 async def _tables(
@@ -93,7 +97,7 @@ async def _tables(
     answers = chain.from_iterable(await asyncio.gather(*together, *begun))
     found: dict[str, dict[str, Any]] = {"": {"text": ""}}
     for one, answer in zip([*free, *chosen], answers, strict=True):
-        found[one] = sentence_table(one, answer.text, answer.translation)
+        found[one] = sentence_table(one, answer.text, answer.translation, answer.match)
     return [found[one] for one in sentences]
 
 

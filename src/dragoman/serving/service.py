@@ -12,14 +12,16 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dragoman.decoding.options import Decoding
-from dragoman.serving.admission import Admission
+from dragoman.serving.admission import Admission, Place
+from dragoman.serving.ahead import Ahead
 from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.cache import Cache
 from dragoman.serving.checks import check_ask, check_names
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from dragoman.documents.formats import Format
     from dragoman.engine.choice import DType, EngineName
     from dragoman.memory.store import FuzzyMatch
-    from dragoman.serving.counting import Counting
+    from dragoman.translator import Translation
     from dragoman.translator.next_words import NextWord
 
 __all__ = ["ModelSpec", "ServedModel", "Service"]
@@ -54,11 +56,44 @@ Result = TypeVar("Result")
 class Service:
     """Translates for many clients at once. Use it in one event loop."""
 
-    pairs: Pairs
-    limits: Limits
-    models: tuple[ServedModel, ...]
-    memories: tuple[tuple[str, str], ...]  # the pairs that have a memory
-    ready: bool  # has translated a sentence with each model, and is not draining
+    def __init__(
+        self,
+        models: Sequence[ServedModel],
+        limits: Limits | None = None,
+        *,
+        memories: Memories | None = None,
+        default_source: str | None = None,
+        counting: Counting | None = None,
+    ) -> None:
+        """See `open`."""
+        self.models, self.limits = tuple(models), limits or Limits()
+        self.pairs = Pairs(leg for one in self.models for leg in one.legs)
+        self._memories, self._counting = memories or Memories({}), counting or Uncounted()
+        self._default = self.pairs.sources[0]
+        if default_source is not None:
+            self._default = self.pairs.find(default_source, default_source).source
+        self._threads = ThreadPoolExecutor(self.limits.threads, "translate")
+        self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
+        self._admission = Admission(self.limits, self._counting, time.monotonic)
+        self._flights: Flights[WorkKey, Translation | Marked] = Flights(
+            self._threads, Cache(self.limits.cache_bytes), self._counting
+        )
+        self._router = Router(
+            self.pairs,
+            self.models,
+            self._memories,
+            self._flights,
+            self._preparing,
+            limits=self.limits,
+            default_source=self._default,
+            counting=self._counting,
+        )
+        self._ahead = Ahead(
+            self.pairs,
+            self.models,
+            Flights(self._threads, Cache(self.limits.cache_bytes // 16), self._counting),
+        )
+        self._started = self._draining = False
 
     @classmethod
     def open(
@@ -91,6 +126,11 @@ class Service:
         return self._started and not self._draining
 
     @property
+    def memories(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that have a translation memory."""
+        return self._memories.pairs
+
+    @property
     def waiting(self) -> int:
         """The characters that wait or are being translated."""
         return self._admission.characters
@@ -117,17 +157,43 @@ class Service:
         texts = [_SURROGATE.sub("\ufffd", text) for text in texts]
         characters = check_ask(ask, texts, self.limits)
         check_names(ask, self.models, self.pairs)
+        started = time.monotonic()
+        async with self._place(len(texts), characters, client, deadline) as place:
+            answers = await self._router.answers(texts, ask, place)
+        for pair in {(one.route.source, one.route.target) for one in answers}:
+            self._counting.took(pair, time.monotonic() - started)
+        return answers
+
+    async def next_words(
+        self, text: str, ask: Ask, *, most: int, client: str, deadline: float
+    ) -> list[NextWord]:
+        """Return the likeliest words after `ask.prefix`; none for a pair with a pivot.
+
+        `text` is one sentence, whose language `ask` names. Raises the errors of `translate`, and DataError
+        for a prefix that the model cannot spell.
+        """
+        self._check_ready()
+        text = _SURROGATE.sub("\ufffd", text)
+        characters = check_ask(ask, [text], self.limits)
+        check_names(ask, self.models, self.pairs)
+        async with self._place(1, characters, client, deadline) as place:
+            return await self._ahead.words(text, ask, most, place)
+
+    @asynccontextmanager
+    async def _place(
+        self, texts: int, characters: int, client: str, deadline: float
+    ) -> AsyncGenerator[Place, None]:
+        """A place in the queue for the work of the block, which ends at the deadline."""
         try:
             place = self._admission.enter(client, characters)
         except Overloaded:
             self._counting.count("overloaded")
             raise
-        self._counting.count("texts", len(texts))
+        self._counting.count("texts", texts)
         self._counting.count("characters", characters)
-        started = time.monotonic()
         try:
-            async with asyncio.timeout(deadline - started):
-                answers = await self._router.answers(texts, ask, place)
+            async with asyncio.timeout(deadline - time.monotonic()):
+                yield place
         except TimeoutError:
             self._counting.count("late")
             raise Late("the translation took too long", hint="send less text, or try again later") from None
@@ -139,9 +205,6 @@ class Service:
             raise
         finally:
             place.leave()
-        for pair in {(one.route.source, one.route.target) for one in answers}:
-            self._counting.took(pair, time.monotonic() - started)
-        return answers
 
     async def translate_document(
         self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float
@@ -206,6 +269,7 @@ class Service:
         self._draining = True
         await self._settle(seconds)
         self._flights.stop()
+        self._ahead.stop()
         await self._settle(_GRACE)
         await asyncio.to_thread(self._close)
 

@@ -14,6 +14,7 @@ from dragoman.text.sentences import between, spacing
 from dragoman.text.spans import Span, words_of
 
 if TYPE_CHECKING:
+    from dragoman.text.guidance import Match
     from dragoman.translator.translation import Translation
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
@@ -39,15 +40,16 @@ def text_table(
     return new, shown
 
 
-def sentence_table(sentence: str, text: str, translation: Translation | None) -> dict[str, Any]:
+def sentence_table(
+    sentence: str, text: str, translation: Translation | None, match: Match | None = None
+) -> dict[str, Any]:
     """The words of a sentence and of its translation `text`, and which of them translate each other.
 
     The confidence of a word is the probability that the model gives its tokens after those before it. It is
-    None if the memory has the translation, or the model has no alignment. Without a `translation`, as through
-    a pivot, there are no words.
+    None if nothing is known of the translation: the memory has it (`match`), it came through a pivot, or the
+    model has no alignment.
     """
-    words, source_words, links = _words(translation) if translation is not None else ([], [], [])
-    match = None if translation is None else translation.match
+    words, source_words, links = _words(sentence, text, translation)
     return {
         "source": sentence,
         "text": text,
@@ -59,14 +61,15 @@ def sentence_table(sentence: str, text: str, translation: Translation | None) ->
     }
 
 
-def _words(translation: Translation) -> tuple[list[dict[str, Any]], list[Span], list[tuple[int, int]]]:
+def _words(
+    sentence: str, text: str, translation: Translation | None
+) -> tuple[list[dict[str, Any]], list[Span], list[tuple[int, int]]]:
     """The words of the translation, those of the source, and the links between their numbers."""
-    alignment, text = translation.alignment, translation.text
-    if alignment is None:
-        spans, links = _spans(text), list[tuple[int, int]]()
-        return [_word(span, None) for span in spans], _spans(translation.source), links
+    alignment = None if translation is None else translation.alignment
+    if translation is None or alignment is None:
+        return [_word(span, None) for span in _spans(text)], _spans(sentence), []
     words = words_of(alignment.target, text)
-    source_words = words_of(alignment.source, translation.source)
+    source_words = words_of(alignment.source, sentence)
     spans = _united(alignment.target, words)
     confidences = _probabilities(translation.token_logp[:-1], words, len(spans))
     pairs = {(source_words[i], words[j]) for i, j in alignment.links}
