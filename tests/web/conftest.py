@@ -1,0 +1,87 @@
+"""A server with a dictionary for a model, and its page in a real browser.
+
+Set DRAGOMAN_CHROMIUM to a browser that is not on the path. Without one these tests are skipped, but for
+continuous integration, where they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serving.standin import Running, running
+from tests.web.dictionary import translator
+
+from dragoman.serving.limits import Limits
+from dragoman.serving.memories import Memories
+from dragoman.serving.models import ServedModel
+from dragoman.serving.service import Service
+
+if os.environ.get("CI"):
+    import playwright.sync_api as playwright
+else:
+    playwright = pytest.importorskip("playwright.sync_api")
+
+
+def service_of(*, memory: Path | None = None, limits: Limits | None = None) -> Service:
+    """A service with the dictionary, and a memory."""
+    memories = Memories.open([memory], [("en", "de")]) if memory else None
+    return Service([ServedModel("dictionary", translator())], limits, memories=memories)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(service_of(memory=tmp_path_factory.mktemp("memory") / "en-de.tm")) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = os.environ.get("DRAGOMAN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium: apt-get install chromium")
+        pytest.skip("no Chromium on the path (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def show(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens the page of a server. No test may cause a request to elsewhere, or a complaint of the browser.
+
+    A page may be shown with `failing=True`: then answers that are errors are no complaint.
+    """
+    asked: list[tuple[str, str]] = []
+    complaints: list[str] = []
+    contexts = []
+
+    def opened(server: Running, *, link: str = "", failing: bool = False, **options: Any) -> Any:
+        contexts.append(context := browser.new_context(reduced_motion="reduce", **options))
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("request", lambda request: asked.append((server.url, request.url)))
+
+        def complain(message: Any) -> None:
+            refused = failing and "Failed to load resource" in message.text
+            if message.type in ("error", "warning") and not refused:
+                complaints.append(message.text)
+
+        page.on("console", complain)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{server.url}/{link}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [url for own, url in asked if not url.startswith((f"{own}/", f"blob:{own}/"))] == []
