@@ -49,7 +49,8 @@ export class Draft {
         const translated = units(answer.text);
         for (const one of answer.sentences) {
             const [begin, start] = [inSource(one.source_at), translated(one.target_at)];
-            target += answer.text.slice(done, start);
+            const gap = answer.text.slice(done, start);
+            target += gap === " " && /\s$/.test(target) ? "" : gap; // the person's own sentence may end with a space
             done = start + one.text.length;
             const sentence = this.#sentence(one, begin, target.length);
             target += sentence.text;

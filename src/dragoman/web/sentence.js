@@ -3,6 +3,7 @@
 import { Failure, ask } from "./api.js";
 import { by, inLanguage, make, percent } from "./dom.js";
 
+const LISTS = ["alternatives", "matches"];
 const CALM = 400; // milliseconds without a change before the server is asked
 
 export class SentencePanel {
@@ -31,6 +32,7 @@ export class SentencePanel {
         if (about === this.#asked) return;
         this.#stop();
         this.#asked = about;
+        for (const id of LISTS) by(id).inert = true; // until it is what is known of this sentence
         this.#timer = setTimeout(() => this.#look(sentence), CALM);
     }
 
@@ -54,6 +56,7 @@ export class SentencePanel {
             this.remembers() ? this.#try("v1/matches", body, signal) : null,
         ]);
         if (signal.aborted) return;
+        for (const id of LISTS) by(id).inert = false;
         this.#list("alternatives", others?.alternatives ?? [], ({ text }) => ({
             text,
             items: [make("bdi", {}, text)],
