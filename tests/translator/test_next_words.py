@@ -65,7 +65,7 @@ def spelled(
     """The log-probability of the tokens of a word, if the greedy path from this token spells it."""
     tokens, total, reached = [*begun, token], logp, 0.0
     for _ in range(10):
-        text = translator.tokenizer.decode(tokens)
+        text = translator.tokenizer.decode(tokens).replace("\n", " ").replace("\r", " ")
         if text == word.prefix:
             reached = total
         elif not word.prefix.startswith(text):

@@ -9,28 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.serving.standin import Running, running
-from tests.web.dictionary import translator
-
-from dragoman.serving.limits import Limits
-from dragoman.serving.memories import Memories
-from dragoman.serving.models import ServedModel
-from dragoman.serving.service import Service
-
-if os.environ.get("CI"):
-    import playwright.sync_api as playwright
-else:
-    playwright = pytest.importorskip("playwright.sync_api")
-
-
-def service_of(*, memory: Path | None = None, limits: Limits | None = None) -> Service:
-    """A service with the dictionary, and a memory."""
-    memories = Memories.open([memory], [("en", "de")]) if memory else None
-    return Service([ServedModel("dictionary", translator())], limits, memories=memories)
+from tests.web.dictionary import service_of
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +24,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
+    if os.environ.get("CI"):
+        import playwright.sync_api as playwright
+    else:
+        playwright = pytest.importorskip("playwright.sync_api")
     names = ("chromium", "chromium-browser", "google-chrome")
     path = os.environ.get("DRAGOMAN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if path is None:

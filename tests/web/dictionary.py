@@ -9,12 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 
 from dragoman import Translator
 from dragoman.decoding.alignment import Aligning
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request
 from dragoman.decoding.options import AttentionOf, Beam
 from dragoman.decoding.rules import Prefix
+from dragoman.serving.limits import Limits
+from dragoman.serving.memories import Memories
+from dragoman.serving.models import ServedModel
+from dragoman.serving.service import Service
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 
 WORDS: Mapping[str, Mapping[str, float]] = {
@@ -62,9 +67,7 @@ class Dictionary:
                 known = {begun[place]: known.get(begun[place], _STRANGE)}
             known = known or {request.source[place]: 0.5}
             paths = [
-                ((*path, token), (*logps, math.log(p)))
-                for path, logps in paths
-                for token, p in known.items()
+                ((*path, token), (*logps, math.log(p))) for path, logps in paths for token, p in known.items()
             ]
         for tokens, logps in paths:
             attention = self._attention(request, len(tokens)) if request.attention else ()
@@ -110,3 +113,9 @@ def translator() -> Translator:
         target_language="de",
         aligning=Aligning(AttentionOf(1)),
     )
+
+
+def service_of(*, memory: Path | None = None, limits: Limits | None = None) -> Service:
+    """A service with the dictionary, and perhaps a memory."""
+    memories = Memories.open([memory], [("en", "de")]) if memory else None
+    return Service([ServedModel("dictionary", translator())], limits, memories=memories)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -11,11 +12,16 @@ from typing import Any
 
 import pytest
 from tests.serving.standin import Running, keys_file, running
-from tests.web.conftest import playwright, service_of
+from tests.web.dictionary import service_of
 
 from dragoman.serving.errors import Overloaded
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits
+
+if os.environ.get("CI"):
+    import playwright.sync_api as playwright
+else:
+    playwright = pytest.importorskip("playwright.sync_api")
 
 Show = Callable[..., Any]
 
@@ -77,9 +83,7 @@ def test_typing_translates(show: Show, server: Running) -> None:
     assert not page.locator("#sentence").is_visible()
 
 
-def test_a_request_that_is_out_of_date_is_cancelled(
-    show: Show, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_is_out_of_date_is_cancelled(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
     service = service_of()
     with running(service) as own:
         page = show(own)
@@ -112,7 +116,8 @@ def test_words_are_marked_by_confidence(show: Show, server: Running) -> None:
 
     def line(kind: str) -> Any:
         word = page.locator(f"#target .under .word.{kind}").first
-        return word.evaluate("one => [getComputedStyle(one).textDecorationStyle, getComputedStyle(one).textDecorationLine]")
+        style = "const { textDecorationStyle, textDecorationLine } = getComputedStyle(one);"
+        return word.evaluate(f"one => {{ {style} return [textDecorationStyle, textDecorationLine]; }}")
 
     assert line("unsure") == ["solid", "underline"]  # never colour alone
     assert line("doubtful") == ["dotted", "underline"]
@@ -369,7 +374,8 @@ def drop(page: Any, name: str, data: str) -> None:
         const files = new DataTransfer();
         files.items.add(new File([data], name, { type: "text/plain" }));
         for (const kind of ["dragover", "drop"]) {
-            document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
+            const event = { dataTransfer: files, bubbles: true, cancelable: true };
+            document.body.dispatchEvent(new DragEvent(kind, event));
         }
     }"""
     page.evaluate(script, [name, data])
@@ -473,8 +479,9 @@ def test_axe_finds_nothing_serious(show: Show, server: Running, scheme: str, wid
     click_word(page, "schläft")
     playwright.expect(page.locator("#menu [role=option]")).to_have_count(3)
     playwright.expect(page.locator("#alternatives")).to_be_visible()
-    findings = axe.run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in findings if one["impact"] in ("serious", "critical")] == []
+    found = axe.run(page).response["violations"]
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])

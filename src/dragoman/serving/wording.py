@@ -68,8 +68,8 @@ def _words(
     alignment = None if translation is None else translation.alignment
     if translation is None or alignment is None:
         return [_word(span, None) for span in _spans(text)], _spans(sentence), []
-    words = words_of(alignment.target, text)
-    source_words = words_of(alignment.source, sentence)
+    words = words_of(_apart(alignment.target), text)
+    source_words = words_of(_apart(alignment.source), sentence)
     spans = _united(alignment.target, words)
     confidences = _probabilities(translation.token_logp[:-1], words, len(spans))
     pairs = {(source_words[i], words[j]) for i, j in alignment.links}
@@ -80,6 +80,14 @@ def _words(
 
 def _word(span: Span, confidence: float | None) -> dict[str, Any]:
     return {"start": span[0], "end": span[1], "confidence": confidence}
+
+
+def _apart(spans: Sequence[Span]) -> list[Span]:
+    """The spans as `words_of` needs them: of the bytes of a character, only the last has its place."""
+    following = [*spans[1:], (-1, -1)]
+    return [
+        (span[0], span[0]) if span == other else span for span, other in zip(spans, following, strict=True)
+    ]
 
 
 def _united(spans: Sequence[Span], words: Sequence[int | None]) -> list[Span]:
