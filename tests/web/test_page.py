@@ -23,6 +23,8 @@ if os.environ.get("CI"):
 else:
     playwright = pytest.importorskip("playwright.sync_api")
 
+playwright.expect.set_options(timeout=20_000)
+
 Show = Callable[..., Any]
 
 TEXT = "A dog runs. A cat sleeps fast."
@@ -284,6 +286,7 @@ def test_a_correction_is_kept_only_when_the_person_says_so(
         translation = target(page).input_value()
         page.locator("#keep").click()
         playwright.expect(page.locator("#kept")).to_have_text("Kept in the memory.")
+        assert page.locator("#keep").is_hidden()
         playwright.expect(page.locator("#matches .score")).to_have_text("100 %")
         fresh = show(own)
         write(fresh, "A dog runs.", translation)

@@ -58,7 +58,7 @@ export class Languages {
     detected(code) {
         this.#detected = code;
         const option = this.sourceSelect.querySelector('option[value=""]');
-        if (option) option.textContent = this.source === null && code ? `Detected: ${this.names.get(code) ?? code}` : "Detect";
+        if (option) option.textContent = this.source === null && code ? `${this.names.get(code) ?? code} (auto)` : "Detect";
     }
 
     /** Choose languages, if they are there. Returns whether they are. */

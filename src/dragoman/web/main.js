@@ -1,7 +1,7 @@
 // The page: what a person does, and what it leads to.
 
 import { Failure, ask } from "./api.js";
-import { by, inLanguage, percent } from "./dom.js";
+import { by, inLanguage, make, percent } from "./dom.js";
 import { Draft, wordAt } from "./draft.js";
 import { Files } from "./files.js";
 import { Languages } from "./languages.js";
@@ -111,7 +111,7 @@ function showCurrent() {
         for (const link of linked) marks[there].push(["linked", at.sentence, link[there === "source" ? 0 : 1]]);
     }
     for (const side of ["source", "target"]) panes[side].mark(marks[side]);
-    by("word").textContent = at?.side === "target" ? described(at) : "";
+    by("word").replaceChildren(...(at?.side === "target" ? described(at) : []));
     panel.show(sentence);
     by("how").hidden = !(server?.how && sentence);
     if (sentence && server?.how) by("how").href = `how?${new URLSearchParams(requestOf(sentence))}`;
@@ -124,13 +124,14 @@ function described({ sentence, word }) {
     const name = one.text.slice(found.start, found.end);
     const said = { chosen: "yours", doubtful: "doubtful", unsure: "unsure", sure: "" }[certainty(found)];
     const sure = found.confidence === null || found.chosen ? "" : percent(found.confidence);
-    return [name, [sure, said].filter(Boolean).join(", ")].filter(Boolean).join(": ");
+    const about = [sure, said].filter(Boolean).join(", ");
+    return [make("bdi", {}, name), about && `: ${about}`]; // isolated: the word may be written from right to left
 }
 
 /** Tell a screen reader of words that are not sure. */
 function speak() {
     const word = draft.sentences[current.sentence]?.words[current.word];
-    by("spoken").textContent = word && certainty(word) !== "sure" ? described(current) : "";
+    by("spoken").replaceChildren(...(word && certainty(word) !== "sure" ? described(current) : []));
 }
 
 // ---- choosing ---------------------------------------------------------------------------------------------------

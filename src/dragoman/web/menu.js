@@ -38,7 +38,7 @@ export class Menu {
         this.choose = choose;
         const options = words.map((word, i) =>
             make("div", { role: "option", id: `menu-${i}`, "aria-selected": String(word.text === current), onclick: () => this.#take(i) },
-                make("bdi", {}, word.text), make("span", { class: "soft" }, percent(word.probability))));
+                make("bdi", {}, word.text), make("span", { class: "soft", dir: "ltr" }, percent(word.probability))));
         this.#fill(options.length ? options : [this.#note("Nothing else is likely here.")]);
         if (document.activeElement === this.element) this.#point(0);
     }

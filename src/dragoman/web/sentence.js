@@ -10,6 +10,7 @@ export class SentencePanel {
     #timer = 0;
     #running = null;
     #asked = "";
+    #kept = ""; // the source and the translation that were kept last
 
     /** `choose(sentence, choice)` as in Draft; `request(sentence)` is what every request says of it. */
     constructor({ choose, request, remembers }) {
@@ -25,7 +26,8 @@ export class SentencePanel {
         by("sentence").hidden = sentence === null;
         if (sentence === null) return this.#stop();
         const changed = sentence.changed && sentence.text !== sentence.machine;
-        by("keep").hidden = !(this.remembers() && changed && sentence.text.trim());
+        const kept = this.#kept === `${sentence.original}\n${sentence.text}`;
+        by("keep").hidden = kept || !(this.remembers() && changed && sentence.text.trim());
         by("undo").hidden = !sentence.changed;
         if (other) by("kept").textContent = "";
         const about = JSON.stringify(this.request(sentence));
@@ -64,7 +66,7 @@ export class SentencePanel {
         this.#list("matches", matches?.matches ?? [], ({ source, target, score }) => ({
             text: target,
             items: [
-                make("b", { class: "score" }, score >= 100 ? "100 %" : percent(score / 100)),
+                make("b", { class: "score", dir: "ltr" }, score >= 100 ? "100 %" : percent(score / 100)),
                 make("bdi", {}, target),
                 make("small", { class: "soft" }, make("bdi", {}, source)),
             ],
@@ -97,7 +99,7 @@ export class SentencePanel {
         try {
             await ask("v1/corrections", { text, translation: sentence.text, machine: sentence.machine, source, target });
             by("kept").textContent = "Kept in the memory.";
-            by("keep").hidden = true;
+            this.#kept = `${sentence.original}\n${sentence.text}`;
             this.refresh();
         } catch (error) {
             if (!(error instanceof Failure)) throw error;
