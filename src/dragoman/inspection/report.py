@@ -10,27 +10,11 @@ import hashlib
 import html
 import json
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from dragoman.inspection.modules import joined, page_files
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.record import Positions, Record, to_table
-
-SCRIPTS = (
-    "data",
-    "dom",
-    "colour",
-    "matrix",
-    "translation",
-    "attention",
-    "beam",
-    "positions",
-    "terms",
-    "complexity",
-    "app",
-)
-
 
 def report(
     traces: Sequence[Record], positions: Positions | None = None, *, base: float = 10000.0, title: str = ""
@@ -43,7 +27,7 @@ def report(
         length, width = positions.tables[0].values.shape
         lab = {**to_table(positions, compact=True), "width": width, "length": length, "base": base}
     data = {"traces": [trace.to_table(compact=True) for trace in traces], "positions": lab}
-    style, script = _page()
+    style, script = page_files()["style.css"], joined("app")
     policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
     policy += "base-uri 'none'; form-action 'none'"
     return (
@@ -63,13 +47,6 @@ def _inert(data: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-@cache
-def _page() -> tuple[str, str]:
-    folder = files("dragoman.inspection") / "page"
-    scripts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
-    return (folder / "style.css").read_text(encoding="utf-8"), "\n".join(scripts)
 
 
 def _digest(text: str) -> str:

@@ -1,6 +1,14 @@
 // Attention: every head of every layer at a glance, one of them in full, as a matrix or as edges between the
 // two sentences. "Joint" lays encoder, cross and decoder attention out as one matrix over both sentences.
 
+import { legend, WEIGHTS } from "./colour.js";
+import { asWeight, gather, headWeights, shortName } from "./data.js";
+import {
+    beside, choice, controls, draw, hint, isolated, live, make, numbers, paragraph, roving, slider,
+} from "./dom.js";
+import { ABSENT, allShown, fitsBeside, heatMap, MASKED, matrixTable, SHOWN, thumbnail } from "./matrix.js";
+import { ranked } from "./translation.js";
+
 const KINDS = {
     encoder: "Encoder: source tokens attend to source tokens",
     decoder: "Decoder: target tokens attend to themselves and to earlier ones",
@@ -8,7 +16,7 @@ const KINDS = {
     joint: "All three as one matrix, over both sentences",
 };
 
-function attentionView({ traces }) {
+export function attentionView({ traces }) {
     const kinds = Object.keys(KINDS).filter((kind) => traces.some((trace) => hasAttention(trace, kind)));
     if (!kinds.length) return [paragraph("This model has no attention: its decoder gets the source as one vector.")];
     const kind = kinds.includes("cross") ? "cross" : kinds[0];

@@ -1,6 +1,12 @@
 // The beam as a tree: a column for each step, a node for each candidate. Candidates that were kept are
 // extended in the next column. The path to the translation is bold and nearly straight.
 
+import { asWeight, directionOf, nameOf, shortName } from "./data.js";
+import {
+    beside, controls, draw, hint, isolated, live, make, numbers, paragraph, roving, table, tick,
+} from "./dom.js";
+import { FONT } from "./matrix.js";
+
 const FATES = {
     kept: "kept: extended at the next step",
     finished: "finished: a whole translation",
@@ -10,7 +16,7 @@ const FATES = {
 const ROW = 22;
 const MANY = 200; // above this number of candidates, pruned ones are hidden at first
 
-function beamView({ traces }) {
+export function beamView({ traces }) {
     const known = traces.filter(({ beam }) => beam?.nodes.length);
     if (!known.length) return [paragraph("No beam was recorded for this translation.")];
     const state = { pruned: known.every(({ beam }) => beam.nodes.length <= MANY) };
@@ -180,7 +186,7 @@ function neighbour(nodes, places, at, key) {
  * Places as close as possible to `wishes`, in the same order and at least `gap` apart: isotonic least squares,
  * which pools neighbours that are too close. A large weight keeps a place near its wish.
  */
-function stack(wishes, gap, weights = wishes.map(() => 1)) {
+export function stack(wishes, gap, weights = wishes.map(() => 1)) {
     const pools = [];
     wishes.forEach((wish, i) => {
         pools.push({ sum: (wish - i * gap) * weights[i], weight: weights[i], count: 1 });

@@ -2,7 +2,9 @@
 // blue. These two scales are here because canvases cannot read style.css. That file has the rest of the palette
 // (Okabe and Ito 2008, safe for the colour-blind).
 
-const LADDERS = {
+import { make } from "./dom.js";
+
+export const LADDERS = {
     light: {
         weight: ["#f3f6f9", "#c9dff0", "#79b0da", "#2a77b4", "#083d6e"],
         signed: ["#8f3f00", "#dd7a1f", "#f8d3a8", "#f6f6f4", "#b9d7ee", "#3f8cc6", "#083d6e"],
@@ -18,13 +20,13 @@ const LADDERS = {
 };
 
 /** Light or dark: as chosen with the button, otherwise as the system is set. Printing is always light. */
-function scheme() {
+export function scheme() {
     const root = document.documentElement;
     if (root.classList.contains("printing")) return "light";
     return root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
 
-const rgb = (hex) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+export const rgb = (hex) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 
 /** 256 colours between the stops of a ladder, three numbers each. */
 function shades(ladder) {
@@ -44,16 +46,16 @@ function shades(ladder) {
  * The 256 shades of the scale {signed, limit}, and a function from a number to its shade. Weights are shown by
  * their square root, because most are small and their differences matter.
  */
-function scaleOf({ signed, limit }) {
+export function scaleOf({ signed, limit }) {
     const ladder = LADDERS[scheme()][signed ? "signed" : "weight"];
     const part = signed ? (value) => 0.5 + value / limit / 2 : (value) => Math.sqrt(Math.max(value, 0) / limit);
     return { shades: shades(ladder), shade: (value) => Math.round(255 * Math.min(Math.max(part(value), 0), 1)) };
 }
 
-const WEIGHTS = { signed: false, limit: 1 };
+export const WEIGHTS = { signed: false, limit: 1 };
 
 /** The scale as a strip of its colours with some numbers under it. `change` draws it for another scale. */
-function legend(scale) {
+export function legend(scale) {
     const canvas = make("canvas", { width: 256, height: 1, role: "img" });
     const ticks = make("div", { class: "ticks", "aria-hidden": "true" });
     const paint = () => {
@@ -81,9 +83,25 @@ function legend(scale) {
 }
 
 /** A number with three significant digits. */
-const asShort = (value) => String(Number(value.toPrecision(3)));
+export const asShort = (value) => String(Number(value.toPrecision(3)));
 
 /** Redraw every canvas, after the colour scheme changed or for printing. */
-function repaintAll() {
+export function repaintAll() {
     for (const canvas of document.querySelectorAll("canvas")) canvas.dispatchEvent(new Event("repaint"));
+}
+
+/** A button that switches between light and dark. The first choice is the system's. */
+export function schemeButton() {
+    const name = () => (button.textContent = scheme() === "dark" ? "Light" : "Dark");
+    const changed = () => {
+        name();
+        repaintAll();
+    };
+    const button = make("button", { type: "button", class: "scheme", onclick() {
+        document.documentElement.dataset.theme = scheme() === "dark" ? "light" : "dark";
+        changed();
+    } });
+    name();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+    return button;
 }

@@ -1,6 +1,13 @@
 // Table 1 of "Attention Is All You Need", with its letters as sliders: operations of a layer, sequential
 // operations and maximum path length.
 
+import { asShort } from "./colour.js";
+import { asCount, asWeight } from "./data.js";
+import {
+    barCell, beside, controls, figureTable, hint, make, numbers, paragraph, scrolling, slider, table,
+} from "./dom.js";
+import { lineChart } from "./positions.js";
+
 const LAYERS = [
     {
         name: "self-attention",
@@ -28,7 +35,7 @@ const LAYERS = [
     },
 ];
 
-function complexityView({ traces, positions }) {
+export function complexityView({ traces, positions }) {
     const starts = traces.length ? traces.map((trace) => ({
         n: trace.source.tokens.length, d: trace.model.config.d_model ?? 512, k: 3, r: trace.model.config.window || 16,
     })) : [{ n: positions?.length ?? 50, d: positions?.width ?? 512, k: 3, r: 16 }];

@@ -15,7 +15,7 @@ async function unpack({ shape, type, scale, data }) {
 }
 
 /** The numbers at the first few indices, as doubles: block(weights, layer, head) is one matrix. */
-function block({ shape, raw, scale }, ...indices) {
+export function block({ shape, raw, scale }, ...indices) {
     const size = shape.slice(indices.length).reduce((product, n) => product * n, 1);
     const start = size * indices.reduce((row, index, axis) => row * shape[axis] + index, 0);
     const values = new Float64Array(size);
@@ -24,8 +24,7 @@ function block({ shape, raw, scale }, ...indices) {
 }
 
 /** The report, with every array unpacked and the axes of each trace computed. */
-async function readReport(text) {
-    const report = JSON.parse(text);
+export async function readReport(report) {
     await Promise.all(report.traces.map(unpackTrace));
     if (report.positions) await unpackTables(report.positions.tables);
     return report;
@@ -54,12 +53,12 @@ async function unpackTables(tables) {
 }
 
 /** The name of a token: its text, or its piece if it has no text, such as a special token or a byte. */
-function nameOf({ text, piece }) {
+export function nameOf({ text, piece }) {
     return text.replace(/\s+/gu, " ").trim() || piece;
 }
 
 /** A name of at most `most` letters. */
-function shortName(name, most) {
+export function shortName(name, most) {
     const letters = [...name];
     return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
 }
@@ -77,7 +76,7 @@ function axisOf(tokens, words) {
 }
 
 /** Weights between groups: the sum over the keys of a word, the mean over its queries; rows still sum to 1. */
-function gather(weights, rows, columns) {
+export function gather(weights, rows, columns) {
     const width = columns.at(-1).last + 1;
     const gathered = new Float64Array(rows.length * columns.length);
     rows.forEach(({ first, last }, r) => {
@@ -93,7 +92,7 @@ function gather(weights, rows, columns) {
 }
 
 /** One head's weights, or the mean of all heads. */
-function headWeights(weights, layer, head) {
+export function headWeights(weights, layer, head) {
     if (head !== "mean") return block(weights, layer, head);
     const heads = weights.shape[1];
     const sum = block(weights, layer, 0);
@@ -105,16 +104,16 @@ function headWeights(weights, layer, head) {
 }
 
 /** A number with the given decimals, without a minus sign before zero. */
-function fixed(value, decimals) {
+export function fixed(value, decimals) {
     const text = value.toFixed(decimals);
     return Number(text) === 0 ? text.replace("-", "") : text;
 }
 
-const asWeight = (value) => fixed(value, 4);
-const asLogit = (value) => fixed(value, 3);
+export const asWeight = (value) => fixed(value, 4);
+export const asLogit = (value) => fixed(value, 3);
 
 /** A count for people: 1,234 or 5.37 million. */
-function asCount(value) {
+export function asCount(value) {
     const units = [[1e12, "trillion"], [1e9, "billion"], [1e6, "million"]];
     const [unit, name] = units.find(([n]) => value >= n) ?? [1, ""];
     if (name) return `${Number((value / unit).toPrecision(3))} ${name}`;
@@ -122,14 +121,14 @@ function asCount(value) {
 }
 
 /** The greatest absolute value, or 1 if all are zero, so that it can be a divisor. */
-function greatest(...arrays) {
+export function greatest(...arrays) {
     let most = 0;
     for (const values of arrays) for (const value of values) most = Math.max(most, Math.abs(value));
     return most || 1;
 }
 
 /** "rtl" if the first letter is Hebrew, Arabic or of a related script, otherwise "ltr". */
-function directionOf(text) {
+export function directionOf(text) {
     const letter = text.match(/\p{L}/u)?.[0] ?? "";
     return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/u.test(letter) ? "rtl" : "ltr";
 }

@@ -1,19 +1,21 @@
 // Elements, and the controls that the views share. Text from a trace is untrusted: it becomes text nodes only, and
 // nothing on the page parses markup.
 
+import { directionOf } from "./data.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An HTML element. Names that begin with "on" are listeners, "style" is an object of properties. */
-function make(tag, attributes, ...children) {
+export function make(tag, attributes, ...children) {
     return furnish(document.createElement(tag), attributes, children);
 }
 
 /** The same for SVG. */
-function draw(tag, attributes, ...children) {
+export function draw(tag, attributes, ...children) {
     return furnish(document.createElementNS(SVG, tag), attributes, children);
 }
 
-function furnish(element, attributes, children) {
+export function furnish(element, attributes, children) {
     for (const [name, value] of Object.entries(attributes ?? {})) {
         if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
         else if (name === "style") for (const [key, of] of Object.entries(value)) element.style.setProperty(key, of);
@@ -25,25 +27,25 @@ function furnish(element, attributes, children) {
 }
 
 /** The text of a token inside other text, isolated so that its direction does not affect the rest. */
-const isolated = (text) => make("bdi", { class: "name", dir: "auto" }, text);
+export const isolated = (text) => make("bdi", { class: "name", dir: "auto" }, text);
 
 /** The attributes for language and direction of a text. `lang` is set only for a valid language code. */
-function inLanguage(language, text) {
+export function inLanguage(language, text) {
     return { lang: /^[a-z]{2,3}(-[a-z0-9]+)*$/i.test(language ?? "") ? language : null, dir: directionOf(text) };
 }
 
-const paragraph = (...children) => make("p", {}, ...children);
-const hint = (...children) => make("p", { class: "hint" }, ...children);
-const heading = (text) => make("h3", {}, text);
-const live = () => make("div", { class: "readout", "aria-live": "polite" });
+export const paragraph = (...children) => make("p", {}, ...children);
+export const hint = (...children) => make("p", { class: "hint" }, ...children);
+export const heading = (text) => make("h3", {}, text);
+export const live = () => make("div", { class: "readout", "aria-live": "polite" });
 
 /** A box that scrolls, so that the page does not. */
-function scrolling(label, ...children) {
+export function scrolling(label, ...children) {
     return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, ...children);
 }
 
 /** One column for each trace; with two of them, each under its name. */
-function beside(traces, panels) {
+export function beside(traces, panels) {
     if (traces.length < 2) return make("div", {}, panels[0]);
     const which = (trace, i) => make("p", { class: "which" }, make("b", {}, "AB"[i]), " ",
         isolated(trace.model.title), ": ", isolated(trace.source.text));
@@ -53,7 +55,7 @@ function beside(traces, panels) {
 const columnName = (text) => (text ? make("th", { scope: "col", dir: "auto" }, text) : make("td", {}));
 
 /** A table whose first column names the rows. `kind` says what its numbers are. */
-function table(kind, caption, head, rows) {
+export function table(kind, caption, head, rows) {
     const cell = (value, i) =>
         i === 0 ? make("th", { scope: "row", dir: "auto" }, value) : make("td", { dir: "auto" }, value);
     return make("table", { "data-numbers": kind },
@@ -63,7 +65,7 @@ function table(kind, caption, head, rows) {
 }
 
 /** A table whose caption, and with `quiet` also its head, is for screen readers only. */
-function figureTable({ caption, head, rows, kind = null, quiet = false }) {
+export function figureTable({ caption, head, rows, kind = null, quiet = false }) {
     return make("table", { class: kind },
         make("caption", { class: "unseen" }, caption),
         head && make("thead", { class: quiet ? "unseen" : null }, make("tr", {}, head.map(columnName))),
@@ -71,15 +73,15 @@ function figureTable({ caption, head, rows, kind = null, quiet = false }) {
 }
 
 /** A cell with a bar that fills the given part of it. */
-const barCell = (part) =>
+export const barCell = (part) =>
     make("td", { class: "bar", "aria-hidden": "true" }, make("span", { style: { "--part": part } }));
 
 /** Names and their values. */
-const factList = (facts) =>
+export const factList = (facts) =>
     make("dl", {}, facts.map(([name, text]) => [make("dt", {}, name), make("dd", { dir: "auto" }, text)]));
 
 /** "Show the numbers": `build` makes the table when it is opened, and again on `refresh` while it is open. */
-function numbers(build) {
+export function numbers(build) {
     const box = scrolling("The numbers");
     const refresh = () => details.open && box.replaceChildren(build());
     const details = make("details", { class: "numbers", ontoggle: refresh },
@@ -88,10 +90,10 @@ function numbers(build) {
 }
 
 /** A row of controls, left out of print. */
-const controls = (...children) => make("div", { class: "controls" }, ...children);
+export const controls = (...children) => make("div", { class: "controls" }, ...children);
 
 /** A slider over ascending `values` with any spacing. `change` gets the chosen value. */
-function slider({ label, values, value, show = String, change }) {
+export function slider({ label, values, value, show = String, change }) {
     const output = make("output", {});
     const input = make("input", { type: "range", "aria-label": label, min: 0, max: values.length - 1, step: 1 });
     const tell = () => {
@@ -111,7 +113,7 @@ function slider({ label, values, value, show = String, change }) {
 }
 
 /** Buttons of which one is pressed. Options are {value, text, data}; `data` becomes data-* attributes. */
-function choice({ label, options, value, change }) {
+export function choice({ label, options, value, change }) {
     const press = (chosen) => {
         buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(options[i].value === chosen)));
     };
@@ -129,7 +131,7 @@ function choice({ label, options, value, change }) {
 }
 
 /** A box to tick. */
-function tick({ label, value, change }) {
+export function tick({ label, value, change }) {
     const input = make("input", { type: "checkbox", onchange: () => change(input.checked) });
     input.checked = value;
     return make("label", { class: "control tick" }, input, label);
@@ -139,7 +141,7 @@ function tick({ label, value, change }) {
  * One stop of the Tab key for many elements: arrows, Home and End move among them.
  * `next(index, key)` may return the index that a key leads to. If it returns undefined, the list's order decides.
  */
-function roving(elements, { next = () => undefined, backwards = false, start = 0 } = {}) {
+export function roving(elements, { next = () => undefined, backwards = false, start = 0 } = {}) {
     const step = backwards ? -1 : 1;
     const along = (index, key) => ({
         ArrowRight: index + step, ArrowLeft: index - step, ArrowDown: index + 1, ArrowUp: index - 1,
@@ -159,7 +161,7 @@ function roving(elements, { next = () => undefined, backwards = false, start = 0
 }
 
 /** Attributes that make an element act as a button. */
-function pressable(action) {
+export function pressable(action) {
     return {
         role: "button",
         onclick: action,
@@ -172,7 +174,7 @@ function pressable(action) {
 }
 
 /** A list of tabs over panels {name, title, panel}. `show(name)` selects one. */
-function tabs(panels, shown) {
+export function tabs(panels, shown) {
     const buttons = panels.map(({ name, title }) => make("button", {
         type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => show(name),
     }, title));

@@ -3,12 +3,16 @@
 // A matrix is {rows, columns, values, state, scale}: rows and columns are lists of {label}, values is flat,
 // state(r, c) is SHOWN, MASKED or ABSENT, and scale determines the colours.
 
-const SHOWN = 0;
-const MASKED = 1; // the model must not see it: hatched
-const ABSENT = 2; // there is no such cell: left empty
+import { LADDERS, rgb, scaleOf, scheme } from "./colour.js";
+import { fixed } from "./data.js";
+import { live, make, table } from "./dom.js";
 
-const allShown = () => SHOWN;
-const FONT = "system-ui, sans-serif";
+export const SHOWN = 0;
+export const MASKED = 1; // the model must not see it: hatched
+export const ABSENT = 2; // there is no such cell: left empty
+
+export const allShown = () => SHOWN;
+export const FONT = "system-ui, sans-serif";
 
 /** One pixel for each cell. */
 function pixels({ rows, columns, values, state, scale }) {
@@ -30,7 +34,7 @@ function pixels({ rows, columns, values, state, scale }) {
 }
 
 /** A matrix so small that only its pattern is visible. Each repaint calls `matrix` again. */
-function thumbnail(label, matrix) {
+export function thumbnail(label, matrix) {
     const canvas = make("canvas", { class: "thumbnail", role: "img", "aria-label": label });
     const paint = () => {
         const image = pixels(matrix());
@@ -48,7 +52,7 @@ function thumbnail(label, matrix) {
  * room allows, with some labels; "square": the same with square cells; "bare": no labels and no keyboard.
  * `moved(r, c)` is called when the reader moves the cursor; `read(matrix, r, c)` fills the readout.
  */
-function heatMap({ label, style = "tokens", read, moved = () => undefined }) {
+export function heatMap({ label, style = "tokens", read, moved = () => undefined }) {
     const bare = style === "bare";
     const canvas = make("canvas", bare ? { role: "img", "aria-label": label }
         : { tabindex: 0, role: "application", "aria-label": `${label}. Arrow keys move from cell to cell.` });
@@ -307,10 +311,10 @@ function shortened(context, text, most) {
 }
 
 /** Whether there is room for something beside a matrix. */
-const fitsBeside = ({ columns }) => columns.length <= 32;
+export const fitsBeside = ({ columns }) => columns.length <= 32;
 
 /** The numbers of a matrix, with dashes in masked and absent cells. */
-function matrixTable(kind, caption, { rows, columns, values, state }, show) {
+export function matrixTable(kind, caption, { rows, columns, values, state }, show) {
     const head = ["", ...columns.map(({ label }) => label)];
     return table(kind, caption, head, rows.map(({ label }, r) =>
         [label, ...columns.map((_, c) => (state(r, c) === SHOWN ? show(values[r * columns.length + c]) : "–"))]));

@@ -2,13 +2,22 @@
 // PE(pos, 2i) = sin(pos / base^(2i/E)), PE(pos, 2i+1) = cos of the same. Each pair of dimensions is a point
 // that turns on a ring. Moving by k positions rotates each ring by k times its rate.
 
+import { stack } from "./beam.js";
+import { asShort } from "./colour.js";
+import { asCount, asWeight, block, fixed, greatest } from "./data.js";
+import {
+    beside, controls, draw, factList, heading, hint, make, numbers, paragraph, roving, scrolling, slider,
+    table,
+} from "./dom.js";
+import { allShown, fitsBeside, heatMap, matrixTable } from "./matrix.js";
+
 const BASES = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
 const WIDTHS = [4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 const LENGTHS = Array.from({ length: 64 }, (_, i) => 4 * i + 4);
 const SHIFTS = Array.from({ length: 65 }, (_, i) => i - 32);
 const RINGS = 32; // the most that are drawn
 
-function positionsView({ traces, positions }) {
+export function positionsView({ traces, positions }) {
     const panels = traces.map((trace) => tablesOf(trace.positions));
     const own = traces.length ? [beside(traces, panels)] : tablesOf(positions);
     return [...own, ...laboratory(startOf(traces, positions))];
@@ -336,7 +345,7 @@ function ringsTable(state) {
  * A line chart. Lines {name, points} differ in colour and dashes, with their names at the end. `marks` {at, name}
  * are vertical lines. With `log` both axes are logarithmic.
  */
-function lineChart({ label, x, y, lines, log = false, marks = [] }) {
+export function lineChart({ label, x, y, lines, log = false, marks = [] }) {
     const [width, height, left, top, right, bottom] = [640, 320, 74, 22, 130, 42];
     const every = (axis) => lines.flatMap(({ points }) => points.map((point) => point[axis]));
     const across = chartAxis(every(0), left, width - right, log);

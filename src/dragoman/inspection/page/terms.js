@@ -2,7 +2,14 @@
 // content·content, content·position, position·content and position·position. There may also be a bias, and a
 // remainder if the split is approximate. The terms add up to the logit.
 
-function termsView({ traces }) {
+import { legend } from "./colour.js";
+import { asLogit, block, greatest } from "./data.js";
+import {
+    beside, choice, controls, figureTable, heading, isolated, live, make, numbers, paragraph, table,
+} from "./dom.js";
+import { allShown, fitsBeside, heatMap, MASKED, SHOWN } from "./matrix.js";
+
+export function termsView({ traces }) {
     const known = traces.filter(({ terms }) => terms?.stacks.length);
     if (!known.length) return [paragraph("No terms were recorded: only a Transformer's self-attention has them.")];
     const stacks = ["encoder", "decoder"].filter((kind) => known.some((trace) => stackOf(trace, kind)));

@@ -1,7 +1,15 @@
 // The translation: the probability of each token, its alternatives, and the source words that it aligns with. Also
 // the other translations of the search.
 
-function translationView({ traces }) {
+import { WEIGHTS } from "./colour.js";
+import { asCount, asWeight, block, nameOf } from "./data.js";
+import {
+    barCell, beside, factList, figureTable, heading, hint, inLanguage, isolated, live, make, numbers,
+    pressable, roving, scrolling, table,
+} from "./dom.js";
+import { allShown, fitsBeside, heatMap, matrixTable } from "./matrix.js";
+
+export function translationView({ traces }) {
     return [
         hint("The bar under each token is its probability. Choose a token to see its alternatives. ",
             "Point at a word to see which words of the other sentence it aligns with."),
@@ -143,7 +151,7 @@ function alignedTo({ alignment }, side, word) {
 }
 
 /** The words with the largest weights: "man 0.62, A 0.20". */
-function ranked(weights, words) {
+export function ranked(weights, words) {
     const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 3);
     const worth = order.filter((i, n) => n === 0 || weights[i] >= 0.05);
     return worth.flatMap((i, n) => [n ? ", " : "", isolated(words[i].text), ` ${weights[i].toFixed(2)}`]);
