@@ -27,7 +27,7 @@ from dragoman.text.lines import one_line, read_lines
 
 if TYPE_CHECKING:
     from dragoman.decoding.options import Stop
-    from dragoman.inspection import Trace
+    from dragoman.inspection import Contrast, Trace
 
 STDIN = "-"
 FORMATS = ("html", "svg", "png", "txt", "json")
@@ -93,6 +93,35 @@ def inspect(
     min_length: MinLength = 0,
     no_repeat_ngram: NoRepeatNgram = 0,
     adapter: AdapterFolder = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without", metavar="HEAD", help="Switch a head off, such as encoder.2.3. May be repeated."
+        ),
+    ] = None,
+    force: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--force", metavar="STEP=TEXT", help="Force a token at a step, such as 3=Hund. May be repeated."
+        ),
+    ] = None,
+    ban: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ban", metavar="[STEP=]TEXT", help="Forbid a token, at a step or everywhere. May be repeated."
+        ),
+    ] = None,
+    shift: Annotated[
+        int,
+        typer.Option("--shift-positions", metavar="K", help="Add K to the position of each source token."),
+    ] = 0,
+    no_positions: Annotated[
+        bool, typer.Option("--no-positions", help="Leave out the positions of the source.")
+    ] = False,
+    other_penalty: Annotated[
+        float | None,
+        typer.Option("--with-length-penalty", metavar="A", help="Search with another length penalty."),
+    ] = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -103,6 +132,10 @@ def inspect(
       dragoman inspect runs/en-de "A man rides a bike."
       dragoman inspect runs/en-de "A man rides a bike." -o attention.svg --layer 3 --head 2
       dragoman inspect runs/en-de "A man rides a bike." --compare runs/other -o both.html
+      dragoman inspect runs/en-de "A man rides a bike." --without encoder.1.2 --ban Mann
+
+    The options from --without to --with-length-penalty change the run. The output then shows what differs
+    from the untouched one.
     """
     form = _format(form, output)
     _check("--view", view, VIEWS)
@@ -113,8 +146,15 @@ def inspect(
     sentence = _read() if text == STDIN else one_line(text, "the text")
     require_pytorch("inspecting")
     from dragoman.decoding.options import Decoding
+    from dragoman.inspection import Intervention
     from dragoman.translator import Translator
 
+    intervention = Intervention.of(
+        without=without or (), force=force or (), ban=ban or (),
+        shift=shift, no_positions=no_positions, length_penalty=other_penalty,
+    )  # fmt: skip
+    if intervention != Intervention() and compare is not None:
+        raise ConfigError("--compare, and a changed run", hint="leave out --compare, or what changes the run")
     decoding = Decoding(
         beam=beam,
         length_penalty=length_penalty,
@@ -123,11 +163,21 @@ def inspect(
         no_repeat_ngram=no_repeat_ngram,
     )
 
-    def look(folder: Path, sentence: str, target: str | None, adapter: Path | None = None) -> Trace:
-        translator = Translator.load(folder, engine="pytorch", adapter=adapter)
+    def load(folder: Path, adapter: Path | None = None) -> tuple[Translator, str]:
         name = " + ".join(path.absolute().name for path in (folder, adapter) if path is not None)
+        return Translator.load(folder, engine="pytorch", adapter=adapter), name
+
+    def look(folder: Path, sentence: str, target: str | None, adapter: Path | None = None) -> Trace:
+        translator, name = load(folder, adapter)
         return translator.inspect(sentence, decoding, target=target, prefix=prefix, name=name)
 
+    if intervention != Intervention():
+        translator, name = load(model, adapter)
+        both = translator.inspect(
+            sentence, decoding, target=target, prefix=prefix, name=name, intervention=intervention
+        )
+        _write(_content_of_both(both, form, view, kind, layer, head), output, quiet=quiet)
+        return
     traces = [look(model, sentence, target, adapter)]
     if compare is not None:
         # Take what looks like a path as one, so that a mistyped folder is not taken for a sentence.
@@ -207,6 +257,18 @@ def _content(
         case _:
             svg = pictures.attention_svg(traces[0], kind, layer, head)  # type: ignore[arg-type]
     return pictures.png(svg) if form == "png" else svg
+
+
+def _content_of_both(
+    both: Contrast, form: str, view: str | None, kind: str | None, layer: int | None, head: int | None
+) -> str | bytes:
+    """Return what differs, and the changed run. A picture is of the changed run."""
+    if form == "html":
+        return both.to_html()
+    if form == "json":
+        return both.to_json()
+    changed = _content([both.changed], form, view, kind, layer, head)
+    return f"{both.summary()}\n{changed}" if isinstance(changed, str) and form == "txt" else changed
 
 
 def _format(form: str | None, output: Path | None) -> str:

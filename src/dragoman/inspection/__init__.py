@@ -1,18 +1,23 @@
 """What a model does with one sentence. `inspect` returns a `Trace`, which shows itself as text or a page.
 
-inspect.py      reads the model through hooks and its own functions
-beam.py         records the tree of a beam search
-terms.py        splits attention logits into terms of content and position
-positions.py    tables of positional encodings, with or without a model
-record.py       the data of a Trace and its JSON; arrays.py: arrays in JSON
-trace.py        the Trace with its displays
-report.py       one HTML page, built from the files in `page/`
-pictures.py     SVG and PNG; plain.py: text; views.py: the choice of attention to show
+inspect.py       reads the model through hooks and its own functions
+beam.py          records the tree of a beam search
+weights.py       attention weights, and the alignment of words from them
+terms.py         splits attention logits into terms of content and position
+positions.py     tables of positional encodings, with or without a model
+intervention.py  what to change in a run; intervening.py: changes it in a model and a search
+contrast.py      a run with an intervention beside the untouched one, and what differs
+record.py        the data of a Trace and its JSON; arrays.py: arrays in JSON
+trace.py         the Trace with its displays
+report.py        one HTML page, built from the files in `page/`; modules.py: its JavaScript
+pictures.py      SVG and PNG; plain.py: text; views.py: the choice of attention to show
 """
 
 from __future__ import annotations
 
+from dragoman.inspection.contrast import Contrast, contrast
 from dragoman.inspection.inspect import inspect
+from dragoman.inspection.intervention import Head, Intervention, Placed
 from dragoman.inspection.trace import Trace
 
-__all__ = ["Trace", "inspect"]
+__all__ = ["Contrast", "Head", "Intervention", "Placed", "Trace", "contrast", "inspect"]

@@ -1,9 +1,10 @@
 """The files of the pages, and their JavaScript modules as one script.
 
-A server sends the modules of `page/` as they are. A file opened from disk cannot import its neighbours, because
-browsers give it no origin. The report therefore has all modules in one script: a module follows those that
-it imports, and `import` and `export` are left out. One hash in the content security policy then allows this
-script alone. Modules as data: or blob: URLs would need a policy that allows any script of that kind.
+A server sends the modules of `page/` as they are. A file opened from disk cannot import its neighbours,
+because browsers give it no origin. The report therefore has all modules in one script: a module follows
+those that it imports, and `import` and `export` are left out. One hash in the content security policy then
+allows this script alone. Modules as data: or blob: URLs would need a policy that allows any script of that
+kind.
 
 So the modules share one scope in the report. They import by name from `./`, without renaming, and no two
 define the same name.

@@ -19,12 +19,12 @@ _ROWS, _COLUMNS = 64, 100  # of a table
 def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> str:
     """Return the translation, the probability of each token, other translations, and one attention."""
     lines = [clean(trace.source.text), clean(trace.target.text), ""]
-    width = max(cell_len(_name(step.text, step.piece)) for step in trace.steps)
+    width = max(cell_len(token_name(step.text, step.piece)) for step in trace.steps)
     for step in trace.steps:
         others = [one for one in step.alternatives if one.token != step.token][:3]
-        rest = "   ".join(f"{_name(one.text, one.piece)} {one.probability:.2f}" for one in others)
+        rest = "   ".join(f"{token_name(one.text, one.piece)} {one.probability:.2f}" for one in others)
         bar = set_cell_size("█" * round(step.probability * _BAR), _BAR)
-        name = set_cell_size(_name(step.text, step.piece), width)
+        name = set_cell_size(token_name(step.text, step.piece), width)
         lines.append(f"  {name}  {step.probability:.3f} {bar} {rest}".rstrip())
     if len(trace.translations) > 1:
         lines += ["", "translations found, and their scores"]
@@ -67,5 +67,6 @@ def _shaded(row: Array | Sequence[float]) -> str:
     return "".join(_SHADES[min(int(value * len(_SHADES)), len(_SHADES) - 1)] for value in row)
 
 
-def _name(text: str, piece: str) -> str:
+def token_name(text: str, piece: str) -> str:
+    """Return the text of a token, or its piece if it has no text."""
     return clean(text or piece)

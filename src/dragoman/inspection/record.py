@@ -166,6 +166,28 @@ class Terms:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TokenChange:
+    """A token of a translation, and its log-probabilities in the untouched model and in the changed one."""
+
+    text: str
+    piece: str
+    word: int | None  # index into `words` of its side; None for special tokens
+    before: float  # nats
+    after: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordChange:
+    """Words `before` of the untouched translation, replaced by words `after` of the changed one.
+
+    Both are ranges: the first, and the one after the last. One of them may be empty.
+    """
+
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """The model that was inspected."""
 

@@ -16,17 +16,26 @@ from dragoman.inspection.modules import joined, page_files
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.record import Positions, Record, to_table
 
+
 def report(
-    traces: Sequence[Record], positions: Positions | None = None, *, base: float = 10000.0, title: str = ""
+    traces: Sequence[Record],
+    positions: Positions | None = None,
+    *,
+    base: float = 10000.0,
+    title: str = "",
+    difference: dict[str, Any] | None = None,
 ) -> str:
-    """Return a page about one trace or two side by side; without a trace, about `positions` with `base`."""
-    title = title or " | ".join(trace.source.text for trace in traces) or "Positions"
+    """Return a page about one trace or two side by side; without a trace, about `positions` with `base`.
+
+    `difference` is that of a `Contrast`, whose two traces these are.
+    """
+    title = title or " | ".join(dict.fromkeys(trace.source.text for trace in traces)) or "Positions"
     lab: dict[str, Any] | None = None
     if not traces:
         positions = positions or laboratory(base=base)
         length, width = positions.tables[0].values.shape
         lab = {**to_table(positions, compact=True), "width": width, "length": length, "base": base}
-    data = {"traces": [trace.to_table(compact=True) for trace in traces], "positions": lab}
+    data = data_of(traces, difference) | {"positions": lab}
     style, script = page_files()["style.css"], joined("app")
     policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
     policy += "base-uri 'none'; form-action 'none'"
@@ -39,6 +48,12 @@ def report(
         f'<script type="application/json" id="data">{_inert(data)}</script>\n'
         f'<script type="module">{script}</script></body></html>\n'
     )
+
+
+def data_of(traces: Sequence[Record], difference: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return what the views show, as plain values for JSON."""
+    tables = [trace.to_table(compact=True) for trace in traces]
+    return {"traces": tables, "difference": difference, "positions": None}
 
 
 def _inert(data: Any) -> str:

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from dragoman.engine.choice import DType, EngineName
     from dragoman.folder.bundle import Bundle
-    from dragoman.inspection import Trace
+    from dragoman.inspection import Contrast, Intervention, Trace
     from dragoman.loading import Loaded, Variant
     from dragoman.memory.store import TranslationMemory
     from dragoman.memory.store_guide import MemoryGuide
@@ -431,6 +431,7 @@ class Translator:
             for one, source, target in zip(evidence, sources, targets, strict=True)
         ]
 
+    @overload
     def inspect(
         self,
         line: str,
@@ -439,22 +440,51 @@ class Translator:
         target: str | None = None,
         prefix: str = "",
         name: str = "",
+        intervention: None = None,
         **options: Unpack[DecodingOptions],
-    ) -> Trace:
+    ) -> Trace: ...
+
+    @overload
+    def inspect(
+        self,
+        line: str,
+        decoding: Decoding | None = None,
+        *,
+        target: str | None = None,
+        prefix: str = "",
+        name: str = "",
+        intervention: Intervention,
+        **options: Unpack[DecodingOptions],
+    ) -> Contrast: ...
+
+    def inspect(
+        self,
+        line: str,
+        decoding: Decoding | None = None,
+        *,
+        target: str | None = None,
+        prefix: str = "",
+        name: str = "",
+        intervention: Intervention | None = None,
+        **options: Unpack[DecodingOptions],
+    ) -> Trace | Contrast:
         """Return a Trace of one line: attention, the beam search and positions.
 
         The options are those of `translate` for one beam search. With `target` the trace describes that
-        translation, and no search runs. `name` is the name of the model in the trace. Raises DataError for
-        a line without tokens or with more than 512, ConfigError for a beam above 50 or an option that
-        inspection does not use.
+        translation, and no search runs. `name` is the name of the model in the trace. With an
+        `intervention`, return a Contrast: the run without and with it, and what differs.
+
+        Raises DataError for a line without tokens or with more than 512, ConfigError for a beam above 50, for
+        an option that inspection does not use, and for an intervention that the model does not allow.
         """
         require_pytorch("inspecting")
-        from dragoman.inspection import inspect
+        from dragoman.inspection import contrast, inspect
 
         decoding = Decoding.of(decoding, options)
         self._check_target(decoding.to)
         check_inspection(decoding, target, prefix)
-        return inspect(
+        look = inspect if intervention is None else partial(contrast, intervention=intervention)
+        return look(
             self.bundle,
             addressed(line.strip(), decoding.to),
             target=target,

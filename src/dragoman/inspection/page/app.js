@@ -34,12 +34,13 @@ function lay(app, report) {
     watchPrinting(views.buildAll);
 }
 
-function head({ traces, positions }) {
-    const named = ({ model }, i) => make("p", { class: "what" }, traces.length > 1 && make("b", {}, `${"AB"[i]} `),
+function head({ traces, positions, difference }) {
+    const shown = difference ? traces.slice(0, 1) : traces; // both runs are of one sentence and one model
+    const named = ({ model }, i) => make("p", { class: "what" }, shown.length > 1 && make("b", {}, `${"AB"[i]} `),
         isolated(model.title), ` · ${asCount(model.parameters)} parameters`);
-    const lines = traces.length ? traces.map(named) : make("p", { class: "what" }, positions?.kind ?? "sinusoidal");
-    const long = traces.length === 1 && traces[0].source.text.length > 120;
-    const title = make("h1", { class: long ? "long" : null }, titleOf(traces));
+    const lines = shown.length ? shown.map(named) : make("p", { class: "what" }, positions?.kind ?? "sinusoidal");
+    const long = shown.length === 1 && shown[0].source.text.length > 120;
+    const title = make("h1", { class: long ? "long" : null }, titleOf(shown));
     return make("header", {}, make("div", {}, title, lines), schemeButton());
 }
 

@@ -128,7 +128,7 @@ function attentionPanel(trace, state, choose) {
             const pressed = button.dataset.layer === String(layer) && button.dataset.head === String(head);
             button.setAttribute("aria-pressed", String(pressed));
         }
-        title.textContent = headName({ layer, head });
+        title.textContent = headName({ layer, head }) + offNote(trace, chosen());
         const matrix = attentionMatrix(trace, chosen());
         layout.className = fitsBeside(matrix) ? "twofold uneven" : "";
         const asEdges = state.form === "edges";
@@ -147,6 +147,11 @@ function headName({ layer, head }) {
     return `Layer ${layer + 1}, ${head === "mean" ? "mean of the heads" : `head ${head + 1}`}`;
 }
 
+/** What to add to the name of a head that an intervention switched off. */
+function offNote(trace, { kind, layer, head }) {
+    return trace.off?.has(`${kind}.${layer + 1}.${head + 1}`) ? ", off: its weights are not used" : "";
+}
+
 /** One small button for each layer and head, and for the mean of each layer's heads. */
 function headGrid(trace, state, choose) {
     const { layers, heads } = headsOf(trace, state.kind);
@@ -154,7 +159,9 @@ function headGrid(trace, state, choose) {
     const names = [...Array(heads).keys(), ...(heads > 1 ? ["mean"] : [])];
     const cell = (layer, head) => make("button", {
         type: "button", "data-layer": layer, "data-head": head, onclick: () => choose({ layer, head }),
-    }, thumbnail(headName({ layer, head }), () => attentionMatrix(trace, { kind, unit, layer, head })));
+        class: offNote(trace, { kind, layer, head }) ? "off" : null,
+    }, thumbnail(headName({ layer, head }) + offNote(trace, { kind, layer, head }),
+        () => attentionMatrix(trace, { kind, unit, layer, head })));
     const rows = Array.from({ length: layers }, (_, layer) => names.map((head) => cell(layer, head)));
     roving(rows.flat(), { next: (i, key) => ({ ArrowDown: i + names.length, ArrowUp: i - names.length })[key] });
     return make("div", { class: "heads", role: "group", "aria-label": "Layers and heads",

@@ -27,6 +27,10 @@ export function block({ shape, raw, scale }, ...indices) {
 export async function readReport(report) {
     await Promise.all(report.traces.map(unpackTrace));
     if (report.positions) await unpackTables(report.positions.tables);
+    if (report.difference) {
+        report.traces.forEach((trace, i) => (trace.run = ["Untouched", "Changed"][i]));
+        report.traces[1].off = new Set(report.difference.intervention.without);
+    }
     return report;
 }
 

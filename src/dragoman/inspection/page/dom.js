@@ -47,8 +47,9 @@ export function scrolling(label, ...children) {
 /** One column for each trace; with two of them, each under its name. */
 export function beside(traces, panels) {
     if (traces.length < 2) return make("div", {}, panels[0]);
-    const which = (trace, i) => make("p", { class: "which" }, make("b", {}, "AB"[i]), " ",
-        isolated(trace.model.title), ": ", isolated(trace.source.text));
+    const which = (trace, i) => make("p", { class: "which" }, trace.run
+        ? [make("b", {}, trace.run), ": ", isolated(trace.target.text)]
+        : [make("b", {}, "AB"[i]), " ", isolated(trace.model.title), ": ", isolated(trace.source.text)]);
     return make("div", { class: "pair" }, traces.map((trace, i) => make("div", {}, which(trace, i), panels[i])));
 }
 
@@ -75,6 +76,11 @@ export function figureTable({ caption, head, rows, kind = null, quiet = false })
 /** A cell with a bar that fills the given part of it. */
 export const barCell = (part) =>
     make("td", { class: "bar", "aria-hidden": "true" }, make("span", { style: { "--part": part } }));
+
+/** A bar to the left or right of zero, for a cell of the class "signed". */
+export const signedBar = (value, limit) => make("span", {
+    class: value < 0 ? "below" : "above", style: { "--part": Math.abs(value) / limit },
+});
 
 /** Names and their values. */
 export const factList = (facts) =>

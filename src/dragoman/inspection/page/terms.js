@@ -5,7 +5,8 @@
 import { legend } from "./colour.js";
 import { asLogit, block, greatest } from "./data.js";
 import {
-    beside, choice, controls, figureTable, heading, isolated, live, make, numbers, paragraph, table,
+    beside, choice, controls, figureTable, heading, isolated, live, make, numbers, paragraph, signedBar,
+    table,
 } from "./dom.js";
 import { allShown, fitsBeside, heatMap, MASKED, SHOWN } from "./matrix.js";
 
@@ -101,9 +102,7 @@ function sumOf(names, { logits, terms }, r, c) {
     if (state(r, c) === MASKED) return [where, paragraph("Masked: a later token, so this logit does not count.")];
     const at = r * columns.length + c;
     const parts = terms.map(({ values }) => values[at]);
-    const bar = (value) => make("span", {
-        class: value < 0 ? "below" : "above", style: { "--part": Math.abs(value) / scale.limit },
-    });
+    const bar = (value) => signedBar(value, scale.limit);
     const line = (name, value, kind = null) => make("tr", { class: kind }, make("th", { scope: "row" }, name),
         make("td", {}, asLogit(value)), make("td", { class: "signed", "aria-hidden": "true" }, bar(value)));
     const lines = names.map((name, i) => line(name, parts[i]));

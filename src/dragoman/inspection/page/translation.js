@@ -103,7 +103,7 @@ function leastSure(steps) {
 }
 
 /** The elements of words with the text between them. Offsets count code points. */
-function runningText(text, words) {
+export function runningText(text, words) {
     const letters = [...text];
     let at = 0;
     const nodes = words.flatMap(({ start, end, element }) => {
@@ -119,7 +119,7 @@ function runningText(text, words) {
  * The same for tokens, inside their words. The letters of a word stay in one run, so that Arabic letters join. A
  * token without text, such as the end or one byte of a letter, shows its name.
  */
-function runningTokens({ target }, tokens, words) {
+export function runningTokens({ target }, tokens, words) {
     const letters = [...target.text];
     const run = document.createDocumentFragment();
     let at = 0;

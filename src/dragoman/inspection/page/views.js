@@ -4,12 +4,14 @@ import { attentionView } from "./attention.js";
 import { beamView } from "./beam.js";
 import { repaintAll } from "./colour.js";
 import { complexityView } from "./complexity.js";
+import { differenceView } from "./difference.js";
 import { furnish, make, tabs } from "./dom.js";
 import { positionsView } from "./positions.js";
 import { termsView } from "./terms.js";
 import { translationView } from "./translation.js";
 
 const VIEWS = [
+    { name: "difference", title: "Difference", build: differenceView, needsDifference: true },
     { name: "translation", title: "Translation", build: translationView, needsTrace: true },
     { name: "attention", title: "Attention", build: attentionView, needsTrace: true },
     { name: "beam", title: "Beam", build: beamView, needsTrace: true },
@@ -20,7 +22,9 @@ const VIEWS = [
 
 /** The views of a report: {names, elements, show, buildAll}. `shown(name)` is called with the one that is shown. */
 export function viewsOf(report, shown) {
-    const views = VIEWS.filter(({ needsTrace }) => !needsTrace || report.traces.length).map((view) => ({
+    const has = ({ needsTrace, needsDifference }) =>
+        (!needsTrace || report.traces.length) && (!needsDifference || report.difference);
+    const views = VIEWS.filter(has).map((view) => ({
         ...view,
         panel: make("section", { id: `view-${view.name}`, role: "tabpanel", "aria-labelledby": `tab-${view.name}` }),
     }));
