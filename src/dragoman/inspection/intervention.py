@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -16,6 +15,7 @@ from dragoman.inspection.record import Kind
 
 LONGEST = 512  # tokens of each side, because the attention of all layers is kept
 _MOST = 2000  # changes of one kind
+_STEEPEST = 100  # length penalty
 _HEAD = "write KIND.LAYER.HEAD, such as encoder.2.3; kinds are encoder, decoder and cross"
 _PLACE = "write STEP=TEXT, such as 3=Hund; steps are tokens, counted from 1"
 
@@ -179,7 +179,7 @@ class Intervention:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    return type(value) in (int, float) and -_STEEPEST <= value <= _STEEPEST  # type: ignore[operator]
 
 
 def _listed(values: Mapping[str, Any], name: str, kind: type) -> Sequence[Any]:

@@ -190,7 +190,7 @@ function insteadOf(trace, i, state, change) {
         make("td", { class: "acts" },
             press("force", `Force ${nameOf(one)} at step ${step}`, () => force(one), state.force.get(step) === one.token),
             press("ban here", `Ban ${nameOf(one)} at step ${step}`, () => ban(one, step), Boolean(banned(one, step))),
-            press("ban", `Ban ${nameOf(one)} everywhere`, () => ban(one, null), Boolean(banned(one, null)))));
+            press("ban everywhere", `Ban ${nameOf(one)} everywhere`, () => ban(one, null), Boolean(banned(one, null)))));
     return [make("h4", {}, `Step ${step}: `, isolated(nameOf(trace.steps[i]))),
         make("div", { class: "scroll" }, figureTable({ caption: `The most probable tokens at step ${step}`, quiet: true,
             head: ["token", "bar", "probability", "change"], rows: listed.map(row) }))];
@@ -204,8 +204,8 @@ function positionsPart({ shift, no_positions: none, architecture }, state, chang
         change();
     } });
     knob.element.hidden = !state.shift;
-    const kinds = [["own", "Own"], ...(shift ? [["shifted", "Shifted"]] : []), ["none", "None"]];
-    return [choice({ label: "Positions", value: now(),
+    const kinds = [["own", "Its own"], ...(shift ? [["shifted", "Shifted"]] : []), ["none", "None"]];
+    return [choice({ label: "Position of each token", value: now(),
         options: kinds.map(([value, text]) => ({ value, text, data: { "data-positions": value } })),
         change(kind) {
             state.no_positions = kind === "none";

@@ -16,11 +16,15 @@ export function differenceView({ traces, difference }) {
         sentence("Untouched", untouched.target, ranges("before"), "gone"),
         sentence("Changed", changed.target, ranges("after"), "new"),
         hint(difference.words.length ? "Words that differ are marked." : "No word differs."),
-        make("div", { class: "twofold" },
-            tokensPart("Tokens of the untouched translation", before, most),
-            tokensPart("Tokens of the changed translation", after, most)),
+        same(untouched.target, changed.target) ? tokensPart("Tokens of both translations", before, most)
+            : make("div", { class: "twofold" },
+                tokensPart("Tokens of the untouched translation", before, most),
+                tokensPart("Tokens of the changed translation", after, most)),
     ];
 }
+
+const same = (one, other) => one.tokens.length === other.tokens.length
+    && one.tokens.every(({ id }, i) => id === other.tokens[i].id);
 
 /** A translation with its words in `ranges` marked. */
 function sentence(title, { text, language, words }, ranges, mark) {
@@ -39,6 +43,7 @@ function tokensPart(title, tokens, most) {
         make("th", { scope: "row" }, name), make("td", {}, asWeight(before)), make("td", {}, asWeight(after)),
         make("td", { class: "signed", "aria-hidden": "true" }, !kind && signedBar(after - before, most)));
     return make("div", {}, heading(title), scrolling(title, figureTable({
+        kind: "logps",
         caption: `${title}: log-probability in the untouched model and in the changed one`,
         head: ["token", "untouched", "changed", "difference"],
         rows: [...tokens.map((token) => row(isolated(nameOf(token)), token.before, token.after)),

@@ -30,7 +30,7 @@ async function asked(response) {
 function workbench({ models, limits }) {
     const wish = wished();
     const pairs = make("select", { onchange: restart }, models.map((model, i) =>
-        make("option", { value: i }, `${model.source} → ${model.target}`)));
+        make("option", { value: i }, `${languageName(model.source)} → ${languageName(model.target)}`)));
     const first = models.findIndex(({ source, target }) => source === wish.source && target === wish.target);
     pairs.value = String(Math.max(0, first));
     const text = make("textarea", { rows: 2, maxlength: limits.characters, required: true, placeholder: "A sentence",
@@ -74,7 +74,7 @@ function workbench({ models, limits }) {
         const number = ++newest;
         const [{ source, target }, panelOfRequest] = [models[pairs.value], changes];
         status.classList.remove("failed");
-        status.textContent = "Working…";
+        status.textContent = current ? "Working…" : "Working… The first run loads the model.";
         await turn;
         if (number !== newest) return;
         const body = { source, target, text: text.value.trim(), interventions: changes.intervention() };
@@ -116,6 +116,15 @@ function workbench({ models, limits }) {
     watchPrinting(() => current?.buildAll());
     if (text.value) queueMicrotask(restart);
     return [form, panel, status, result];
+}
+
+/** The English name of a language, or its code. */
+function languageName(code) {
+    try {
+        return new Intl.DisplayNames("en", { type: "language" }).of(code.replace("_", "-"));
+    } catch {
+        return code;
+    }
 }
 
 /** The sentence and the languages that the address asks for. */
