@@ -627,6 +627,30 @@ def test_inspect_of_a_given_translation(dragoman_, model):
     )
 
 
+def test_inspect_a_changed_run(dragoman_, model, tmp_path):
+    words = ["inspect", model, "The dog sleeps."]
+    changes = ["--without", "cross.1.2", "--without", "encoder.1.1", "--ban", "1=Der", "--force", "3=x"]
+    changes += ["--with-length-penalty", "0", "--shift-positions", "2"]
+    untouched = dragoman_(*words).out.splitlines()[1]
+    changed = dragoman_(*words, *changes)
+    assert changed.code == 0
+    lines = changed.out.splitlines()
+    assert lines[0] == (
+        "without cross.1.2, without encoder.1.1, force 3=x, ban 1=Der, source positions shifted by 2, "
+        "length penalty 0"
+    )
+    assert lines[2] == untouched != lines[3]
+    for name, begins in (
+        ("r.html", b"<!doctype html>"),
+        ("a.svg", b"<svg "),
+        ("t.txt", b"without cross.1.2"),
+        ("t.json", b'{"format": "dragoman-contrast"'),
+    ):
+        assert dragoman_(*words, *changes, "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    assert dragoman_(*words, "--no-positions").out.startswith("no source positions\n")
+
+
 def test_positions_in_every_format(dragoman_, tmp_path):
     assert dragoman_("positions", "--width", "8", "--length", "5").out.startswith("Added to the embeddings")
     for name in ("p.html", "p.svg", "p.png", "p.json"):
@@ -686,6 +710,14 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["inspect", "MODEL", "A dog.", "--view", "beam", "--head", "1", "-o", "O.svg"], 2, "--head", "view"),
         (["inspect", "MODEL", "A dog.", "--compare", "runs/othr"], 4, "no such model folder", "train"),
         (["inspect", "MODEL", "A \0 dog."], 3, "NUL", "remove it"),
+        (["inspect", "MODEL", "A dog.", "--without", "1.2"], 2, "head '1.2'", "encoder.2.3"),
+        (["inspect", "MODEL", "A dog.", "--without", "cross.1.9"], 2, "no head cross.1.9", "heads 1 to 2"),
+        (["inspect", "MODEL", "A dog.", "--force", "Hund"], 2, "without a step", "3=Hund"),
+        (["inspect", "MODEL", "A dog.", "--force", "0=Hund"], 2, "step 0", "from 1"),
+        (["inspect", "MODEL", "A dog.", "--ban", " "], 2, "token ' '", "text"),
+        (["inspect", "MODEL", "A dog.", "--shift-positions", "-1"], 2, "shift = -1", "from 0"),
+        (["inspect", "MODEL", "A dog.", "--no-positions", "--compare", "A."], 2, "--compare", "leave out"),
+        (["inspect", "MODEL", "A dog.", "--target", "Hund", "--ban", "Hund"], 2, "given", "leave out"),
         (["inspect", "MODEL", "A dog.", "--min-length", "-1"], 2, "minimum_length = -1", "at least 0"),
         (["inspect", "MODEL", "A dog.", "--beam", "99"], 2, "a beam of 99", "at most 50"),
         (["inspect", "MODEL", "A dog.", "--layer", "9"], 2, "layer 9", "layers 1 to 1"),

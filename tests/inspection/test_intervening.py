@@ -108,11 +108,7 @@ def test_source_positions_equal_those_of_a_changed_copy(kind: str, shift: int | 
             rows = 0 if shift is None else own.table.weight[shift : shift + x_BTE.shape[1]]
             return x_BTE + rows
         if positions in ("index", "fraction"):
-            last = (
-                torch.zeros(x_BTE.shape[:2])
-                if shift is None
-                else numbers(positions, shift, length_B, 0)
-            )
+            last = torch.zeros(x_BTE.shape[:2]) if shift is None else numbers(positions, shift, length_B, 0)
             return torch.cat((x_BTE[..., :-1], last[..., None].to(x_BTE)), -1)
         if shift is None:
             return x_BTE

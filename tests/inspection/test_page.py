@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from tests.inspection.models import KINDS, bundle, transformer
 
-from dragoman.inspection import Trace, inspect
+from dragoman.inspection import Intervention, Trace, contrast, inspect
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.report import report
 
@@ -228,6 +228,33 @@ def test_two_side_by_side(show: Callable[..., Any], trace: Trace) -> None:
         assert page.locator(f"#view-{view}").is_visible()
     page.locator("#tab-translation").click()
     assert page.locator("#view-translation .sentence").count() == 4
+
+
+def test_a_run_beside_the_untouched_one(show: Callable[..., Any]) -> None:
+    pair = bundle(transformer(), beam=4)
+    change = Intervention.of(without=["cross.2.1"], force=["2=Hund"])
+    both = contrast(pair, "The old woman sees 12 dogs.", change, max_extra_tokens=3)
+    page = show(both.to_html())
+    assert page.locator("[role=tab]").first.inner_text() == "Difference"
+    assert page.locator(".changes li").all_inner_texts()[0] == "Cross layer 2, head 1 is off"
+    assert page.locator(".changes li").all_inner_texts()[1] == "Step 2 is “Hund”"
+    for i, tokens in enumerate((both.of_untouched, both.of_changed)):
+        rows = page.locator("#view-difference table").nth(i).locator("tbody tr").all()
+        cells = [row.locator("td").all_inner_texts()[:2] for row in rows]
+        wanted = [(token.before, token.after) for token in tokens]
+        wanted.append((sum(one for one, _ in wanted), sum(other for _, other in wanted)))
+        close(cells, wanted, 1e-4)
+    marked = page.locator("#view-difference del").count(), page.locator("#view-difference ins").count()
+    assert marked == tuple(
+        sum(end - first for first, end in ranges)
+        for ranges in ([one.before for one in both.words], [one.after for one in both.words])
+    )
+    for view in ("difference", *VIEWS):
+        page.locator(f"#tab-{view}").click()
+        assert page.locator(f"#view-{view}").is_visible()
+    page.locator("#tab-attention").click()
+    page.locator("[data-kind=cross]").click()
+    assert page.locator("#view-attention .heads .off").count() == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

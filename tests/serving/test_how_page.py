@@ -13,6 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from dragoman import Translator
+from dragoman.inspection import Intervention
 from dragoman.serving.how import how_routes
 from tests.inspection.models import KINDS, bundle
 from tests.inspection.test_page import browser  # noqa: F401
@@ -83,7 +84,6 @@ def test_heads_are_clicked_off(visit: Callable[..., Any], translator: Translator
     page.locator("[data-off='cross.1.1']").click()
     page.locator("[data-off='encoder.1.2']").click()
     settled(page, changed=True)
-    from dragoman.inspection import Intervention
 
     both = translator.inspect(
         "Tom sleeps.", intervention=Intervention.of(without=["cross.1.1", "encoder.1.2"])

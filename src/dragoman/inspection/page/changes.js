@@ -5,7 +5,7 @@ import { namesOfChanges } from "./difference.js";
 import { barCell, choice, figureTable, heading, hint, inLanguage, isolated, make, pressable, roving, slider } from "./dom.js";
 import { runningTokens } from "./translation.js";
 
-const SHIFTS = Array.from({ length: 50 }, (_, i) => i + 1);
+const MOVES = Array.from({ length: 50 }, (_, i) => i + 1);
 const PENALTIES = Array.from({ length: 31 }, (_, i) => i / 10);
 const SHOWN_ALTERNATIVES = 8;
 
@@ -199,7 +199,7 @@ function insteadOf(trace, i, state, change) {
 function positionsPart({ shift, no_positions: none, architecture }, state, change) {
     if (!none) return [hint(`This ${architecture} model has no positions.`)];
     const now = () => (state.no_positions ? "none" : state.shift ? "shifted" : "own");
-    const knob = slider({ label: "By", values: SHIFTS, value: state.shift || 1, change(by) {
+    const knob = slider({ label: "By", values: MOVES, value: state.shift || 1, change(by) {
         state.shift = by;
         change();
     } });
