@@ -11,7 +11,7 @@ from tests.inspection.models import bundle, transformer
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError
-from dragoman.inspection import Contrast, Head, Intervention, Placed, inspect
+from dragoman.inspection import Contrast, Head, Intervention, TokenAt, inspect
 from dragoman.text.clean import clean
 
 SENTENCE = "The old woman sees 12 dogs."
@@ -24,7 +24,7 @@ def pair() -> Any:
 
 @pytest.fixture(scope="module")
 def both(pair: Any) -> Contrast:
-    intervention = Intervention(without=(Head("cross", 1, 1), Head("encoder", 2, 2)), ban=(Placed(40),))
+    intervention = Intervention(without=(Head("cross", 1, 1), Head("encoder", 2, 2)), ban=(TokenAt(40),))
     return Translator.of(pair).inspect(SENTENCE, max_extra_tokens=3, name="m", intervention=intervention)
 
 

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.rules import Banned
-from dragoman.inspection import Head, Intervention, Placed, inspect
+from dragoman.inspection import Head, Intervention, TokenAt, inspect
 from dragoman.inspection.intervening import intervened, tokens_of_text, twin
+from dragoman.models.lora import add_lora
 
 SENTENCE = "The old woman sees 12 dogs."
 WITH_HEADS = [kind for kind in KINDS if kind.startswith(("transformer", "ssru"))]
@@ -150,7 +151,11 @@ def test_distances_are_left_out(kind: str) -> None:
 
 def test_a_twin_shares_the_weights_and_nothing_else() -> None:
     model: Any = drawn(KINDS["transformer"])
+    seen: list[object] = []
+    model.encoder[0].attention.register_forward_hook(lambda *_: seen.append(1))
     other: Any = twin(model)
+    assert torch.equal(whole(other), whole(other))
+    assert seen == []
     pairs = list(zip(model.named_parameters(), other.named_parameters(), strict=True))
     assert all(name == again and one is same for (name, one), (again, same) in pairs)
     assert not {id(module) for module in model.modules()} & {id(module) for module in other.modules()}
@@ -177,6 +182,17 @@ def test_what_a_model_does_not_have(kind: str, change: dict[str, Any], message: 
     with pytest.raises(ConfigError, match=message) as error:
         intervened(drawn(KINDS[kind]), Intervention.of(**change))
     assert error.value.hint
+
+
+def test_a_twin_has_the_adapter_of_the_model() -> None:
+    model: Any = drawn(KINDS["transformer"])
+    plain = whole(model)
+    torch.manual_seed(1)
+    for weight in add_lora(model, rank=2, alpha=2.0):
+        nn.init.normal_(weight)
+    model.eval()
+    assert (whole(model) - plain).abs().max() > 1e-6
+    assert torch.equal(whole(twin(model)), whole(model))
 
 
 # Tokens
@@ -226,9 +242,11 @@ def test_tokens_equal_those_of_a_loop(seed: int) -> None:
         ({3: end}, {}),
     ):
         intervention = Intervention(
-            force=tuple(Placed(token, step + 1) for step, token in forced.items()),
+            force=tuple(TokenAt(token, step + 1) for step, token in forced.items()),
             ban=tuple(
-                Placed(token, None if step < 0 else step + 1) for step, ids in banned.items() for token in ids
+                TokenAt(token, None if step < 0 else step + 1)
+                for step, ids in banned.items()
+                for token in ids
             ),
         )
         assert chosen(pair, intervention, most) == greedy(pair, most, forced, banned) != free
@@ -237,7 +255,7 @@ def test_tokens_equal_those_of_a_loop(seed: int) -> None:
 def test_a_forced_token_is_reached() -> None:
     """Beyond the usual limit, and although the model would end before."""
     pair = bundle(transformer(), seed=2)
-    at = Intervention(force=(Placed(33, 60), Placed(pair.tokenizer.end_id, 61)))
+    at = Intervention(force=(TokenAt(33, 60), TokenAt(pair.tokenizer.end_id, 61)))
     tokens = chosen(pair, at, 20)
     assert len(tokens) == 60
     assert tokens[-1] == 33
@@ -250,14 +268,16 @@ def test_forced_from_the_start_is_a_prefix_and_banned_everywhere_a_rule() -> Non
     one = chosen(pair, Intervention.of(force=["1=Die alte Frau"]), 30)
     assert one == chosen(pair, Intervention(), 30, prefix=tokens)
     free = chosen(pair, Intervention(), 30)
-    two = chosen(pair, Intervention(ban=(Placed(free[0]),)), 30)
+    two = chosen(pair, Intervention(ban=(TokenAt(free[0]),)), 30)
     assert two == chosen(pair, Intervention(), 30, rules=[Banned((free[0],))]) != free
 
 
 def test_the_tree_shows_what_is_banned() -> None:
     pair = bundle(transformer(), seed=2)
     first = inspect(pair, SENTENCE, max_extra_tokens=2).target.tokens[0]
-    trace = inspect(pair, SENTENCE, max_extra_tokens=2, intervention=Intervention(ban=(Placed(first.id, 1),)))
+    trace = inspect(
+        pair, SENTENCE, max_extra_tokens=2, intervention=Intervention(ban=(TokenAt(first.id, 1),))
+    )
     assert trace.beam is not None
     assert [node.token for node in trace.beam.nodes if node.step == 0 and node.fate == "banned"] == [first.id]
 
@@ -276,16 +296,16 @@ def test_text_becomes_tokens() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"force": (Placed(1, 1), Placed(33, 1))}, "never generated|twice"),
-        ({"force": (Placed(34, 1), Placed(33, 1))}, "step 1 is forced twice"),
-        ({"force": (Placed(9999, 1),)}, "vocabulary of 340"),
-        ({"ban": (Placed(-1),)}, "vocabulary of 340"),
-        ({"force": (Placed(0, 1),)}, "never generated"),
-        ({"force": (Placed(33, 2),), "ban": (Placed(33),)}, "forced and banned"),
-        ({"force": (Placed(33, 2),), "ban": (Placed(33, 2),)}, "forced and banned"),
-        ({"force": (Placed(2, 2), Placed(33, 3))}, "after the end"),
-        ({"force": (Placed("die alte Frau", 511),)}, "beyond step 512"),
-        ({"ban": (Placed("Die alte Frau"),)}, "several tokens"),
+        ({"force": (TokenAt(1, 1), TokenAt(33, 1))}, "never generated|twice"),
+        ({"force": (TokenAt(34, 1), TokenAt(33, 1))}, "step 1 is forced twice"),
+        ({"force": (TokenAt(9999, 1),)}, "vocabulary of 340"),
+        ({"ban": (TokenAt(-1),)}, "vocabulary of 340"),
+        ({"force": (TokenAt(0, 1),)}, "never generated"),
+        ({"force": (TokenAt(33, 2),), "ban": (TokenAt(33),)}, "forced and banned"),
+        ({"force": (TokenAt(33, 2),), "ban": (TokenAt(33, 2),)}, "forced and banned"),
+        ({"force": (TokenAt(2, 2), TokenAt(33, 3))}, "after the end"),
+        ({"force": (TokenAt("die alte Frau", 511),)}, "beyond step 512"),
+        ({"ban": (TokenAt("Die alte Frau"),)}, "several tokens"),
     ],
 )
 def test_tokens_are_checked(change: dict[str, Any], message: str) -> None:

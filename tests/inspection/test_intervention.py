@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from dragoman.base.errors import ConfigError
-from dragoman.inspection import Head, Intervention, Placed
+from dragoman.inspection import Head, Intervention, TokenAt
 
 EVERYTHING = Intervention(
     without=(Head("encoder", 2, 3), Head("cross", 1, 1)),
-    force=(Placed("Hund", 3), Placed(7, 4)),
-    ban=(Placed("rot"), Placed(9, 2)),
+    force=(TokenAt("Hund", 3), TokenAt(7, 4)),
+    ban=(TokenAt("rot"), TokenAt(9, 2)),
     shift=2,
     length_penalty=1.5,
 )
@@ -36,8 +36,8 @@ def test_it_is_written_as_on_the_command_line() -> None:
     written = Intervention.of(without=["decoder.1.2"], force=["3=Hund", "4=="], ban=["rot", "2=a=b", "x=y"])
     assert written == Intervention(
         without=(Head("decoder", 1, 2),),
-        force=(Placed("Hund", 3), Placed("=", 4)),
-        ban=(Placed("rot"), Placed("a=b", 2), Placed("x=y")),
+        force=(TokenAt("Hund", 3), TokenAt("=", 4)),
+        ban=(TokenAt("rot"), TokenAt("a=b", 2), TokenAt("x=y")),
     )
     assert str(written) == "without decoder.1.2, force 3=Hund, force 4==, ban rot, ban 2=a=b, ban x=y"
     assert str(EVERYTHING).endswith("force 4=#7, ban rot, ban 2=#9, source positions shifted by 2, "
@@ -53,7 +53,7 @@ def test_what_it_changes() -> None:
         one = Intervention(**changes)  # type: ignore[arg-type]
         assert one.of_model
         assert not one.of_search
-    for changes in ({"force": (Placed(1, 1),)}, {"ban": (Placed(1),)}, {"length_penalty": 0.0}):
+    for changes in ({"force": (TokenAt(1, 1),)}, {"ban": (TokenAt(1),)}, {"length_penalty": 0.0}):
         one = Intervention(**changes)  # type: ignore[arg-type]
         assert one.of_search
         assert not one.of_model

@@ -1,4 +1,4 @@
-"""The modules of the pages can be served one by one and joined to one script."""
+"""The modules of the pages can be served one by one and script_of to one script."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dragoman.inspection import modules
-from dragoman.inspection.modules import joined, page_files
+from dragoman.inspection.modules import page_files, script_of
 
 MODULES = {name: text for name, text in page_files().items() if name.endswith(".js")}
 DEFINED = r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)"
@@ -41,7 +41,7 @@ def test_a_module_imports_what_it_uses(module: str) -> None:
 
 
 def test_a_module_follows_those_that_it_imports() -> None:
-    script = joined("app")
+    script = script_of("app")
     assert not re.search(r"^(?:import|export)\b", script, re.MULTILINE)
     places = {name: script.index(text.splitlines()[0]) for name, text in MODULES.items()
               if text.splitlines()[0] in script}  # fmt: skip
@@ -54,4 +54,4 @@ def test_a_module_follows_those_that_it_imports() -> None:
 def test_what_is_not_joined_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"a.js": 'import { b } from "./b.js";\n\nb();\n', "b.js": "export const b = () => 1;\n"}
     monkeypatch.setattr(modules, "page_files", lambda: files)
-    assert joined.__wrapped__("a") == "const b = () => 1;\n\n\nb();\n"
+    assert script_of.__wrapped__("a") == "const b = () => 1;\n\n\nb();\n"

@@ -125,6 +125,7 @@ def test_what_the_server_translates_is_not_changed() -> None:
     translator = Translator.of(bundle(transformer(), seed=2))
     how = How({("en", "de"): translator})
     before = translator.translate(["The old dog."])
+    asyncio.run(how.answer(ASKED))
     seen: list[object] = []
     model: Any = translator.bundle.model
     model.encoder[0].attention.register_forward_hook(lambda *_: seen.append(1))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dragoman.inspection.contrast import Contrast, contrast
 from dragoman.inspection.inspect import inspect
-from dragoman.inspection.intervention import Head, Intervention, Placed
+from dragoman.inspection.intervention import Head, Intervention, TokenAt
 from dragoman.inspection.trace import Trace
 
-__all__ = ["Contrast", "Head", "Intervention", "Placed", "Trace", "contrast", "inspect"]
+__all__ = ["Contrast", "Head", "Intervention", "TokenAt", "Trace", "contrast", "inspect"]

@@ -21,7 +21,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.masks import Mask
 from dragoman.decoding.options import Beam
 from dragoman.decoding.requests import never_generated_ids
-from dragoman.inspection.intervention import LONGEST, Head, Intervention, Placed
+from dragoman.inspection.intervention import LONGEST, Head, Intervention, TokenAt
 from dragoman.inspection.record import Kind
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.positions import AttentionPositions, IndexPositions, NoPositions
@@ -32,9 +32,17 @@ from dragoman.text.tokenizer import Tokenizer
 
 
 def twin(model: AnySeq2Seq) -> AnySeq2Seq:
-    """Return a model of its own that shares the weights in memory."""
+    """Return a model of its own that shares the weights in memory.
+
+    It leaves hooks out, because they watch `model`, but for those of linear layers: adapters are such hooks.
+    """
     module = cast(nn.Module, model)
-    return deepcopy(model, {id(one): one for one in (*module.parameters(), *module.buffers())})
+    other = deepcopy(model, {id(one): one for one in (*module.parameters(), *module.buffers())})
+    for part in other.modules():
+        if not isinstance(part, nn.Linear):
+            part._forward_hooks.clear()
+            part._forward_pre_hooks.clear()
+    return other
 
 
 def intervened(model: AnySeq2Seq, intervention: Intervention) -> AnySeq2Seq:
@@ -158,7 +166,7 @@ def _while_reading(model: AnySeq2Seq, positions: nn.Module, hook: Callable[[], A
         finally:
             handle.remove()
 
-    model.encode = reading  # a method of this one object
+    cast(Any, model).encode = reading  # of this one object
 
 
 # Tokens
@@ -227,7 +235,7 @@ class Choices:
 
         return mask
 
-    def _tokens(self, one: Placed, tokenizer: Tokenizer) -> list[int]:
+    def _tokens(self, one: TokenAt, tokenizer: Tokenizer) -> list[int]:
         tokens = [one.token] if isinstance(one.token, int) else tokens_of_text(one.token, tokenizer)
         for token in tokens:
             if not 0 <= token < self._vocab:

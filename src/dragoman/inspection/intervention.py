@@ -46,7 +46,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Placed:
+class TokenAt:
     """A token of the translation, and the step at which it is forced or forbidden.
 
     `token` is an id of the target vocabulary, or text. Steps are counted from 1; None is every step. Raises
@@ -89,8 +89,8 @@ class Intervention:
     """
 
     without: tuple[Head, ...] = ()
-    force: tuple[Placed, ...] = ()
-    ban: tuple[Placed, ...] = ()
+    force: tuple[TokenAt, ...] = ()
+    ban: tuple[TokenAt, ...] = ()
     shift: int = 0
     no_positions: bool = False
     length_penalty: float | None = None
@@ -123,8 +123,8 @@ class Intervention:
         """Return the intervention that is written as on the command line: "encoder.2.3", "3=Hund", "Hund"."""
         return cls(
             without=tuple(map(Head.of, without)),
-            force=tuple(map(Placed.of, force)),
-            ban=tuple(map(Placed.of, ban)),
+            force=tuple(map(TokenAt.of, force)),
+            ban=tuple(map(TokenAt.of, ban)),
             shift=shift,
             no_positions=no_positions,
             length_penalty=length_penalty,
@@ -190,7 +190,7 @@ def _listed(values: Mapping[str, Any], name: str, kind: type) -> Sequence[Any]:
     return items
 
 
-def _placed(table: Mapping[str, Any], name: str) -> Placed:
+def _placed(table: Mapping[str, Any], name: str) -> TokenAt:
     if not {"token"} <= set(table) <= {"token", "step"}:
         raise ConfigError(f"{name}: {sorted(map(str, table))}", hint="an object with token and step")
-    return Placed(table["token"], table.get("step"))
+    return TokenAt(table["token"], table.get("step"))

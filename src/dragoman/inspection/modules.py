@@ -27,7 +27,7 @@ def page_files() -> dict[str, str]:
 
 
 @cache
-def joined(entry: str) -> str:
+def script_of(entry: str) -> str:
     """Return the script of the module `entry` and all that it imports."""
     sources, order = page_files(), list[str]()
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.inspection.modules import joined, page_files
+from dragoman.inspection.modules import page_files, script_of
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.record import Positions, Record, to_table
 
@@ -36,7 +36,7 @@ def report(
         length, width = positions.tables[0].values.shape
         lab = {**to_table(positions, compact=True), "width": width, "length": length, "base": base}
     data = data_of(traces, difference) | {"positions": lab}
-    style, script = page_files()["style.css"], joined("app")
+    style, script = page_files()["style.css"], script_of("app")
     policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
     policy += "base-uri 'none'; form-action 'none'"
     return (
