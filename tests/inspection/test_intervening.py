@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.options import Beam
 from dragoman.decoding.rules import Banned
 from dragoman.inspection import Head, Intervention, TokenAt, inspect
-from dragoman.inspection.intervening import intervened, tokens_of_text, twin
+from dragoman.inspection.intervening import Choices, intervened, tokens_of_text, twin
 from dragoman.models.lora import add_lora
 
 SENTENCE = "The old woman sees 12 dogs."
@@ -272,6 +273,25 @@ def test_forced_from_the_start_is_a_prefix_and_banned_everywhere_a_rule() -> Non
     assert two == chosen(pair, Intervention(), 30, rules=[Banned((free[0],))]) != free
 
 
+@pytest.mark.parametrize(("step", "rows"), [(None, {0, 1}), (1, {0}), (2, set()), (3, {1})])
+def test_a_sequence_is_banned(step: int | None, rows: set[int]) -> None:
+    """Its tokens may appear, but not one after the other."""
+    pair = bundle(transformer())
+    *before, last = tokens_of_text("Die Frau", pair.tokenizer)
+    change = Intervention(ban=(TokenAt("Die Frau", step),))
+    mask = Choices(change, pair.tokenizer, Beam(), pair.model.config).over(None)
+    assert mask is not None
+    found = set()
+    for row, prefix in enumerate((before, [33, 34, *before], [*before[:-1], 33], before[1:], [])):
+        free_NV = torch.zeros(2, 340)
+        prefix_NT = torch.tensor([[35] * len(prefix), prefix], dtype=torch.int64)
+        banned = (mask(prefix_NT, free_NV, torch.zeros(2)) == -math.inf).nonzero().tolist()
+        assert banned in ([], [[1, last]])
+        found |= {row} if banned else set()
+    assert len(before) > 1
+    assert found == rows
+
+
 def test_the_tree_shows_what_is_banned() -> None:
     pair = bundle(transformer(), seed=2)
     first = inspect(pair, SENTENCE, max_extra_tokens=2).target.tokens[0]
@@ -305,7 +325,6 @@ def test_text_becomes_tokens() -> None:
         ({"force": (TokenAt(33, 2),), "ban": (TokenAt(33, 2),)}, "forced and banned"),
         ({"force": (TokenAt(2, 2), TokenAt(33, 3))}, "after the end"),
         ({"force": (TokenAt("die alte Frau", 511),)}, "beyond step 512"),
-        ({"ban": (TokenAt("Die alte Frau"),)}, "several tokens"),
     ],
 )
 def test_tokens_are_checked(change: dict[str, Any], message: str) -> None:

@@ -178,7 +178,7 @@ class Choices:
     def __init__(self, intervention: Intervention, tokenizer: Tokenizer, how: Beam, config: Any) -> None:
         """Raises ConfigError for tokens that cannot be generated, DataError for text that has no tokens."""
         self.forced: dict[int, int] = {}  # token by step, counted from 0
-        self.banned: dict[int | None, set[int]] = {}
+        self.banned: list[tuple[int | None, list[int]]] = []  # step of the first, counted from 0, and tokens
         self._never = never_generated_ids(config, how)
         self._vocab, self._end_id = config.target_vocab, config.end_id
         for one in intervention.force:
@@ -188,15 +188,10 @@ class Choices:
                 if step >= LONGEST:
                     raise ConfigError(f"{one} goes beyond step {LONGEST}", hint="force an earlier step")
         for one in intervention.ban:
-            tokens = self._tokens(one, tokenizer)
-            if len(tokens) > 1:
-                pieces = " ".join(tokenizer.target_pieces(tokens))
-                raise ConfigError(f"{one.token!r} is several tokens: {pieces}", hint="ban one of them")
-            self.banned.setdefault(None if one.step is None else one.step - 1, set()).update(tokens)
+            self.banned.append((None if one.step is None else one.step - 1, self._tokens(one, tokenizer)))
         for step, token in self.forced.items():
-            if token in self.banned.get(step, ()) or token in self.banned.get(None, ()):
+            if any(tokens == [token] and at in (None, step) for at, tokens in self.banned):
                 raise ConfigError(f"step {step + 1}: a token is forced and banned", hint="leave one out")
-
         ends = [step for step, token in self.forced.items() if token == self._end_id]
         if ends and max(self.forced) > min(ends):
             raise ConfigError("a token is forced after the end", hint="force the end last")
@@ -228,7 +223,10 @@ class Choices:
                 return only_NV
             if then is not None:
                 logp_NV = then(prefix_NT, logp_NV, sentence_N)
-            logp_NV[:, [*self.banned.get(None, ()), *self.banned.get(step, ())]] = -math.inf
+            for at, (*before, token) in self.banned:
+                if at in (None, step - len(before)) and len(before) <= step:
+                    ends_NB = prefix_NT[:, step - len(before) :] == prefix_NT.new_tensor(before)
+                    logp_NV[ends_NB.all(1), token] = -math.inf
             if step < last:
                 logp_NV[:, self._end_id] = -math.inf
             return logp_NV

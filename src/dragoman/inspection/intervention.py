@@ -82,8 +82,9 @@ class Intervention:
 
     `without` are heads to switch off: their part of the output of the attention is 0. `force` are tokens that
     the search must take at their steps. A text of several tokens takes as many steps; the translation does
-    not end before. `ban` are tokens that it must not take. `shift` is added to the position of every source
-    token. With `no_positions` source tokens have no position. `length_penalty` replaces that of the search.
+    not end before. `ban` are tokens that it must not take; a text of several is banned as their sequence.
+    `shift` is added to the position of every source token. With `no_positions` source tokens have no
+    position. `length_penalty` replaces that of the search.
 
     Raises ConfigError for values out of range.
     """
