@@ -13,7 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from dragoman import Translator
-from dragoman.inspection import Intervention
+from dragoman.inspection import Intervention, TokenAt
 from dragoman.serving.how import how_routes
 from tests.inspection.models import KINDS, bundle
 from tests.inspection.test_page import browser  # noqa: F401
@@ -72,10 +72,18 @@ def settled(page: Any, *, changed: bool) -> None:
     page.wait_for_function("text => document.querySelector('.status')?.textContent === text", arg=text)
 
 
-def versions(page: Any) -> list[str]:
+def agree(page: Any, translator: Translator, change: Intervention) -> None:
+    """The page shows what Python says of the change."""
+    both = translator.inspect("Tom sleeps.", intervention=change)
     page.locator("#tab-difference").click()
-    found: list[str] = page.locator("#view-difference .version .sentence").all_inner_texts()
-    return found
+    shown = page.locator("#view-difference .version .sentence").all_text_contents()
+    assert shown == [trace.target.text for trace in (both.untouched, both.changed)]
+    rows = page.locator("#view-difference table").last.locator("tbody tr").all()
+    assert len(rows) == len(both.of_changed) + 1
+    for row, token in zip(rows, both.of_changed, strict=False):
+        before, after = row.locator("td").all_inner_texts()[:2]
+        assert float(before) == pytest.approx(token.before, abs=1e-3)
+        assert float(after) == pytest.approx(token.after, abs=1e-3)
 
 
 def test_heads_are_clicked_off(visit: Callable[..., Any], translator: Translator) -> None:
@@ -84,19 +92,7 @@ def test_heads_are_clicked_off(visit: Callable[..., Any], translator: Translator
     page.locator("[data-off='cross.1.1']").click()
     page.locator("[data-off='encoder.1.2']").click()
     settled(page, changed=True)
-
-    both = translator.inspect(
-        "Tom sleeps.", intervention=Intervention.of(without=["cross.1.1", "encoder.1.2"])
-    )
-    shown = versions(page)
-    assert [text.split() for text in shown] == [
-        trace.target.text.split() for trace in (both.untouched, both.changed)
-    ]
-    rows = page.locator("#view-difference table").first.locator("tbody tr").all_inner_texts()
-    for row, token in zip(rows, both.of_untouched, strict=False):
-        before, after = row.split()[-2:]
-        assert float(before) == pytest.approx(token.before, abs=1e-3)
-        assert float(after) == pytest.approx(token.after, abs=1e-3)
+    agree(page, translator, Intervention.of(without=["cross.1.1", "encoder.1.2"]))
     assert page.locator(".workbench .changes li").count() == 3  # and "undo all"
     page.get_by_role("button", name="Undo all").click()
     settled(page, changed=False)
@@ -118,26 +114,26 @@ def test_a_layer_at_once_and_by_keyboard(visit: Callable[..., Any]) -> None:
     assert page.locator("[data-off='cross.1.1']").get_attribute("aria-pressed") == "false"
 
 
-def test_a_token_is_forced_and_banned(visit: Callable[..., Any]) -> None:
+def test_a_token_is_forced_and_banned(visit: Callable[..., Any], translator: Translator) -> None:
+    own, other = translator.inspect("Tom sleeps.").steps[0].alternatives[:2]
     page = visit()
     settled(page, changed=False)
     page.locator("[data-place='1']").click()
     rows = page.locator(".knobs .alternatives tbody tr")
-    names = [name.removesuffix(" ✓") for name in rows.locator("th").all_inner_texts()]
-    own = names[0]
-    other = next(number for number, name in enumerate(names) if number and name.isalpha())
-    rows.nth(other).get_by_role("button", name="force").click()
+    assert rows.count() == 8
+    rows.nth(1).get_by_role("button", name="force").click()
     settled(page, changed=True)
-    assert page.locator("[data-place='1']").get_attribute("aria-label") == f"Step 1: {names[other]}, forced"
-    assert page.locator(".workbench .changes").inner_text().startswith(f"Step 1 is “{names[other]}”")
+    changes = page.locator(".workbench .changes")
+    assert changes.inner_text().startswith("Step 1 is “")
+    assert page.locator("[data-place='1']").get_attribute("aria-label").endswith(", forced")
+    agree(page, translator, Intervention(force=(TokenAt(other.token, 1),)))
     page.locator(".undo").click()
     settled(page, changed=False)
 
-    page.locator(".knobs .alternatives tbody tr").first.get_by_role("button", name="everywhere").click()
+    rows.first.get_by_role("button", name="everywhere").click()
     settled(page, changed=True)
-    assert f"“{own}” is banned everywhere" in page.locator(".workbench .changes").inner_text()
-    tokens = page.locator("#view-difference table").last.locator("tbody th").all_inner_texts()
-    assert own not in tokens
+    assert changes.inner_text().split("”")[1].startswith(" is banned everywhere")
+    agree(page, translator, Intervention(ban=(TokenAt(own.token),)))
     page.locator("#tab-beam").click()
     page.get_by_label("Show what was pruned or banned").check()
     assert page.locator("#view-beam [data-fate=banned]").count() > 0
