@@ -83,8 +83,12 @@ def test_a_signal_to_all_saves(text, tmp_path):
     """As torchrun passes on Ctrl-C or SIGTERM: to each process, at its own time."""
     processes = start(*text, "-o", str(tmp_path / "x"), *WORDS)
     deadline = time.monotonic() + 60
-    metrics = tmp_path / "x" / "metrics.jsonl"  # the first line comes once both are at work
-    while not metrics.exists() and time.monotonic() < deadline and processes[0].poll() is None:
+    metrics = tmp_path / "x" / "metrics.jsonl"  # the first report comes once both are at work
+    while (
+        not (metrics.exists() and '"train"' in metrics.read_text("utf-8"))
+        and time.monotonic() < deadline
+        and processes[0].poll() is None
+    ):
         time.sleep(0.05)
     for process in reversed(processes):
         process.send_signal(signal.SIGTERM)

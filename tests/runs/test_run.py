@@ -91,7 +91,8 @@ def test_pairs_of_strings_become_a_model_folder(done):
     assert json.loads((output / "generation.json").read_text())["size"] == 2
     assert read_toml(output / "training.toml")["preset"] == "tiny"
     kinds = [json.loads(line)["kind"] for line in (output / "metrics.jsonl").read_text().splitlines()]
-    assert kinds == ["train", "train", "valid", "train", "train", "valid", "average"]
+    part = ["train", "train", "valid", "samples"]
+    assert kinds == ["start", *part, *part, "average", "finish"]
     assert dragoman.train is train
 
 

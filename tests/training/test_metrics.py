@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from tests.display.runs import report, validation
+from tests.display.runs import SAMPLES, finished, report, started, validation
 
-from dragoman.base.errors import TrainingError
+from dragoman.base.errors import Interrupted, TrainingError
 from dragoman.training.metrics import Metrics
 from dragoman.training.progress import Candidate
 
@@ -22,7 +24,7 @@ def rows(path: Path) -> list[dict[str, object]]:
 
 def test_the_keys_are_those_of_version_0_1(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl")
-    for event in (report(20), validation(500), AVERAGE):
+    for event in (report(20), validation(500, samples=()), AVERAGE):
         metrics.append(event)
 
     before = {row["kind"]: row.keys() for row in rows(SAVED)}
@@ -31,7 +33,7 @@ def test_the_keys_are_those_of_version_0_1(tmp_path: Path) -> None:
 
 def test_without_a_score_there_is_no_signature(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl")
-    metrics.append(validation(bleu=None, chrf=None, signature=""))
+    metrics.append(validation(bleu=None, chrf=None, signature="", samples=()))
 
     (row,) = rows(metrics.path)
     assert "signature" not in row
@@ -59,6 +61,44 @@ def test_lines_after_the_checkpoint_are_dropped(tmp_path: Path) -> None:
     metrics.trim(20)
 
     assert [row["step"] for row in rows(metrics.path)] == [20]
+
+
+def test_samples_have_a_line_of_their_own(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.append(validation(500))
+
+    first, second = rows(metrics.path)
+    assert first["kind"] == "valid"
+    assert second == {"kind": "samples", "step": 500, "samples": [asdict(sample) for sample in SAMPLES]}
+
+
+def test_a_resumed_run_keeps_what_happened_before(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.begin(started())
+    metrics.append(report(20))
+    metrics.append(report(40))
+    metrics.end(Interrupted("stopped at update 30", signal=15), 30)
+    with metrics.path.open("a", encoding="utf-8") as file:
+        file.write('{"kind": "train", "st')  # cut short by a crash
+
+    metrics.begin(started(resumed_from=30))
+    metrics.append(AVERAGE)
+    metrics.end(finished(step=60), 60)
+
+    first, _, stop, second, _, end = rows(metrics.path)
+    assert [first["kind"], first["step"], first["parameters"]] == ["start", 0, started().parameters]
+    assert [stop["kind"], stop["step"], stop["reason"]] == ["stop", 30, "stopped at update 30"]
+    assert [second["kind"], second["step"]] == ["start", 30]
+    assert [end["kind"], end["step"], end["outcome"]] == ["finish", 60, finished().outcome]
+    assert first["time"] <= stop["time"] <= end["time"] <= time.time()
+
+    metrics.begin(started(resumed_from=60))  # with a higher limit
+    assert [row["kind"] for row in rows(metrics.path)] == ["start", "train", "stop", "start", "start"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_the_reason_of_a_stop_is_not_hidden_by_a_full_disk() -> None:
+    Metrics(Path("/dev/full")).end(TrainingError("the disk is full"), 20)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

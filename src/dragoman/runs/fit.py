@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from dragoman import native
-from dragoman.base.errors import DataError
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.evaluation.risk.folder import calibrate_folder
 from dragoman.folder import bundle as model_folder
 from dragoman.folder.bundle import Bundle
@@ -23,7 +23,7 @@ from dragoman.runs.settle import settle
 from dragoman.runs.validation import translate_and_score
 from dragoman.training.anchor import Anchor
 from dragoman.training.distributed import World
-from dragoman.training.events import Observer, Started, Stop
+from dragoman.training.events import Finished, Observer, Started, Stop
 from dragoman.training.precision import precision_for, send_to_onednn
 from dragoman.training.profile import Profile
 from dragoman.training.trainer import Trainer
@@ -120,9 +120,10 @@ def fit(
         batch_tokens=recipe.training.batch_tokens,
     )
     observer.on_start(started)  # on every process: from here on the trainer handles signals
-    finished = trainer.train()
+    if world.leads:
+        folder.metrics.begin(started)
 
-    def write() -> None:
+    def write(finished: Finished) -> None:
         final = folder.checkpoints.final
         put_weights(model, read_weights(final), final)
         tuned = None
@@ -133,7 +134,15 @@ def fit(
         model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
         calibrate()
 
-    world.lead(write)
+    try:
+        finished = trainer.train()
+        world.lead(lambda: write(finished))
+    except DragomanError as error:
+        if world.leads:
+            folder.metrics.end(error, trainer.progress.step)
+        raise
+    if world.leads:
+        folder.metrics.end(finished, finished.step)
 
 
 def _calibrate(prepared: Prepared, folder: RunFolder, say: Callable[[str], None]) -> None:

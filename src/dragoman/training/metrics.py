@@ -1,21 +1,24 @@
 """metrics.jsonl: every report and every validation of a run, one JSON object a line.
 
-The key `kind` is `train` for a report, `valid` for a validation and `average` for the final average. Tuning
-adds `interpolation` and `comparison`.
+The key `kind` is `train` for a report, `valid` for a validation, `samples` for a few of its translations, and
+`average` for the final average. `start`, `stop` and `finish` say when a run of the command began and ended,
+with the `time` in seconds since 1970. Tuning adds `interpolation` and `comparison`.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dragoman.base.errors import TrainingError
+from dragoman.base.errors import DragomanError, TrainingError
 from dragoman.base.files import write_whole
-from dragoman.training.events import Report, Validation
+from dragoman.training.events import Finished, Report, Started, Validation
 from dragoman.training.progress import Candidate
 
 
@@ -26,8 +29,28 @@ class Metrics:
     path: Path
 
     def append(self, event: Report | Validation | Candidate) -> None:
-        """Write one line; a Candidate is the final average. Raises TrainingError if the disk is full."""
+        """Write one line; a Candidate is the final average. Raises TrainingError if the disk is full.
+
+        The samples of a validation get a line of their own.
+        """
         self.add(_row(event))
+        if isinstance(event, Validation) and event.samples:
+            samples = [asdict(sample) for sample in event.samples]
+            self.add({"kind": "samples", "step": event.step, "samples": samples})
+
+    def begin(self, event: Started) -> None:
+        """Note that a run of the command begins. Drops what a resumed run writes again."""
+        self.trim(event.resumed_from)
+        self.add({"kind": "start", "step": event.resumed_from, "time": time.time(), **asdict(event)})
+
+    def end(self, outcome: Finished | DragomanError, step: int) -> None:
+        """Note that it ended after update `step`: the run is over, or was stopped by a signal or an error."""
+        row: dict[str, Any] = {"step": step, "time": time.time()}
+        if isinstance(outcome, Finished):
+            self.add({"kind": "finish", **asdict(outcome), **row})
+        else:
+            with suppress(TrainingError):  # the disk may be full, which is then the reason
+                self.add({"kind": "stop", "reason": str(outcome), **row})
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Write one line of another kind. One without a `step` is dropped when the run is resumed."""
@@ -41,7 +64,7 @@ class Metrics:
             ) from error
 
     def trim(self, step: int) -> None:
-        """Drop the lines after update `step` and the final average. A resumed run writes them again."""
+        """Drop the lines after update `step`, and those of the end. A resumed run writes them again."""
         if self.path.exists():
             lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
             kept = [line for line in lines if _step_of(line) <= step]
@@ -76,6 +99,6 @@ def _step_of(line: str) -> float:
     """The update that a line was written after; infinity if a resumed run writes the line again."""
     try:
         row = json.loads(line)
-        return math.inf if row["kind"] == "average" else float(row["step"])
+        return math.inf if row["kind"] in ("average", "finish") else float(row["step"])
     except (ValueError, KeyError, TypeError):
         return math.inf  # cut short by a crash
