@@ -85,6 +85,7 @@ COMMANDS = [
     "inspect",
     "positions",
     "ladder",
+    "studio",
     "config",
     "doctor",
     "model",

@@ -39,6 +39,7 @@ _COMMANDS = {
     "score": _Command("score", "score", "Score translations of any system."),
     "inspect": _Command("inspect", "inspect", "See how a translation came about, in one offline page."),
     "positions": _Command("inspect", "positions", "See the sinusoidal positions, without a model."),
+    "studio": _Command("studio", "studio", "Watch training runs on a page."),
     "ladder": _Command("ladder", "ladder", "Train several recipes within one budget, and compare them."),
     "import": _Command("imports", "import_model", "Import a model of Hugging Face or Marian."),
     "export": _Command("exports", "export_model", "Export a model to another program."),

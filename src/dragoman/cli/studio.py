@@ -1,0 +1,64 @@
+"""`dragoman studio`: watch training runs on a page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.cli.options import Debug, Quiet
+
+
+def studio(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="Training folders, or their metrics.jsonl.", show_default=False),
+    ],
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Address to serve on.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N", help="Port; 0 takes a free one.")] = 8090,
+    allow_open: Annotated[
+        bool, typer.Option("--allow-open", help="Serve on an address that other machines reach.")
+    ] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Watch training runs on a page: loss, BLEU, translations, attention, recipes.
+
+    It reads metrics.jsonl and training.toml alone, so a run may be on another machine, and its folder a copy
+    that is synchronised. Ctrl-C ends it; the runs are never touched.
+
+    \b
+      dragoman studio runs/en-de
+      dragoman studio runs/en-de runs/wider
+    """
+    # One thread for attention: on the machine that trains, the others are taken.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        from dragoman.serving.studio.app import Studio
+        from dragoman.serving.studio.guard import is_loopback
+        from dragoman.serving.studio.server import StudioServer, listening
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn"):
+            raise
+        raise ConfigError(
+            "the studio needs Starlette and uvicorn", hint="pip install 'dragoman[serve]'"
+        ) from error
+    if not is_loopback(host) and not allow_open:
+        raise ConfigError(
+            f"--host {host}: other machines could read the runs",
+            hint="use ssh -L to reach 127.0.0.1 from elsewhere, or add --allow-open",
+        )
+    served = Studio(runs, host=host)
+    with listening(host, port) as door:
+        if not quiet:
+            name = f"[{host}]" if ":" in host else host
+            print(f"http://{name}:{door.getsockname()[1]}/  (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        with suppress(KeyboardInterrupt):  # the way to end it
+            StudioServer(served).run(sockets=[door])

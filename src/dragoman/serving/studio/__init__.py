@@ -1,0 +1,11 @@
+"""A page that shows training runs while they train. It reads metrics.jsonl and training.toml alone.
+
+tail.py         the new lines of a file that another program writes
+curves.py       measurements in bounded memory, thinned to their minima and maxima
+history.py      what the lines of one run say
+watch.py        runs that are watched, and what is new about them
+recipes.py      the options of training.toml
+attention.py    attention to the source by checkpoint; needs PyTorch and the checkpoints
+guard.py        which requests are answered, and the headers of every answer
+app.py          the routes; server.py: serve them until stopped
+"""

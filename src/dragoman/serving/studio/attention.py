@@ -1,0 +1,140 @@
+"""Attention to the source of one sentence, as each checkpoint of a run pays it. Imports torch when asked."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.base.config import from_table
+from dragoman.base.errors import ModelError
+from dragoman.base.pytorch import has_pytorch
+from dragoman.models.shapes import Architecture
+from dragoman.serving.studio.recipes import options_of
+from dragoman.training.checkpoints import Checkpoints
+
+if TYPE_CHECKING:
+    from dragoman.folder.bundle import Bundle
+    from dragoman.inspection import Trace
+
+LONGEST = 300  # characters of a sentence
+_KEPT = 24  # traces
+FINAL = "final"
+
+
+@dataclass(frozen=True)
+class _Shape:
+    model: Architecture
+
+
+def available(folder: Path | None) -> tuple[list[str], str]:
+    """Return the names of a run's checkpoints in the order of their updates, or why there are none."""
+    if folder is None or not (checkpoints := Checkpoints(folder / "checkpoints")).folder.is_dir():
+        return [], "The checkpoints are not on this machine."
+    steps = sorted(checkpoints.folder.glob("step-*.safetensors"))
+    names = [str(int(number)) for path in steps if (number := path.stem.removeprefix("step-")).isdecimal()]
+    names += [FINAL] if checkpoints.final.exists() else []
+    if not names:
+        return [], "There is no checkpoint yet. The first comes with the first validation."
+    if not has_pytorch():
+        return [], "PyTorch is not installed here: pip install 'dragoman[train]'"
+    return names, ""
+
+
+class Attentions:
+    """Traces of sentences, the last few of which are kept. One is made at a time."""
+
+    def __init__(self) -> None:
+        self._traces: OrderedDict[tuple[object, ...], Trace] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def matrix(
+        self,
+        folder: Path,
+        name: str,
+        source: str,
+        target: str | None,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+    ) -> dict[str, Any]:
+        """Return the weights of a layer and head, by default the last layer but one and the mean of heads.
+
+        `name` is one of `available`. With `target` that translation is looked at, else the checkpoint's own.
+        Raises ModelError for a checkpoint that is gone or has no such attention, DataError for a text that
+        cannot be used.
+        """
+        with self._lock:
+            trace = self._trace(folder, name, source, target)
+        cross = next((one for one in trace.attention if one.kind == "cross"), None)
+        if cross is None:
+            raise ModelError(f"{folder}: this model has no attention to the source")
+        layers, heads = cross.weights.shape[:2]
+        layer = max(layers - 2, 0) if layer is None else layer
+        if not (0 <= layer < layers and (head is None or 0 <= head < heads)):
+            raise ModelError(f"{folder}: has {layers} layers and {heads} heads")
+        weights = cross.weights[layer]
+        weights_TS = weights.mean(0) if head is None else weights[head]
+        return {
+            "source": [token.text or "·" for token in trace.source.tokens],
+            "target": [token.text or "·" for token in trace.target.tokens],
+            "translation": trace.target.text,
+            "layers": layers,
+            "heads": heads,
+            "layer": layer,
+            "weights": [[round(float(weight), 4) for weight in row] for row in weights_TS],
+        }
+
+    def _trace(self, folder: Path, name: str, source: str, target: str | None) -> Trace:
+        path = _path(folder, name)
+        try:
+            key = (path, path.stat().st_mtime_ns, source, target)
+        except OSError as error:
+            raise ModelError(f"{path}: gone; training keeps the last checkpoints") from error
+        if key not in self._traces:
+            from dragoman.inspection import inspect
+
+            self._traces[key] = inspect(load_checkpoint(folder, path), source, target=target)
+        self._traces.move_to_end(key)
+        while len(self._traces) > _KEPT:
+            self._traces.popitem(last=False)
+        return self._traces[key]
+
+
+def load_checkpoint(folder: Path, path: Path) -> Bundle:
+    """Return the model of a training folder with the weights in `path`; its run need not be over.
+
+    Raises ModelError if they do not belong together.
+    """
+    from dragoman.folder.bundle import Bundle, new_model
+    from dragoman.folder.header import read_header
+    from dragoman.folder.weights import put_weights, read_weights
+    from dragoman.text.tokenizer import Tokenizer
+
+    tokenizer, recipe = Tokenizer.load(folder), options_of(folder / "training.toml")
+    if "model" not in recipe:
+        raise ModelError(f"{folder}: has no training.toml that describes a model")
+    shape = replace(
+        from_table(_Shape, {"model": recipe["model"]}).model,
+        source_vocab=tokenizer.source_size,
+        target_vocab=tokenizer.target_size,
+        pad_id=tokenizer.pad_id,
+        start_id=tokenizer.start_id,
+        end_id=tokenizer.end_id,
+    )
+    model = new_model(shape, read_header(path), path)
+    put_weights(model, read_weights(path), path)
+    data = recipe.get("data", {})
+    return Bundle(
+        model=model.eval(),
+        tokenizer=tokenizer,
+        source_language=str(data.get("source_language", "")),
+        target_language=str(data.get("target_language", "")),
+    )
+
+
+def _path(folder: Path, name: str) -> Path:
+    checkpoints = Checkpoints(folder / "checkpoints")
+    return checkpoints.final if name == FINAL else checkpoints.step(int(name))

@@ -1,0 +1,196 @@
+"""Runs that are watched, and what is new about them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dragoman.base.errors import DataError
+from dragoman.serving.studio.curves import Axis, Point
+from dragoman.serving.studio.history import History
+from dragoman.serving.studio.recipes import flat, options_of
+from dragoman.serving.studio.tail import Tail
+
+METRICS, RECIPE = "metrics.jsonl", "training.toml"
+SHOWN = 600  # points of a curve that a page gets at first
+_AT_ONCE = 32  # chunks that one look at a file reads
+_QUIET = 300.0  # seconds without news after which a run is called quiet, if its reports are frequent
+_HALF = 10.0  # seconds after which a half-written line is worth a word
+Seen = tuple[int, int]  # generation and version of a run
+
+
+class Watched:
+    """One run: the tail of its metrics, what they say, and its recipe. Its methods may run in any thread."""
+
+    def __init__(self, path: Path, label: str) -> None:
+        folder = path if path.is_dir() else path.parent
+        self.metrics = path / METRICS if path.is_dir() else path
+        self.folder = folder if self.metrics.name == METRICS else None  # where recipe and checkpoints may be
+        self.label = label
+        self.tail, self.history = Tail(self.metrics), History()
+        self.recipe: dict[str, Any] = {}
+        self.generation = 0  # rises when a page needs everything again
+        self._trouble = ""
+        self._lock = threading.Lock()
+
+    def look(self) -> bool:
+        """Read what is new. Return whether there was anything."""
+        with self._lock:
+            changed = self._look_at_recipe()
+            for _ in range(_AT_ONCE):
+                news = self.tail.read()
+                trouble = "missing" if news.missing else news.error
+                changed |= bool(news.lines) or news.restarted or trouble != self._trouble
+                self._trouble = trouble
+                if news.restarted:
+                    self._begin_again()
+                for line in news.lines:
+                    self.history.add(line)
+                if not news.more:
+                    break
+            if self.history.went_back:
+                self.history.went_back = False
+                self.generation += 1
+            return changed
+
+    def news(self, seen: Seen | None) -> dict[str, Any]:
+        """Return what a page that has `seen` this run does not know: everything, if it has not seen it."""
+        with self._lock:
+            here = (self.generation, self.history.version)
+            newer = self.history.since(seen[1]) if seen is not None and seen[0] == self.generation else None
+            table: dict[str, Any] = {"seen": here, "summary": self._summary()}
+            if newer is None:
+                return table | {"whole": self._whole()}
+            points: dict[str, list[Point]] = {}
+            for kind, thing in newer:
+                if kind == "point":
+                    points.setdefault(thing[0], []).append(thing[1])
+            for kind in ("event", "samples"):
+                table[kind] = [thing for name, thing in newer if name == kind]
+            return table | {"points": points}
+
+    def points(self, most: int, axis: Axis, low: float, high: float) -> dict[str, list[Point]]:
+        """Return the curves between two places."""
+        with self._lock:
+            curves = self.history.curves.items()
+            return {name: curve.view(most, axis=axis, low=low, high=high) for name, curve in curves}
+
+    def _look_at_recipe(self) -> bool:
+        recipe = options_of(self.folder / RECIPE) if self.folder is not None else {}
+        changed = bool(recipe) and recipe != self.recipe
+        if changed:  # one that vanishes is remembered
+            self.recipe = recipe
+            self.generation += 1
+        return changed
+
+    def _begin_again(self) -> None:
+        """The file is another one: a run was resumed, or another copy was put there."""
+        before = self.history
+        self.history = History(version=before.version)
+        if before.lines:
+            self.history.note("replaced", before.last.get("step", 0))
+        self.generation += 1
+
+    def _whole(self) -> dict[str, Any]:
+        history = self.history
+        return {
+            "curves": {name: curve.view(SHOWN) for name, curve in history.curves.items()},
+            "event": list(history.events),
+            "samples": history.samples,
+            "recipe": flat(self.recipe),
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        history, training = self.history, self.recipe.get("training")
+        limits = training if isinstance(training, dict) else {}
+        age = max(time.time() - self.tail.changed, 0.0) if self.tail.changed else None
+        return {
+            "label": self.label,
+            "path": str(self.metrics),
+            "state": self._state(age),
+            "age": age,
+            "max_updates": history.facts.get("max_updates", _limit(limits.get("max_updates"))),
+            "last": history.last,
+            "best": history.best,
+            "facts": history.facts,
+            "notes": self._notes(age),
+        }
+
+    def _state(self, age: float | None) -> str:
+        history = self.history
+        if self._trouble:
+            return "missing" if self._trouble == "missing" else "unreadable"
+        if history.state == "running" and age is not None:
+            reports = len(history.curves["train/nll"]) if "train/nll" in history.curves else 0
+            each = history.last.get("seconds", 0.0) / max(reports, 1)
+            return "quiet" if age > max(_QUIET, 5 * each) else "running"
+        return history.state
+
+    def _notes(self, age: float | None) -> list[str]:
+        """Return what is unusual about the files, in words."""
+        notes, broken = [], self.history.broken + self.tail.broken
+        if self._trouble == "missing":
+            read = self.history.lines
+            notes.append("The file is gone. This is what it said." if read else f"There is no {METRICS} yet.")
+        elif self._trouble:
+            notes.append(f"The file cannot be read: {self._trouble}.")
+        if broken:
+            notes.append(f"{broken:,} {'line is' if broken == 1 else 'lines are'} broken and left out.")
+        if self.tail.unfinished and age is not None and age > _HALF:
+            notes.append("The last line is half-written.")
+        return notes
+
+
+class Watch:
+    """Looks at several runs again and again, and wakes those who wait for news."""
+
+    def __init__(self, paths: Sequence[Path], *, every: float = 1.0) -> None:
+        """Look at folders or metrics files `every` so many seconds. Raises DataError if nothing is there."""
+        for path in paths:
+            if not path.exists():
+                raise DataError(f"{path}: there is nothing", hint=f"name a training folder or its {METRICS}")
+        labels = labels_of(paths)
+        self.runs = [Watched(path, label) for path, label in zip(paths, labels, strict=True)]
+        self.every = every
+        self.closed = False
+        self.bell = asyncio.Event()  # rings at the next news
+
+    async def keep_looking(self) -> None:
+        """Look at the files for ever."""
+        while True:
+            changed = await asyncio.to_thread(lambda: [run.look() for run in self.runs])
+            if any(changed):
+                self._wake()
+            await asyncio.sleep(self.every)
+
+    def news(self, seen: Sequence[Seen | None]) -> list[dict[str, Any]]:
+        """Return for each run what a page does not know that has `seen` the runs so far."""
+        return [run.news(before) for run, before in zip(self.runs, seen, strict=True)]
+
+    def close(self) -> None:
+        """Let nobody wait any longer."""
+        self.closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self.bell.set()
+        self.bell = asyncio.Event()
+
+
+def labels_of(paths: Sequence[Path]) -> list[str]:
+    """Return a short name for each path: as many of its last parts as tell it from the others."""
+    whole = [path.absolute() for path in paths]
+    whole = [path.parent if path.name == METRICS else path for path in whole]
+    for length in range(1, max((len(path.parts) for path in whole), default=1) + 1):
+        labels = ["/".join(path.parts[-length:]) for path in whole]
+        if len(set(labels)) == len(set(whole)):
+            break
+    return [label if labels.index(label) == i else f"{label} ({i + 1})" for i, label in enumerate(labels)]
+
+
+def _limit(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

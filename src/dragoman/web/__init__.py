@@ -1,0 +1,1 @@
+"""The pages that servers show: HTML, ES modules and style sheets."""
