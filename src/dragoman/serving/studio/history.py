@@ -14,10 +14,10 @@ from typing import Any
 
 from dragoman.serving.studio.curves import Curve
 
-TRAIN = ("nll", "loss", "learning_rate", "tokens_per_second", "padding", "gradient_norm")
+TRAIN = ("nll", "learning_rate", "tokens_per_second", "padding", "gradient_norm")
 VALID = ("loss", "bleu", "chrf")
 FACTS = ("parameters", "train_pairs", "valid_pairs", "precision", "threads", "processes", "max_updates")
-_KNOWN = {*TRAIN, "kind", "step", "epoch", "perplexity", "tokens", "seconds", "eta_seconds"}
+_KNOWN = {*TRAIN, "loss", "kind", "step", "epoch", "perplexity", "tokens", "seconds", "eta_seconds"}
 _MOST_CURVES = 24  # with those of measurements that this version does not know
 _MOST_EVENTS = 300
 _MOST_SAMPLES = 60  # validations with samples

@@ -24,8 +24,15 @@ class StudioServer(uvicorn.Server):
     """Serves a studio. When it stops, open pages are let go at once."""
 
     def __init__(self, studio: Studio) -> None:
-        quiet = {"log_level": "error", "access_log": False, "server_header": False}
-        super().__init__(uvicorn.Config(studio.app, lifespan="on", timeout_graceful_shutdown=5, **quiet))
+        super().__init__(
+            uvicorn.Config(
+                studio.app,
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=5,  # seconds
+            )
+        )
         self.studio = studio
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
