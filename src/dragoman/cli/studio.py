@@ -42,7 +42,7 @@ def studio(
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
         from dragoman.serving.studio.app import Studio
-        from dragoman.serving.studio.guard import is_loopback
+        from dragoman.serving.studio.guard import local_only
         from dragoman.serving.studio.server import StudioServer, listening
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn"):
@@ -50,7 +50,7 @@ def studio(
         raise ConfigError(
             "the studio needs Starlette and uvicorn", hint="pip install 'dragoman[serve]'"
         ) from error
-    if not is_loopback(host) and not allow_open:
+    if not local_only(host) and not allow_open:
         raise ConfigError(
             f"--host {host}: other machines could read the runs",
             hint="use ssh -L to reach 127.0.0.1 from elsewhere, or add --allow-open",

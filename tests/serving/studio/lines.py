@@ -12,9 +12,9 @@ def line(kind: str, step: float, **more: Any) -> str:
 
 def train(step: int, nll: float = 3.0, **more: Any) -> str:
     fields = {
-        "epoch": 0, "loss": nll + 0.5, "nll": nll, "perplexity": 20.0, "learning_rate": 0.001, "padding": 0.04,
-        "tokens_per_second": 2500.5, "gradient_norm": 0.5, "tokens": 4000 * step, "seconds": 2.0 * step,
-        "eta_seconds": 2.0 * (1000 - step),
+        "epoch": 0, "loss": nll + 0.5, "nll": nll, "perplexity": 20.0, "learning_rate": 0.001,
+        "padding": 0.04, "tokens_per_second": 2500.5, "gradient_norm": 0.5, "tokens": 4000 * step,
+        "seconds": 2.0 * step, "eta_seconds": 2.0 * (1000 - step),
     }  # fmt: skip
     return line("train", step, **(fields | more))
 

@@ -1,7 +1,7 @@
 """A page that shows training runs while they train. It reads metrics.jsonl and training.toml alone.
 
 tail.py         the new lines of a file that another program writes
-curves.py       measurements in bounded memory, thinned to their minima and maxima
+series.py       measurements in bounded memory, thinned to their minima and maxima
 history.py      what the lines of one run say
 watch.py        runs that are watched, and what is new about them
 recipes.py      the options of training.toml

@@ -20,8 +20,8 @@ from starlette.routing import Route
 
 from dragoman.base.errors import DragomanError
 from dragoman.serving.studio.attention import LONGEST, Attentions, available
-from dragoman.serving.studio.curves import Axis
 from dragoman.serving.studio.guard import Guard
+from dragoman.serving.studio.series import Axis
 from dragoman.serving.studio.watch import Seen, Watch, Watched
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -68,8 +68,10 @@ class Studio:
             low, high = float(query.get("low", "-inf")), float(query.get("high", "inf"))
         except ValueError as error:
             raise HTTPException(400, "most, low and high are numbers") from error
-        if axis not in ("step", "seconds") or not 5 <= most <= _MOST_POINTS or math.isnan(low + high):
-            raise HTTPException(400, f"axis is step or seconds, and most at most {_MOST_POINTS}")
+        if math.isnan(low) or math.isnan(high) or axis not in ("step", "seconds"):
+            raise HTTPException(400, "axis is step or seconds, and its ends are numbers")
+        if not 5 <= most <= _MOST_POINTS:
+            raise HTTPException(400, f"most is from 5 to {_MOST_POINTS}")
         run = self._run(query.get("run"))
         return JSONResponse(await asyncio.to_thread(run.points, most, cast(Axis, axis), low, high))
 
@@ -136,7 +138,7 @@ class Studio:
 
 def _page() -> dict[str, tuple[bytes, str]]:
     """The files of the page by their paths. No other file can be asked for."""
-    folder = files("dragoman.web") / "studio"
+    folder = files("dragoman") / "web" / "studio"
     found = {
         one.name: (one.read_bytes(), _TYPES[one.name[one.name.rindex(".") :]])
         for one in folder.iterdir()

@@ -12,7 +12,7 @@ from dragoman.base.config import from_table
 from dragoman.base.errors import ModelError
 from dragoman.base.pytorch import has_pytorch
 from dragoman.models.shapes import Architecture
-from dragoman.serving.studio.recipes import options_of
+from dragoman.serving.studio.recipes import recipe_at
 from dragoman.training.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def load_checkpoint(folder: Path, path: Path) -> Bundle:
     from dragoman.folder.weights import put_weights, read_weights
     from dragoman.text.tokenizer import Tokenizer
 
-    tokenizer, recipe = Tokenizer.load(folder), options_of(folder / "training.toml")
+    tokenizer, recipe = Tokenizer.load(folder), recipe_at(folder / "training.toml")
     if "model" not in recipe:
         raise ModelError(f"{folder}: has no training.toml that describes a model")
     shape = replace(

@@ -21,13 +21,14 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
 }
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
-def is_loopback(host: str) -> bool:
+def local_only(host: str) -> bool:
     """Whether a server on `host` can be reached from this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -41,7 +42,7 @@ class Guard:
     def __init__(self, app: ASGIApp, *, host: str) -> None:
         self.app = app
         self.names = {host.lower(), *_LOCAL}
-        self.any_address = not is_loopback(host)  # any may be one of this machine
+        self.any_address = not local_only(host)  # any may be one of this machine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,7 +57,7 @@ class Guard:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         if not allowed(host, self.names, any_address=self.any_address):
-            wrong: Any = JSONResponse({"error": "this server has another name"}, 421)
+            wrong: Any = JSONResponse({"error": "this server has another name"}, 400)
             await wrong(scope, receive, guarded)
         elif origin is not None and origin.partition("://")[2].lower() != host.lower():
             wrong = JSONResponse({"error": "another site asks"}, 403)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.serving.studio.curves import Curve
+from dragoman.serving.studio.series import Series
 
 TRAIN = ("nll", "learning_rate", "tokens_per_second", "padding", "gradient_norm")
 VALID = ("loss", "bleu", "chrf")
@@ -33,7 +33,7 @@ class History:
 
     lines: int = 0
     broken: int = 0  # lines that are not as they should be
-    curves: dict[str, Curve] = field(default_factory=dict)
+    curves: dict[str, Series] = field(default_factory=dict)
     events: deque[Row] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     samples: list[Row] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)  # of the last start
@@ -118,7 +118,7 @@ class History:
             if key not in self.curves:
                 if len(self.curves) >= _MOST_CURVES:
                     continue
-                self.curves[key] = Curve()
+                self.curves[key] = Series()
             number = _number(value)
             point = self.curves[key].add(step, seconds, math.nan if number is None else number)
             self._new("point", (key, point))

@@ -15,7 +15,7 @@ _LARGEST = 1 << 18  # bytes
 _LONGEST = 300  # characters of a value
 
 
-def options_of(path: Path) -> dict[str, Any]:
+def recipe_at(path: Path) -> dict[str, Any]:
     """Return the tables of a recipe; empty if the file is missing, damaged or far too large."""
     try:
         return read_toml(path) if os.path.getsize(path) <= _LARGEST else {}

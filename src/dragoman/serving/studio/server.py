@@ -12,6 +12,8 @@ from dragoman.serving.studio.app import Studio
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens; port 0 takes a free one. Raises ConfigError if that is not possible."""
+    if not 0 <= port <= 65535:  # the system would take the remainder
+        raise ConfigError(f"--port {port}", hint="choose a number from 0 to 65535")
     try:
         address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[4][:2], family=address[0])

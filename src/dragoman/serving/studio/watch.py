@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import DataError
-from dragoman.serving.studio.curves import Axis, Point
 from dragoman.serving.studio.history import History
-from dragoman.serving.studio.recipes import flat, options_of
+from dragoman.serving.studio.recipes import flat, recipe_at
+from dragoman.serving.studio.series import Axis, Point
 from dragoman.serving.studio.tail import Tail
 
 METRICS, RECIPE = "metrics.jsonl", "training.toml"
@@ -80,7 +80,7 @@ class Watched:
             return {name: curve.view(most, axis=axis, low=low, high=high) for name, curve in curves}
 
     def _look_at_recipe(self) -> bool:
-        recipe = options_of(self.folder / RECIPE) if self.folder is not None else {}
+        recipe = recipe_at(self.folder / RECIPE) if self.folder is not None else {}
         changed = bool(recipe) and recipe != self.recipe
         if changed:  # one that vanishes is remembered
             self.recipe = recipe

@@ -4,41 +4,52 @@ import { make, scrolling, select } from "./dom.js";
 import { whole } from "./words.js";
 
 const LONGEST = 300;
+const KEPT = 40; // matrices of a run
 const WAIT = 150; // milliseconds after the slider moved
 
 export function attentionView(store) {
-    const place = make("div", {});
-    let views = null;
-    store.addEventListener("news", () => {
-        views ??= store.runs.map((run) => runView(run, store.runs.length > 1));
-        if (!place.childNodes.length) place.append(...views.map(({ element }) => element));
-        views.forEach(({ update }) => update());
-    });
-    store.addEventListener("shown", () => views?.forEach(({ update }) => update()));
-    return [make("p", { class: "hint" }, "Attention to the source: rows are tokens of the translation, columns tokens of the source. "
-        + "With a translation to look at, all checkpoints read the same tokens."), place];
-}
-
-function runView(run, several) {
-    const state = { names: [], index: -1, layer: null, head: null, asked: 0, cache: new Map() };
-    const source = make("input", { type: "text", maxlength: LONGEST, autocomplete: "off", spellcheck: "false" });
-    const target = make("input", { type: "text", maxlength: LONGEST, autocomplete: "off", spellcheck: "false" });
-    const slider = make("input", { type: "range", min: 0, step: 1, "aria-label": "Checkpoint" });
-    const which = make("output", {});
-    const note = make("p", { class: "note", role: "status" });
-    const picture = make("div", {});
-    const choices = make("div", { class: "together" });
-    const form = make("form", { class: "controls", onsubmit(event) {
+    const field = () => make("input", { type: "text", maxlength: LONGEST, autocomplete: "off", spellcheck: "false" });
+    const [source, target, place] = [field(), field(), make("div", { class: "panels" })];
+    const form = make("form", { class: "controls", hidden: true, onsubmit(event) {
         event.preventDefault();
-        look();
+        panels.forEach(({ look }) => look());
     } },
     make("label", { class: "control wide" }, make("span", {}, "Sentence"), source),
     make("label", { class: "control wide" }, make("span", {}, "Translation to look at (left empty: each checkpoint's own)"), target),
     make("button", { type: "submit", class: "main" }, "Look"));
+    const pinned = () => ({ source: source.value.trim(), target: target.value.trim() || null });
+    let panels = [];
+
+    const update = () => {
+        if (!panels.length) {
+            panels = store.runs.map((run) => panel(run, store.runs.length > 1, pinned));
+            place.append(...panels.map(({ element }) => element));
+        }
+        const sample = store.runs.flatMap(({ samples }) => samples)[0]?.sentences[0];
+        if (sample && !source.value && !target.value && document.activeElement !== source) {
+            [source.value, target.value] = [sample.source, sample.reference].map((text) => text.slice(0, LONGEST));
+        }
+        panels.forEach((one) => one.update());
+        form.hidden = !panels.some((one) => one.possible());
+    };
+    for (const what of ["news", "shown"]) store.addEventListener(what, update);
+    place.addEventListener("listed", update);
+    return [make("p", { class: "hint" }, "Attention to the source: rows are tokens of the translation, columns tokens of the source. "
+        + "With a translation to look at, all checkpoints read the same tokens."), form, place];
+}
+
+/** The checkpoints of one run. `pinned` returns the sentence and the translation to look at. */
+function panel(run, several, pinned) {
+    const state = { names: [], index: -1, layer: null, head: null, asked: 0, known: "", cache: new Map() };
+    const slider = make("input", { type: "range", min: 0, step: 1 });
+    const which = make("output", {});
+    const note = make("p", { class: "note", role: "status" });
+    const picture = make("div", {});
+    const choices = make("div", { class: "together" });
     const bar = make("div", { class: "controls", hidden: true },
         make("label", { class: "control" }, make("span", {}, "Checkpoint ", which), slider), choices);
-    const element = make("article", {}, several && make("h3", {}, make("i", { class: `key hue${run.index % 8}` }), " ", run.summary.label),
-        form, bar, note, picture);
+    const element = make("article", {},
+        several && make("h3", {}, make("i", { class: `key hue${run.index % 8}` }), " ", run.summary.label), bar, note, picture);
     let timer = null;
     slider.addEventListener("input", () => {
         state.index = Number(slider.value);
@@ -47,11 +58,11 @@ function runView(run, several) {
         timer = setTimeout(look, WAIT);
     });
 
-    const label = (checkpoint) => (checkpoint === "final" ? "final weights" : `update ${whole(Number(checkpoint))}`);
-    const name = () => {
-        which.textContent = label(state.names[state.index]);
+    function name() {
+        const chosen = state.names[state.index];
+        which.textContent = chosen === "final" ? "final weights" : `update ${whole(Number(chosen))}`;
         slider.setAttribute("aria-valuetext", which.textContent);
-    };
+    }
 
     async function list() {
         const found = await ask(`api/checkpoints?run=${run.index}`);
@@ -59,27 +70,26 @@ function runView(run, several) {
         const chosen = state.names[state.index];
         const last = state.index === state.names.length - 1;
         state.names = found.checkpoints;
-        form.hidden = !state.names.length;
         bar.hidden = !state.names.length;
-        if (!state.names.length) {
-            note.textContent = found.reason;
-            return;
+        if (bar.hidden) note.textContent = found.reason;
+        else {
+            const same = state.names.indexOf(chosen);
+            state.index = last || same < 0 ? state.names.length - 1 : same;
+            slider.max = state.names.length - 1;
+            slider.value = state.index;
+            name();
         }
-        const same = state.names.indexOf(chosen);
-        state.index = last || same < 0 ? state.names.length - 1 : same;
-        slider.max = state.names.length - 1;
-        slider.value = state.index;
-        name();
+        element.dispatchEvent(new Event("listed", { bubbles: true }));
     }
 
     async function look() {
-        const text = source.value.trim();
-        if (!text || state.index < 0) {
+        const { source, target } = pinned();
+        if (state.index < 0) return;
+        if (!source) {
             note.textContent = "Type a sentence in the source language.";
             return;
         }
-        const wanted = { run: run.index, checkpoint: state.names[state.index], source: text, target: target.value.trim() || null,
-            layer: state.layer, head: state.head };
+        const wanted = { run: run.index, checkpoint: state.names[state.index], source, target, layer: state.layer, head: state.head };
         const key = JSON.stringify(wanted);
         const number = ++state.asked;
         if (!state.cache.has(key)) {
@@ -92,37 +102,33 @@ function runView(run, several) {
                 list(); // training may have deleted it
                 return;
             }
-            if (state.cache.size > 40) state.cache.clear();
+            if (state.cache.size >= KEPT) state.cache.clear();
             state.cache.set(key, answer);
         }
         show(state.cache.get(key));
     }
 
     function show(answer) {
-        note.textContent = answer.translation ? `Translation: ${answer.translation}` : "";
+        note.textContent = `Translation: ${answer.translation}`;
         const numbers = (count) => Array.from({ length: count }, (_, i) => ({ value: String(i), text: String(i + 1) }));
+        const heads = [{ value: "", text: "mean" }, ...numbers(answer.heads)];
         choices.replaceChildren(
             select("Layer", numbers(answer.layers), String(answer.layer), (value) => {
                 state.layer = Number(value);
                 look();
             }),
-            select("Head", [{ value: "", text: "mean" }, ...numbers(answer.heads)], state.head == null ? "" : String(state.head), (value) => {
+            select("Head", heads, state.head == null ? "" : String(state.head), (value) => {
                 state.head = value === "" ? null : Number(value);
                 look();
             }));
         picture.replaceChildren(scrolling("Attention", matrix(answer)));
     }
 
-    let known = "";
-    return { element, update() {
+    return { element, look, possible: () => state.names.length > 0, update() {
         element.hidden = !run.shown;
-        const sample = run.samples[0]?.sentences[0];
-        if (sample && !source.value && !target.value && document.activeElement !== source) {
-            [source.value, target.value] = [sample.source.slice(0, LONGEST), sample.reference.slice(0, LONGEST)];
-        }
-        const now = `${run.summary.best?.step} ${run.summary.state} ${run.curves["valid/loss"]?.length}`;
-        if (now !== known) list(); // a validation writes a checkpoint
-        known = now;
+        const now = `${run.summary.state} ${run.curves["valid/loss"]?.length} ${run.event.length}`;
+        if (now !== state.known) list(); // a validation writes a checkpoint
+        state.known = now;
     } };
 }
 
@@ -135,7 +141,7 @@ async function ask(path, options) {
 }
 
 function matrix({ source, target, weights }) {
-    const cell = (weight) => make("td", { style: { "--weight": Math.sqrt(weight) }, class: weight > 0.5 ? "strong" : null, title: weight.toFixed(4) },
+    const cell = (weight) => make("td", { style: { "--weight": Math.sqrt(weight) }, class: weight > 0.766 ? "strong" : weight > 0.38 ? "middle" : null, title: weight.toFixed(4) },
         make("span", {}, weight.toFixed(2).replace(/^0/, "")));
     return make("table", { class: "matrix" },
         make("caption", { class: "unseen" }, "Weights of attention"),

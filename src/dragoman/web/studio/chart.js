@@ -5,7 +5,7 @@ import { draw, make, scrolling, table } from "./dom.js";
 import { nearest, ticksOf } from "./scale.js";
 
 const HEIGHT = 200;
-const EDGE = { left: 52, right: 12, top: 10, bottom: 24 };
+const EDGE = { left: 52, right: 16, top: 10, bottom: 24 };
 const DRAG = 6; // pixels from which a press is a choice of a part
 const MARKED = 40; // points up to which each is marked
 const ROWS = 500;
@@ -137,8 +137,8 @@ export class Chart {
         const parts = [];
         for (const line of this.#lines) {
             const values = line.points.filter(([at, value]) => value != null && at <= this.axis.high && at >= this.axis.low);
-            const one = values[nearest(values.map(([at]) => at), place)];
-            if (!one) continue;
+            const one = values[this.#cursor == null ? values.length - 1 : nearest(values.map(([at]) => at), place)];
+            if (!one || (this.#cursor != null && this.#ended(values, place))) continue;
             parts.push({ line, text: this.show.value(one[1]) });
             if (this.#cursor != null) {
                 const [cx, cy] = [this.x.at(one[0]), this.y.at(one[1])];
@@ -149,13 +149,19 @@ export class Chart {
             const at = this.x.at(place);
             this.pointer.prepend(draw("line", { x1: at, x2: at, y1: EDGE.top, y2: HEIGHT - EDGE.bottom }));
         }
-        const where = place == null ? "" : `${this.axis.name} ${this.axis.show(place)}`;
+        const where = this.#cursor == null ? "last" : `${this.axis.name} ${this.axis.show(place)}`;
         this.readout.replaceChildren(make("span", {}, where), ...parts.map(({ line, text }) => make("span", {},
             make("i", { class: `key hue${line.hue % 8} ${line.faint ? "faint" : ""}` }), ` ${line.name} `, make("b", {}, text))));
         const told = parts.map(({ line, text }) => `${line.name} ${text}`).join(", ");
         const value = { "aria-valuemin": 0, "aria-valuemax": Math.max(last, 0), "aria-valuenow": Math.max(index, 0) };
         for (const [name, number] of Object.entries(value)) this.svg.setAttribute(name, number);
         this.svg.setAttribute("aria-valuetext", `${where}: ${told || "no values"}`);
+    }
+
+    /** Whether a line is over before this place, or begins after it. */
+    #ended(values, place) {
+        const slack = (this.axis.high - this.axis.low) / 50;
+        return place > values[values.length - 1][0] + slack || place < values[0][0] - slack;
     }
 
     #fill() {

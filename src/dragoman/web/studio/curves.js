@@ -89,7 +89,9 @@ function ends(store) {
 function others(runs) {
     const names = new Set(runs.flatMap(({ curves }) => Object.keys(curves)).filter((name) => !NAMES.has(name)));
     return [...names].sort().map((name) => ({
-        title: name.replace(/^train\//, "").replaceAll("_", " "), unit: "", lines: [[name, ""]],
+        title: capital(name.replace(/^train\//, "").replaceAll("_", " ")), unit: "", lines: [[name, ""]],
         show: { value: figure, tick: figure },
     }));
 }
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

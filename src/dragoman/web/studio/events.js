@@ -13,15 +13,16 @@ export function eventsView(store) {
         const runs = store.runs.filter(({ shown }) => shown);
         const events = runs.flatMap((run) => run.event.map((event, order) => ({ run, order, ...event })));
         events.sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0) || b.step - a.step || b.order - a.order);
+        const dated = events.some(({ time }) => time != null);
         const rows = events.map(({ run, kind, step, seconds, time, text }) => [
             [make("i", { class: `key hue${run.index % 8}` }), ` ${KINDS[kind] ?? kind}`],
             ...(store.runs.length > 1 ? [run.summary.label] : []),
             whole(step),
             seconds == null ? "" : clock(seconds),
-            time == null ? "" : new Date(1000 * time).toLocaleString(),
+            ...(dated ? [time == null ? "" : new Date(1000 * time).toLocaleString()] : []),
             text || NOTES[kind] || "",
         ]);
-        const head = ["event", ...(store.runs.length > 1 ? ["run"] : []), "update", "trained", "date", "figures"];
+        const head = ["event", ...(store.runs.length > 1 ? ["run"] : []), "update", "trained", ...(dated ? ["date"] : []), "figures"];
         renew(place, rows.length ? scrolling("Events", table("Events", head, rows, "events")) : make("p", {}, "Nothing yet."));
     };
     for (const what of ["news", "shown"]) store.addEventListener(what, update);

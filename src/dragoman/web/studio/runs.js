@@ -65,7 +65,7 @@ function factsOf(run) {
     if (last.seconds != null) list.push(["trained", clock(last.seconds)]);
     if (last.nll != null) list.push(["training loss", fixed(3)(last.nll)]);
     if (best?.loss != null) list.push(["best loss", `${fixed(3)(best.loss)} at ${whole(best.step)}`]);
-    if (best?.bleu != null) list.push(["its BLEU, chrF", [best.bleu, best.chrf].filter((n) => n != null).map(fixed(1)).join(", ")]);
+    if (best?.bleu != null) list.push(["BLEU and chrF", [best.bleu, best.chrf].filter((n) => n != null).map(fixed(1)).join(", ")]);
     if (last.tokens_per_second != null) list.push(["speed", `${short(last.tokens_per_second)} tokens/s`]);
     if (last.learning_rate != null) list.push(["learning rate", figure(last.learning_rate)]);
     if (last.tokens != null) list.push(["tokens", short(last.tokens)]);

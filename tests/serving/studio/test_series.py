@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.serving.studio.curves import Curve, thinned
+from dragoman.serving.studio.series import Series, thinned
 
 NUMBERS = st.lists(st.floats(allow_infinity=True, allow_nan=True, width=32), max_size=200)
 
@@ -42,7 +42,7 @@ def test_every_part_keeps_its_extremes() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    curve = Curve(most=100)
+    curve = Series(most=100)
     for step in range(10_000):
         curve.add(step, 2 * step, -1e9 if step == 777 else 1e9 if step == 4321 else step % 7)
         assert len(curve) <= 100
@@ -55,7 +55,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_a_part_has_its_neighbours_and_more_detail() -> None:
-    curve = Curve()
+    curve = Series()
     for step in range(1000):
         curve.add(step, step / 10, step)
 
@@ -66,7 +66,7 @@ def test_a_part_has_its_neighbours_and_more_detail() -> None:
 
 
 def test_what_is_not_finite_is_a_gap() -> None:
-    curve = Curve()
+    curve = Series()
     assert curve.add(1, 1, math.nan) == (1, 1, None)
     assert curve.add(2, 2, math.inf) == (2, 2, None)
     assert [value for _, _, value in curve.view(10)] == [None, None]
@@ -74,7 +74,7 @@ def test_what_is_not_finite_is_a_gap() -> None:
 
 @pytest.mark.parametrize(("step", "left"), [(0, []), (3, [1, 2]), (2.5, [1, 2]), (9, [1, 2, 3])])
 def test_points_are_cut_off(step: float, left: list[int]) -> None:
-    curve = Curve()
+    curve = Series()
     for n in (1, 2, 3):
         curve.add(n, n, n)
     curve.cut(step)

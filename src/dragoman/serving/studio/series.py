@@ -13,7 +13,7 @@ Point = tuple[float, float, float | None]  # update, seconds of the run, value; 
 MOST = 1 << 15  # points that a curve keeps
 
 
-class Curve:
+class Series:
     """The values of one measurement, by update and by time. Far more than MOST points are thinned."""
 
     def __init__(self, most: int = MOST) -> None:

@@ -1,1 +1,0 @@
-"""The pages that servers show: HTML, ES modules and style sheets."""
