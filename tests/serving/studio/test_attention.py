@@ -1,0 +1,124 @@
+"""Attention by checkpoint, compared with `inspect` on the model folder itself."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from tests.serving.studio.lines import train
+from tests.serving.studio.server import serving
+
+from dragoman.base.errors import DragomanError, ModelError
+from dragoman.folder import bundle as model_folder
+from dragoman.folder.weights import read_weights, write_weights
+from dragoman.inspection import inspect
+from dragoman.serving.studio import attention
+from dragoman.serving.studio.attention import Attentions, available
+
+SAVED = Path(__file__).parents[2] / "saved/0.1"
+SOURCE, TARGET = "Tom sleeps.", "Tom schläft."
+
+
+@pytest.fixture(params=["transformer", "window", "convolutional", "recurrent"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A training folder whose run is not over: config.json and model.safetensors come at its end."""
+    saved = SAVED / request.param
+    shutil.copytree(
+        saved, tmp_path / "run", ignore=shutil.ignore_patterns("config.json", "model.safetensors")
+    )
+    checkpoints = tmp_path / "run" / "checkpoints"
+    checkpoints.mkdir(exist_ok=True)
+    weights = read_weights(saved / "model.safetensors")
+    write_weights(checkpoints / "step-0000008.safetensors", weights)
+    write_weights(checkpoints / "step-0000016.safetensors", {name: 0.5 * w for name, w in weights.items()})
+    write_weights(checkpoints / "final.safetensors", weights)
+    (tmp_path / "run" / "metrics.jsonl").write_text(train(16))
+    (tmp_path / "saved").symlink_to(saved)
+    return tmp_path / "run"
+
+
+def test_the_weights_are_those_of_inspect(folder: Path) -> None:
+    trace = inspect(model_folder.load(folder.parent / "saved"), SOURCE, target=TARGET)
+    (cross,) = [one for one in trace.attention if one.kind == "cross"]
+    names, reason = available(folder)
+    assert (names, reason) == (["8", "16", "final"], "")
+
+    attentions = Attentions()
+    for name in ("8", "final"):
+        for layer in range(len(cross.weights)):
+            for head in (None, *range(cross.weights.shape[1])):
+                found = attentions.matrix(folder, name, SOURCE, TARGET, layer=layer, head=head)
+                weights = cross.weights[layer]
+                expected = weights.mean(0) if head is None else weights[head]
+                np.testing.assert_allclose(found["weights"], expected, atol=1e-4)
+    assert found["layers"], found["heads"] == cross.weights.shape[:2]
+    assert found["translation"] == trace.target.text
+    assert (len(found["target"]), len(found["source"])) == expected.shape
+    halved = attentions.matrix(folder, "16", SOURCE, TARGET)
+    assert np.abs(np.array(halved["weights"]) - cross.weights[halved["layer"]].mean(0)).max() > 1e-3
+
+
+@pytest.mark.parametrize("folder", ["transformer"], indirect=True)
+def test_its_own_translation_and_what_is_wrong(folder: Path) -> None:
+    attentions = Attentions()
+    own = attentions.matrix(folder, "8", SOURCE, None)
+    assert own["translation"] == inspect(model_folder.load(folder.parent / "saved"), SOURCE).target.text
+    with pytest.raises(ModelError, match="layers and"):
+        attentions.matrix(folder, "8", SOURCE, None, layer=99)
+    with pytest.raises(ModelError, match="layers and"):
+        attentions.matrix(folder, "8", SOURCE, None, head=-1)
+    with pytest.raises(ModelError, match="gone"):
+        attentions.matrix(folder, "24", SOURCE, None)
+    with pytest.raises(DragomanError, match="empty"):
+        attentions.matrix(folder, "8", "  ", None)
+    (folder / "checkpoints" / "step-0000016.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelError, match="step-0000016"):
+        attentions.matrix(folder, "16", SOURCE, None)
+    (folder / "training.toml").write_text("")
+    with pytest.raises(ModelError, match="training.toml"):
+        attentions.matrix(folder, "final", SOURCE, None)
+
+
+@pytest.mark.parametrize("folder", ["transformer"], indirect=True)
+def test_traces_are_kept_but_only_some(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "_KEPT", 2)
+    loads = []
+    real = attention.load_checkpoint
+    monkeypatch.setattr(attention, "load_checkpoint", lambda *a: loads.append(a) or real(*a))  # type: ignore[func-returns-value]
+    attentions = Attentions()
+    for name in ("8", "8", "16", "8", "final", "8", "16"):
+        attentions.matrix(folder, name, SOURCE, TARGET)
+
+    assert [path.stem for _, path in loads] == ["step-0000008", "step-0000016", "final", "step-0000016"]
+
+
+def test_why_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert available(None) == ([], "The checkpoints are not on this machine.")
+    assert available(tmp_path) == ([], "The checkpoints are not on this machine.")
+    (tmp_path / "checkpoints").mkdir()
+    assert "no checkpoint yet" in available(tmp_path)[1]
+    (tmp_path / "checkpoints" / "step-odd.safetensors").touch()
+    assert "no checkpoint yet" in available(tmp_path)[1]
+    (tmp_path / "checkpoints" / "step-0000100.safetensors").touch()
+    (tmp_path / "checkpoints" / "step-0000020.safetensors").touch()
+    assert available(tmp_path) == (["20", "100"], "")
+    monkeypatch.setattr(attention, "has_pytorch", lambda: False)
+    assert available(tmp_path) == ([], "PyTorch is not installed here: pip install 'dragoman[train]'")
+
+
+@pytest.mark.parametrize("folder", ["transformer"], indirect=True)
+def test_by_the_route(folder: Path) -> None:
+    body = {"run": 0, "source": SOURCE, "target": TARGET, "layer": None, "head": 0}
+    with serving(folder) as url:
+        assert httpx.get(f"{url}/api/checkpoints?run=0").json()["checkpoints"] == ["8", "16", "final"]
+        answer = httpx.post(f"{url}/api/attention", json=body | {"checkpoint": "16"}, timeout=120)
+        expected = Attentions().matrix(folder, "16", SOURCE, TARGET, head=0)
+        assert (answer.status_code, answer.json()) == (200, expected)
+        (folder / "checkpoints" / "step-0000016.safetensors").unlink()
+        gone = httpx.post(f"{url}/api/attention", json=body | {"checkpoint": "16"}, timeout=120)
+        assert (gone.status_code, gone.json()) == (404, {"error": "this checkpoint is gone"})
+        wrong = httpx.post(f"{url}/api/attention", json=body | {"checkpoint": "8", "head": 99}, timeout=120)
+        assert wrong.status_code == 400
