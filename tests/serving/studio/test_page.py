@@ -182,12 +182,13 @@ def test_values_by_keyboard_and_a_closer_look(show: Show, run: Path) -> None:
         second = numbers(page, "Loss")[1]
         assert chart.get_attribute("aria-valuetext").startswith(f"update {second[0]}: training {second[1]}")
         assert figure(page, "Speed").locator(".readout").inner_text().startswith("update 1")  # as near
+        page.keyboard.press("PageUp")
         for _ in range(6):
             page.keyboard.press("+")
             page.wait_for_timeout(300)
         page.get_by_role("button", name="Show all").wait_for()
         near = [int(row[0].replace(",", "")) for row in numbers(page, "Loss")]
-        assert max(near) < 200
+        assert max(near) < 600
         assert near[-3:] == [*range(near[-1] - 2, near[-1] + 1)]  # every update is there now
         page.keyboard.press("Escape")
         page.get_by_role("button", name="Show all").wait_for(state="hidden")

@@ -104,7 +104,7 @@ export class Chart {
             draw("line", { class: "rule", x1: EDGE.left, x2: right, y1: this.y.at(value), y2: this.y.at(value) }),
             draw("text", { x: EDGE.left - 7, y: this.y.at(value) + 4, "text-anchor": "end" }, this.show.tick(value)),
         ]);
-        const { ticks } = ticksOf(this.x.low, this.x.high, Math.max(2, Math.floor(this.x.length / 90)), false, this.axis.time);
+        const { ticks } = ticksOf(this.x.low, this.x.high, Math.max(3, Math.floor(this.x.length / 90)), false, this.axis.time);
         const along = ticks.filter((place) => place >= this.x.low && place <= this.x.high).map((place) =>
             draw("text", { x: this.x.at(place), y: HEIGHT - 6, "text-anchor": "middle" }, this.axis.tick(place)));
         return [...across.flat(), ...along];
