@@ -41,6 +41,13 @@ def test_every_part_keeps_its_extremes() -> None:
         assert max(inside) == max(values[index] for index in own)
 
 
+def test_a_gap_is_not_thinned_away() -> None:
+    values = [float(n % 7) for n in range(3000)]
+    values[1234] = math.nan
+
+    assert 1234 in thinned(values, 302)
+
+
 def test_memory_is_bounded() -> None:
     curve = Series(most=100)
     for step in range(10_000):
