@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serving.studio.lines import line, samples, start, train, valid
 
@@ -85,6 +85,7 @@ def test_a_broken_line_is_counted_and_left_out(text: str | bytes) -> None:
     shown(one)
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_values_of_any_kind_never_break_it(data: st.DataObject) -> None:
     value = st.recursive(
