@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -41,7 +42,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def show(browser: Any) -> Iterator[Callable[..., Any]]:
+def serve() -> Iterator[Callable[..., Running]]:
+    """Starts servers, which end after the pages of a test."""
+    with ExitStack() as servers:
+        yield lambda service, **settings: servers.enter_context(running(service, **settings))
+
+
+@pytest.fixture
+def show(browser: Any, serve: Callable[..., Running]) -> Iterator[Callable[..., Any]]:
     """Opens the page of a server. No test may cause a request to elsewhere, or a complaint of the browser.
 
     A page may be shown with `failing=True`: then answers that are errors are no complaint.
@@ -54,7 +62,7 @@ def show(browser: Any) -> Iterator[Callable[..., Any]]:
         contexts.append(context := browser.new_context(reduced_motion="reduce", **options))
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(120_000)
         page.on("request", lambda request: asked.append((server.url, request.url)))
 
         def complain(message: Any) -> None:

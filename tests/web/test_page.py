@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving.standin import Running, keys_file, running
+from tests.serving.standin import Running, keys_file
 from tests.web.dictionary import service_of
 
 from dragoman.serving.errors import Overloaded
@@ -23,9 +23,10 @@ if os.environ.get("CI"):
 else:
     playwright = pytest.importorskip("playwright.sync_api")
 
-playwright.expect.set_options(timeout=20_000)
+playwright.expect.set_options(timeout=60_000)
 
 Show = Callable[..., Any]
+Serve = Callable[..., Running]
 
 TEXT = "A dog runs. A cat sleeps fast."
 TRANSLATION = "Ein Hund rennt. Ein Katze schläft schnell."
@@ -85,28 +86,30 @@ def test_typing_translates(show: Show, server: Running) -> None:
     assert not page.locator("#sentence").is_visible()
 
 
-def test_a_request_that_is_out_of_date_is_cancelled(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_is_out_of_date_is_cancelled(
+    show: Show, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     service = service_of()
-    with running(service) as own:
-        page = show(own)
-        write(page, "A", "Ein")
-        translate, begun, left = service.translate, threading.Event(), threading.Event()
+    own = serve(service)
+    page = show(own)
+    write(page, "A", "Ein")
+    translate, begun, left = service.translate, threading.Event(), threading.Event()
 
-        async def slow(texts: Any, *args: Any, **options: Any) -> Any:
-            if texts == ["A dog"]:
-                begun.set()
-                try:
-                    await asyncio.sleep(60)
-                finally:
-                    left.set()
-            return await translate(texts, *args, **options)
+    async def slow(texts: Any, *args: Any, **options: Any) -> Any:
+        if texts == ["A dog"]:
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                left.set()
+        return await translate(texts, *args, **options)
 
-        monkeypatch.setattr(service, "translate", slow)
-        source(page).fill("A dog")
-        assert begun.wait(20)
-        source(page).fill("A cat")
-        shows(page, "Ein Katze")
-        assert left.wait(20)
+    monkeypatch.setattr(service, "translate", slow)
+    source(page).fill("A dog")
+    assert begun.wait(60)
+    source(page).fill("A cat")
+    shows(page, "Ein Katze")
+    assert left.wait(60)
 
 
 def test_words_are_marked_by_confidence(show: Show, server: Running) -> None:
@@ -157,7 +160,8 @@ def test_a_click_on_a_word_offers_others_and_the_search_goes_on(show: Show, serv
 
 def test_words_are_chosen_by_keyboard_alone(show: Show, server: Running) -> None:
     page = show(server)
-    page.keyboard.type("A dog runs.")  # the source has the focus
+    playwright.expect(source(page)).to_be_focused()
+    page.keyboard.type("A dog runs.")
     shows(page, "Ein Hund rennt.")
     target(page).focus()
     page.keyboard.press("Control+Home")
@@ -271,42 +275,40 @@ def test_whole_translations_are_offered(show: Show, server: Running) -> None:
     shows(page, "Ein Hund läuft. Ein Katze.")
 
 
-def test_a_correction_is_kept_only_when_the_person_says_so(
-    show: Show, server: Running, tmp_path: Path
-) -> None:
-    with running(service_of(memory=tmp_path / "new.tm")) as own:
-        page = show(own)
-        write(page, "A dog runs.", "Ein Hund rennt.")
-        assert page.locator("#keep").is_hidden()
-        caret(page, 4, 8)
-        page.keyboard.type("Dackel")
-        playwright.expect(page.locator("#keep")).to_be_visible()
-        page.wait_for_timeout(400)
-        assert page.locator("#matches").is_hidden()  # nothing was stored
-        translation = target(page).input_value()
-        page.locator("#keep").click()
-        playwright.expect(page.locator("#kept")).to_have_text("Kept in the memory.")
-        assert page.locator("#keep").is_hidden()
-        playwright.expect(page.locator("#matches .score")).to_have_text("100 %")
-        fresh = show(own)
-        write(fresh, "A dog runs.", translation)
-        write(fresh, "A dog runs fast.", "Ein Hund rennt schnell.")
-        match = fresh.locator("#matches:not([inert]) button")
-        playwright.expect(match).to_have_count(1)
-        assert re.match(r"[78]\d %", match.locator(".score").inner_text())
-        match.click()
-        shows(fresh, translation)
+def test_a_correction_is_kept_only_when_the_person_says_so(show: Show, serve: Serve, tmp_path: Path) -> None:
+    own = serve(service_of(memory=tmp_path / "new.tm"))
+    page = show(own)
+    write(page, "A dog runs.", "Ein Hund rennt.")
+    assert page.locator("#keep").is_hidden()
+    caret(page, 4, 8)
+    page.keyboard.type("Dackel")
+    playwright.expect(page.locator("#keep")).to_be_visible()
+    page.wait_for_timeout(400)
+    assert page.locator("#matches").is_hidden()  # nothing was stored
+    translation = target(page).input_value()
+    page.locator("#keep").click()
+    playwright.expect(page.locator("#kept")).to_have_text("Kept in the memory.")
+    assert page.locator("#keep").is_hidden()
+    playwright.expect(page.locator("#matches .score")).to_have_text("100 %")
+    fresh = show(own)
+    write(fresh, "A dog runs.", translation)
+    write(fresh, "A dog runs fast.", "Ein Hund rennt schnell.")
+    match = fresh.locator("#matches:not([inert]) button")
+    playwright.expect(match).to_have_count(1)
+    assert re.match(r"[78]\d %", match.locator(".score").inner_text())
+    match.click()
+    shows(fresh, translation)
 
 
-def test_without_a_memory_nothing_can_be_kept(show: Show) -> None:
-    with running(service_of()) as own:
-        page = show(own)
-        write(page, "A dog runs.", "Ein Hund rennt.")
-        caret(page, 4, 8)
-        page.keyboard.type("Dackel")
-        shows(page, "Ein Dackel rennt.")
-        playwright.expect(page.locator("#undo")).to_be_visible()
-        assert page.locator("#keep").is_hidden()
+def test_without_a_memory_nothing_can_be_kept(show: Show, serve: Serve) -> None:
+    own = serve(service_of())
+    page = show(own)
+    write(page, "A dog runs.", "Ein Hund rennt.")
+    caret(page, 4, 8)
+    page.keyboard.type("Dackel")
+    shows(page, "Ein Dackel rennt.")
+    playwright.expect(page.locator("#undo")).to_be_visible()
+    assert page.locator("#keep").is_hidden()
 
 
 # Links, colours, directions
@@ -394,69 +396,71 @@ def test_a_file_that_is_dropped_in_comes_back_translated(show: Show, server: Run
     assert Path(download.value.path()).read_text() == "Ein Hund rennt.\n\nEin Katze schläft.\n"
 
 
-def test_files_that_cannot_be_translated_say_why(show: Show) -> None:
-    with running(service_of(limits=Limits(file_bytes=100))) as own:
-        page = show(own, failing=True)
-        write(page, "A", "Ein")
-        drop(page, "long.txt", "A dog. " * 100)
-        playwright.expect(page.locator("#files .error")).to_contain_text("Too large: at most 0 kB")
-        drop(page, "strange.bin", "A dog.")
-        playwright.expect(page.locator("#files .error").last).to_contain_text("not supported")
-        playwright.expect(page.locator("#files progress")).to_have_count(0)
+def test_files_that_cannot_be_translated_say_why(show: Show, serve: Serve) -> None:
+    own = serve(service_of(limits=Limits(file_bytes=100)))
+    page = show(own, failing=True)
+    write(page, "A", "Ein")
+    drop(page, "long.txt", "A dog. " * 100)
+    playwright.expect(page.locator("#files .error")).to_contain_text("Too large: at most 0 kB")
+    drop(page, "strange.bin", "A dog.")
+    playwright.expect(page.locator("#files .error").last).to_contain_text("not supported")
+    playwright.expect(page.locator("#files progress")).to_have_count(0)
 
 
 # When there is no answer
 
 
-def test_a_key_is_asked_for_and_kept_in_the_tab(show: Show, tmp_path: Path) -> None:
+def test_a_key_is_asked_for_and_kept_in_the_tab(show: Show, serve: Serve, tmp_path: Path) -> None:
     keys = Keys.read(keys_file(tmp_path, ada="secret"))
-    with running(service_of(), keys=keys) as own:
-        page = show(own, failing=True)
-        dialog = page.locator("#key")
-        playwright.expect(dialog).to_be_visible()
-        page.keyboard.type("wrong")
-        page.keyboard.press("Enter")
-        playwright.expect(page.locator("#key-why")).to_contain_text("Invalid")
-        playwright.expect(dialog).to_be_visible()
-        page.keyboard.type("secret")
-        page.keyboard.press("Enter")
-        playwright.expect(dialog).to_be_hidden()
-        write(page, "A dog.", "Ein Hund.")
-        page.reload()
-        write(page, "A dog.", "Ein Hund.")
-        assert page.evaluate("() => localStorage.length") == 0
-        page.evaluate("() => sessionStorage.clear()")
-        page.reload()
-        playwright.expect(dialog).to_be_visible()
+    own = serve(service_of(), keys=keys)
+    page = show(own, failing=True)
+    dialog = page.locator("#key")
+    playwright.expect(dialog).to_be_visible()
+    page.keyboard.type("wrong")
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator("#key-why")).to_contain_text("Invalid")
+    playwright.expect(dialog).to_be_visible()
+    page.keyboard.type("secret")
+    page.keyboard.press("Enter")
+    playwright.expect(dialog).to_be_hidden()
+    write(page, "A dog.", "Ein Hund.")
+    page.reload()
+    write(page, "A dog.", "Ein Hund.")
+    assert page.evaluate("() => localStorage.length") == 0
+    page.evaluate("() => sessionStorage.clear()")
+    page.reload()
+    playwright.expect(dialog).to_be_visible()
 
 
-def test_a_text_that_is_too_long_is_said_before_it_is_sent(show: Show) -> None:
-    with running(service_of(limits=Limits(characters=20))) as own:
-        page = show(own)
-        write(page, "A dog.", "Ein Hund.")
-        source(page).fill("A dog runs. A dog runs.")
-        playwright.expect(page.locator("#status")).to_have_text("Too long: 23 of 20 characters.")
-        write(page, "A cat.", "Ein Katze.")
-        playwright.expect(page.locator("#status")).to_be_hidden()
+def test_a_text_that_is_too_long_is_said_before_it_is_sent(show: Show, serve: Serve) -> None:
+    own = serve(service_of(limits=Limits(characters=20)))
+    page = show(own)
+    write(page, "A dog.", "Ein Hund.")
+    source(page).fill("A dog runs. A dog runs.")
+    playwright.expect(page.locator("#status")).to_have_text("Too long: 23 of 20 characters.")
+    write(page, "A cat.", "Ein Katze.")
+    playwright.expect(page.locator("#status")).to_be_hidden()
 
 
-def test_a_server_that_is_busy_is_asked_again(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_busy_is_asked_again(
+    show: Show, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     service = service_of()
-    with running(service) as own:
-        page = show(own, failing=True)
-        write(page, "A", "Ein")
-        translate, refusals = service.translate, [Overloaded("the queue is full", retry_after=1)]
+    own = serve(service)
+    page = show(own, failing=True)
+    write(page, "A", "Ein")
+    translate, refusals = service.translate, [Overloaded("the queue is full", retry_after=1)]
 
-        async def busy(*args: Any, **options: Any) -> Any:
-            if refusals:
-                raise refusals.pop()
-            return await translate(*args, **options)
+    async def busy(*args: Any, **options: Any) -> Any:
+        if refusals:
+            raise refusals.pop()
+        return await translate(*args, **options)
 
-        monkeypatch.setattr(service, "translate", busy)
-        source(page).fill("A dog.")
-        playwright.expect(page.locator("#status")).to_have_text("The server is busy. Trying again in 2 s.")
-        shows(page, "Ein Hund.")
-        playwright.expect(page.locator("#status")).to_be_hidden()
+    monkeypatch.setattr(service, "translate", busy)
+    source(page).fill("A dog.")
+    playwright.expect(page.locator("#status")).to_have_text("The server is busy. Trying again in 2 s.")
+    shows(page, "Ein Hund.")
+    playwright.expect(page.locator("#status")).to_be_hidden()
 
 
 def test_without_a_network_it_waits_for_it(show: Show, server: Running) -> None:
