@@ -115,3 +115,12 @@ def test_the_wait_follows_the_speed() -> None:
     with pytest.raises(Overloaded) as error:
         queue.enter("b", 500)
     assert error.value.retry_after == pytest.approx(5.0)
+
+
+def test_who_was_away_gets_no_more_than_a_burst() -> None:
+    queue, clock = admission(client_rate=10, client_burst=100)
+    queue.enter("a", 10)
+    clock.now = 1000.0
+    queue.enter("a", 100)
+    with pytest.raises(Overloaded):
+        queue.enter("a", 10)
