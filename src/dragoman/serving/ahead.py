@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.serving.admission import Place
+from dragoman.serving.admission import QueuePlace
 from dragoman.serving.ask import Ask
 from dragoman.serving.flights import Flights
 from dragoman.serving.models import ServedModel
@@ -41,7 +41,7 @@ class Ahead:
     ) -> None:
         self._pairs, self._models, self._flights = pairs, {one.name: one for one in models}, flights
 
-    async def words(self, text: str, ask: Ask, most: int, place: Place) -> list[NextWord]:
+    async def words(self, text: str, ask: Ask, most: int, place: QueuePlace) -> list[NextWord]:
         """Return the likeliest words after `ask.prefix`; none with a pivot, which no prefix passes."""
         route = self._pairs.find(ask.source or "", ask.target, model=ask.model)
         if len(route.models) != 1:

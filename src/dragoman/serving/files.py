@@ -13,11 +13,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from dragoman.decoding.watching import watched
+from dragoman.decoding.watching import abandonable
 from dragoman.documents.formats import Format, Languages
 from dragoman.documents.segment import Document, Result, Segment, text_of
 from dragoman.documents.translate import translate_segments
-from dragoman.serving.admission import Place
+from dragoman.serving.admission import QueuePlace
 from dragoman.serving.ask import Ask, Route, TranslatedDocument
 from dragoman.serving.detection import detect_language
 from dragoman.serving.errors import Overloaded
@@ -34,7 +34,7 @@ class FileTranslator:
     """Translates files with the models of a router. Belongs to one event loop."""
 
     def __init__(
-        self, router: Router, enter: Callable[[str, int], Place], threads: Executor, preparing: Executor
+        self, router: Router, enter: Callable[[str, int], QueuePlace], threads: Executor, preparing: Executor
     ) -> None:
         """`enter` gives a client a place for some characters, or raises Overloaded."""
         self._router, self._enter = router, enter
@@ -71,7 +71,7 @@ class FileTranslator:
         finally:
             place.leave()
 
-    async def _place(self, client: str, characters: int) -> Place:
+    async def _place(self, client: str, characters: int) -> QueuePlace:
         """Wait for a place. The deadline of the file ends the waiting."""
         while True:
             try:
@@ -94,7 +94,7 @@ class FileTranslator:
     async def _quick(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._preparing, call)
 
-    async def _stoppable(self, work: Callable[[], T], place: Place) -> T:
+    async def _stoppable(self, work: Callable[[], T], place: QueuePlace) -> T:
         """Run work in a thread, which holds the place. If this is cancelled, the work ends soon, too."""
         loop, left = asyncio.get_running_loop(), threading.Event()
 
@@ -103,7 +103,7 @@ class FileTranslator:
                 raise Stopped
 
         def run() -> T:
-            with watched(look):
+            with abandonable(look):
                 return work()
 
         def ended(_: object) -> None:

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import DataError
 from dragoman.serving.ask import Answer, Ask
-from dragoman.serving.endpoints import Call, Endpoint
+from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.fields import Fields
 from dragoman.serving.refusals import Refusal
 from dragoman.serving.schemas import COUNT, FLAG, NUMBER, TEXT, Schema, array, described, optional, structure
@@ -32,7 +32,7 @@ _MATCHES = 5
 # What the page shows
 
 
-async def _page(call: Call) -> Response:
+async def _page(call: Incoming) -> Response:
     """What the page offers: languages, models with their adapters and lists of terms, memories, limits."""
     service = call.service
     pairs, limits = service.pairs, service.limits
@@ -61,7 +61,7 @@ async def _page(call: Call) -> Response:
     )
 
 
-async def _words(call: Call) -> Response:
+async def _words(call: Incoming) -> Response:
     """A text as sentences with words. `choices` say how the translations of some sentences begin."""
     call.fields.only((*_WHOLE, *_OPTIONS, "api_key"))
     text, ask = call.fields.text("text", "") or "", _ask(call)
@@ -78,7 +78,7 @@ async def _words(call: Call) -> Response:
     return JSONResponse({"source": pair.source, "target": pair.target, "text": new, "sentences": shown})
 
 
-async def _language(call: Call, text: str, target: str) -> str:
+async def _language(call: Incoming, text: str, target: str) -> str:
     """The likeliest language of a text that is translated to the target."""
     sources = call.service.pairs.sources_of(target)
     guesses = await call.service.detect(text)
@@ -86,7 +86,7 @@ async def _language(call: Call, text: str, target: str) -> str:
 
 
 async def _tables(
-    call: Call, sentences: Sequence[str], ask: Ask, prefixes: Mapping[str, str]
+    call: Incoming, sentences: Sequence[str], ask: Ask, prefixes: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The table of each sentence. Those without a prefix are asked together."""
     chosen = {sentence: prefixes[sentence] for sentence in sentences if prefixes.get(sentence)}
@@ -101,7 +101,7 @@ async def _tables(
     return [found[one] for one in sentences]
 
 
-async def _begun(call: Call, sentence: str, ask: Ask) -> list[Answer]:
+async def _begun(call: Incoming, sentence: str, ask: Ask) -> list[Answer]:
     """The translation that begins with the prefix of `ask`, without it if the model cannot spell it.
 
     The search may let the last word of a prefix go on. If the prefix ends with a space, it must not: then
@@ -117,12 +117,12 @@ async def _begun(call: Call, sentence: str, ask: Ask) -> list[Answer]:
     return await _translate(call, [sentence], replace(ask, prefix=new[0].prefix)) if new else answers
 
 
-async def _translate(call: Call, texts: Sequence[str], ask: Ask) -> list[Answer]:
+async def _translate(call: Incoming, texts: Sequence[str], ask: Ask) -> list[Answer]:
     ask = replace(ask, sentences="one")
     return await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
 
 
-async def _next_words(call: Call) -> Response:
+async def _next_words(call: Incoming) -> Response:
     """The likely next words after `prefix`, with which the translation of one sentence begins."""
     text, ask = _one_sentence(call, "most")
     most = call.fields.whole("most", _NEXT_WORDS, least=1, most=16)
@@ -137,7 +137,7 @@ async def _next_words(call: Call) -> Response:
     )
 
 
-async def _alternatives(call: Call) -> Response:
+async def _alternatives(call: Incoming) -> Response:
     """Other translations of one sentence, the best first."""
     text, ask = _one_sentence(call)
     beam = min(_WIDTH, call.service.limits.beam)
@@ -152,7 +152,7 @@ async def _alternatives(call: Call) -> Response:
 # The memory
 
 
-async def _matches(call: Call) -> Response:
+async def _matches(call: Incoming) -> Response:
     """What the memory has that is like a sentence."""
     text, ask = _one_sentence(call)
     found = await call.service.matches(text, _pair(call, ask), _MATCHES)
@@ -166,7 +166,7 @@ async def _matches(call: Call) -> Response:
     )
 
 
-async def _corrections(call: Call) -> Response:
+async def _corrections(call: Incoming) -> Response:
     """Store a translation that a person confirms."""
     text, ask = _one_sentence(call, "translation", "machine")
     translation, machine = call.fields.needed("translation"), call.fields.text("machine", "") or ""
@@ -178,7 +178,7 @@ async def _corrections(call: Call) -> Response:
 # What the requests say
 
 
-def _ask(call: Call) -> Ask:
+def _ask(call: Incoming) -> Ask:
     fields, source = call.fields, call.fields.text("source")
     return Ask(
         source=None if source in (None, "", "auto") else source,
@@ -190,7 +190,7 @@ def _ask(call: Call) -> Ask:
     )
 
 
-def _one_sentence(call: Call, *others: str) -> tuple[str, Ask]:
+def _one_sentence(call: Incoming, *others: str) -> tuple[str, Ask]:
     call.fields.only((*_SENTENCE, *others, "api_key"))
     text, prefix = call.fields.needed("text"), call.fields.text("prefix", "") or ""
     _check_size(call, [text, prefix])
@@ -202,12 +202,12 @@ def _one_sentence(call: Call, *others: str) -> tuple[str, Ask]:
     return text, replace(ask, prefix=prefix)
 
 
-def _pair(call: Call, ask: Ask) -> tuple[str, str]:
+def _pair(call: Incoming, ask: Ask) -> tuple[str, str]:
     route = call.service.pairs.find(ask.source or "", ask.target)
     return route.source, route.target
 
 
-def _prefixes(call: Call) -> dict[str, str]:
+def _prefixes(call: Incoming) -> dict[str, str]:
     """What the translations of sentences begin with, by sentence."""
     given, most = call.fields.values.get("choices") or [], call.service.limits.texts
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
@@ -218,7 +218,7 @@ def _prefixes(call: Call) -> dict[str, str]:
     return {one.needed("source"): one.needed("prefix") for one in choices}
 
 
-def _check_size(call: Call, texts: Sequence[str]) -> None:
+def _check_size(call: Incoming, texts: Sequence[str]) -> None:
     size, most = sum(map(len, texts)), call.service.limits.characters
     if size > most:
         raise Refusal(413, f"{size:,} characters; at most {most:,} are allowed", field="text")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dragoman.decoding.options import Decoding
-from dragoman.serving.admission import Admission, Place
+from dragoman.serving.admission import Admission, QueuePlace
 from dragoman.serving.ahead import Ahead
 from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.cache import Cache
@@ -182,7 +182,7 @@ class Service:
     @asynccontextmanager
     async def _place(
         self, texts: int, characters: int, client: str, deadline: float
-    ) -> AsyncGenerator[Place, None]:
+    ) -> AsyncGenerator[QueuePlace, None]:
         """A place in the queue for the work of the block, which ends at the deadline."""
         try:
             place = self._admission.enter(client, characters)
@@ -219,16 +219,6 @@ class Service:
         except TimeoutError:
             self._counting.count("late")
             raise Late("the file took too long", hint="divide it") from None
-
-    async def next_words(
-        self, text: str, ask: Ask, *, most: int, client: str, deadline: float
-    ) -> list[NextWord]:
-        """Return the likeliest words after `ask.prefix`; none for a pair with a pivot.
-
-        `text` is one sentence. Raises the errors of `translate`, and DataError for a prefix that the model
-        cannot spell.
-        """
-        raise NotImplementedError
 
     async def detect(self, text: str) -> list[Guess]:
         """Return the languages that a text may be in, of those that are served, the likeliest first."""
