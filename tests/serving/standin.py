@@ -19,14 +19,17 @@ import httpx
 
 from dragoman.documents.formats import Format, Languages
 from dragoman.documents.segment import Result, text_of
+from dragoman.models.shapes import TransformerConfig
 from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.endpoints import Desk
 from dragoman.serving.errors import Late, TooLong
 from dragoman.serving.limits import Limits
+from dragoman.serving.models import ServedModel
 from dragoman.serving.pairs import Leg, Pairs
 from dragoman.serving.run import ServerProcess, listen
 from dragoman.serving.service import Service
 from dragoman.serving.settings import Settings
+from dragoman.translator.next_words import NextWord
 
 _PAIRS = [("en", "de"), ("en", "fr"), ("en", "pt"), ("de", "en")]
 
@@ -34,13 +37,15 @@ _PAIRS = [("en", "de"), ("en", "fr"), ("en", "pt"), ("de", "en")]
 class StandIn:
     """Answers in capitals. `gate` holds answers back; `failing` is raised in their place."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, models: Sequence[ServedModel] = ()) -> None:
+        """`models` are only shown and inspected."""
         self.limits = limits or Limits()
         self.pairs = Pairs(Leg(f"{source}-{target}", source, target) for source, target in _PAIRS)
         lists = {"targets": ("de", "fr"), "adapters": ("legal",), "terms": ("product",)}
-        self.models = (
-            SimpleNamespace(name="en-de", digest="sha256:00", source="en", engine="native", **lists),
-        )
+        model = SimpleNamespace(name="en-de", digest="sha256:00", source="en", engine="native", **lists)
+        model.translator = SimpleNamespace(engine=SimpleNamespace(config=TransformerConfig()))
+        self.models: Sequence[Any] = models or (model,)
+        self.memories = (("en", "de"),)
         self.ready = False
         self.warm = True  # whether `start` ends
         self.gate = threading.Event()
@@ -97,6 +102,15 @@ class StandIn:
         results = [Result((text_of(one.source).upper(),)) for one in document.segments]
         size = sum(len(text_of(one.source)) for one in document.segments)
         return TranslatedDocument(document.render(results), size)
+
+    async def next_words(
+        self, text: str, ask: Ask, *, most: int, client: str, deadline: float
+    ) -> list[NextWord]:
+        return [NextWord(word.upper(), word.upper(), 0.5) for word in text.split()[:most]]
+
+    async def matches(self, text: str, pair: tuple[str, str], limit: int = 5) -> list[Any]:
+        self.pairs.find(*pair)
+        return []
 
     async def detect(self, text: str) -> list[Guess]:
         return [Guess("en", 0.75), Guess("de", 0.25)]

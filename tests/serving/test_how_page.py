@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 
 from dragoman import Translator
 from dragoman.inspection import Intervention, TokenAt
-from dragoman.serving.how import how_routes
+from dragoman.serving.models import ServedModel
 from tests.inspection.models import KINDS, bundle
 from tests.inspection.test_page import browser  # noqa: F401
+from tests.serving.standin import StandIn, running
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 SENTENCE = "#source=en&target=de&text=Tom+sleeps."
@@ -29,17 +27,10 @@ def translator() -> Translator:
 
 @pytest.fixture(scope="module")
 def address(translator: Translator) -> Iterator[str]:
-    recurrent = Translator.of(bundle(KINDS["lstm-dot"]))
-    app = Starlette(routes=how_routes({("en", "de"): translator, ("de", "en"): recurrent}))
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    (port,) = (one.getsockname()[1] for each in server.servers for one in each.sockets)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(20)
+    recurrent = Translator.of(replace(bundle(KINDS["lstm-dot"]), source_language="de", target_language="en"))
+    models = [ServedModel("en-de", translator), ServedModel("de-en", recurrent)]
+    with running(StandIn(models=models)) as server:
+        yield server.url
 
 
 @pytest.fixture

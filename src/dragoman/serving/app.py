@@ -14,11 +14,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dragoman.serving import deepl, deepl_documents, libretranslate, native, page, state
+from dragoman.serving import deepl, deepl_documents, how, libretranslate, native, page, state
 from dragoman.serving.endpoints import Desk, Endpoint, serve
 from dragoman.serving.front import Front
 from dragoman.serving.logs import log, place_of
-from dragoman.serving.pages import INDEX, page_answer, page_files
+from dragoman.serving.pages import page_answer, page_files
 from dragoman.serving.refusals import Refusal, family_of, refused
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -27,8 +27,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *deepl_documents.ENDPOINTS,
     *native.ENDPOINTS,
     *page.ENDPOINTS,
+    *how.ENDPOINTS,
     *state.ENDPOINTS,
 )
+_HOW = "inspection/page"  # the modules that show a sentence are those of the report
 _SWEEP = 60.0  # seconds between the looks for files that have expired
 
 
@@ -36,7 +38,7 @@ def create_app(desk: Desk) -> ASGIApp:
     """Return the application. Its start warms the service up while it already answers /health."""
     desk.endpoints = ENDPOINTS
     app = Starlette(
-        routes=[*_routes(desk), *_pages()],
+        routes=[*_routes(desk), *_page("/", "web", "index.html"), *_page("/how", _HOW, "how.html")],
         exception_handlers={HTTPException: _not_served},
         lifespan=lambda _: _lifespan(desk),
     )
@@ -59,17 +61,19 @@ def _route(desk: Desk, path: str, methods: dict[str, Endpoint]) -> Route:
     return Route(path, answer, methods=list(methods))
 
 
-def _pages() -> list[Route]:
-    pages = page_files()
+def _page(path: str, folder: str, first: str) -> list[Route]:
+    """A page at a path, whose files are those of a folder of the package."""
+    pages = page_files(folder)
+    below = f"{path.rstrip('/') or '/web'}/{{name:path}}"
 
     async def answer(request: Request) -> Response:
-        request.scope["facts"]["route"] = "/web/{name}"
+        request.scope["facts"]["route"] = below
         try:
-            return page_answer(pages, request.path_params.get("name", INDEX), request)
+            return page_answer(pages, request.path_params.get("name", first), request)
         except Refusal as refusal:
             return refused(refusal, "libretranslate")
 
-    return [Route("/", answer, methods=["GET"]), Route("/web/{name:path}", answer, methods=["GET"])]
+    return [Route(path, answer, methods=["GET"]), Route(below, answer, methods=["GET"])]
 
 
 async def _not_served(request: Request, error: Exception) -> Response:
@@ -90,6 +94,7 @@ async def _lifespan(desk: Desk) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        desk.how.close()
         await desk.jobs.close()
         await desk.service.drain(0)
         desk.shelf.close()

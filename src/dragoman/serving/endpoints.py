@@ -16,6 +16,7 @@ from starlette.types import Receive
 
 from dragoman.serving.caller import address_of_client
 from dragoman.serving.fields import Budget, Fields, read_fields
+from dragoman.serving.inspecting import How
 from dragoman.serving.jobs import Jobs
 from dragoman.serving.keys import key_in
 from dragoman.serving.logs import log, place_of
@@ -45,12 +46,21 @@ class Desk:
     budget: Budget = field(default_factory=lambda: Budget(_BODIES_AT_ONCE))
     used: OrderedDict[str, int] = field(default_factory=OrderedDict)  # characters by client
     jobs: Jobs = field(init=False)
+    how: How = field(init=False)
     endpoints: Sequence[Endpoint] = ()
     in_flight: int = 0  # requests
     draining: bool = False
 
     def __post_init__(self) -> None:
         self.jobs = Jobs(self.shelf)
+        # The first model of a pair counts, as for translations.
+        self.how = How(
+            {
+                (model.source, target): model.translator
+                for model in reversed(self.service.models)
+                for target in model.targets
+            }
+        )
         self.metrics.shows_ready(lambda: self.ready)
 
     @property

@@ -33,5 +33,9 @@ class Late(DragomanError):
     """The deadline passed before the translation was ready. Its work was dropped."""
 
 
+class NoPyTorch(DragomanError):
+    """PyTorch is not installed, and a model can only be inspected with it."""
+
+
 class NotReady(DragomanError):
     """The service is still loading, or is draining and takes no new work."""

@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.errors import ConfigError, DataError, DragomanError
+from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.pytorch import has_pytorch
 from dragoman.decoding.options import Decoding
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
-from dragoman.serving.errors import Late, Overloaded, TooLong, UnknownLanguage
+from dragoman.serving.errors import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
+from dragoman.serving.languages import usual_code
 from dragoman.translator import Translator
 from dragoman.translator.lines import addressed
 
@@ -33,11 +34,7 @@ _TOKENS = 200  # of the source: the attention of all heads grows with their squa
 _BEAM = 10
 _WAITING = 8  # runs, the one under way included
 _OPTIONS = ("beam", "length_penalty")
-_FIELDS = ("text", "source", "target", "interventions", "options")
-
-
-class NoPyTorch(DragomanError):
-    """PyTorch is not installed, and a model can only be inspected with it."""
+FIELDS = ("text", "source", "target", "interventions", "options")
 
 
 class How:
@@ -49,9 +46,11 @@ class How:
         self._bundles: dict[tuple[str, str], Bundle] = {}  # filled by the thread
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="how")
         self._waiting = 0
+        self._closed = False
 
     def about(self) -> dict[str, Any]:
-        """What can be inspected, and changed. Loads nothing."""
+        """What can be inspected, and changed. Loads nothing. Raises NoPyTorch."""
+        _need_pytorch()
         models = [
             {"source": source, "target": target, **_about(_config_of(translator))}
             for (source, target), translator in self._translators.items()
@@ -64,8 +63,7 @@ class How:
         Raises NoPyTorch, ConfigError and DataError for what cannot be inspected (UnknownLanguage, TooLong),
         Overloaded if others wait, Late after the deadline.
         """
-        if not has_pytorch():
-            raise NoPyTorch("this server has no PyTorch", hint="install it: pip install 'dragoman[train]'")
+        _need_pytorch()
         wish = _wish(table)
         if wish.pair not in self._translators:
             raise UnknownLanguage(f"no model from {wish.source} to {wish.target}", language=wish.target)
@@ -82,6 +80,11 @@ class How:
         except TimeoutError:
             raise _late() from None
 
+    def close(self) -> None:
+        """Stop the run that is under way, and begin no other."""
+        self._closed = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
     def _done(self) -> None:
         self._waiting -= 1
 
@@ -90,14 +93,17 @@ class How:
         from dragoman.inspection.report import data_of
 
         def in_time() -> None:
+            if self._closed:
+                raise NotReady("the server is shutting down")
             if time.monotonic() > deadline:
                 raise _late()
 
         in_time()
         intervention = Intervention.from_table(wish.interventions)
         bundle, translator = self._bundle(wish.pair), self._translators[wish.pair]
-        several = bool(translator.tokenizer.languages)
-        text = addressed(" ".join(wish.text.split()), wish.target if several else None)
+        languages = translator.tokenizer.languages
+        to = next((one for one in languages if usual_code(one) == wish.target), None)
+        text = addressed(" ".join(wish.text.split()), to)
         _check_length(bundle, text)
         in_time()
         decoding = Decoding(**wish.options)
@@ -122,6 +128,11 @@ class How:
         return self._bundles[pair]
 
 
+def _need_pytorch() -> None:
+    if not has_pytorch():
+        raise NoPyTorch("this server has no PyTorch", hint="install it: pip install 'dragoman[train]'")
+
+
 # What is asked
 
 
@@ -141,13 +152,15 @@ class _Wish:
 
 
 def _wish(table: object) -> _Wish:
-    if not isinstance(table, dict) or not set(table) <= set(_FIELDS):
-        raise ConfigError("not a request", hint=f"an object with {', '.join(_FIELDS)}")
+    if not isinstance(table, dict) or not set(table) <= set(FIELDS):
+        raise ConfigError("not a request", hint=f"an object with {', '.join(FIELDS)}")
     for name in ("text", "source", "target"):
         if not isinstance(table.get(name), str):
             raise ConfigError(f"{name} is missing or not text", hint="give text, source and target")
     for name in ("interventions", "options"):
-        if not isinstance(table.setdefault(name, {}), dict):
+        if table.get(name) is None:
+            table[name] = {}
+        if not isinstance(table[name], dict):
             raise ConfigError(f"{name} is not an object", hint="leave it out, or see docs/how-to/inspect.md")
     if not set(table["options"]) <= set(_OPTIONS):
         raise ConfigError("an unknown option", hint=f"options are {', '.join(_OPTIONS)}")

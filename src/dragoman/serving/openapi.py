@@ -35,6 +35,7 @@ _REASONS = {
     413: "Too large.",
     415: "A media type that is not supported.",
     429: "Too much at one time: try again after Retry-After seconds.",
+    501: "The server has no PyTorch.",
     503: "The models are being loaded, or the server shuts down.",
     504: "The deadline passed.",
 }

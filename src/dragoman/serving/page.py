@@ -15,6 +15,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import DataError
+from dragoman.base.pytorch import has_pytorch
 from dragoman.serving.ask import Answer, Ask
 from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.fields import Fields
@@ -55,7 +56,7 @@ async def _page(call: Incoming) -> Response:
                 for model in service.models
             ],
             "memories": [list(pair) for pair in service.memories],
-            "how": any(one.path == "/v1/how" for one in call.desk.endpoints),
+            "how": has_pytorch(),
             "limits": {"characters": limits.characters, "file_bytes": limits.file_bytes},
         }
     )

@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from dragoman.serving.refusals import Refusal
 
-INDEX = "index.html"
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -35,9 +34,9 @@ class PageFile:
     tag: str
 
 
-def page_files(folder: Path | None = None) -> dict[str, PageFile]:
-    """Read the files of the page by their names in its folder, by default that of the package."""
-    folder = folder or Path(str(files("dragoman"))) / "web"
+def page_files(name: str | Path) -> dict[str, PageFile]:
+    """Read the files of a page by their names in its folder, which is one of the package."""
+    folder = Path(str(files("dragoman"))) / name
     found = {}
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_file() and path.suffix in _TYPES:

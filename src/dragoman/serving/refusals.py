@@ -7,7 +7,7 @@ from typing import Any, Literal
 from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
-from dragoman.serving.errors import Late, NotReady, Overloaded, TooLong, UnknownLanguage
+from dragoman.serving.errors import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
 
 Family = Literal["libretranslate", "deepl", "native"]
 
@@ -26,6 +26,7 @@ _TITLES = {
     429: "Too many requests",
     499: "The client has left",
     500: "Internal error",
+    501: "Not possible here",
     503: "Service unavailable",
     504: "Deadline passed",
 }
@@ -56,6 +57,8 @@ def refusal_of(error: Exception, family: Family) -> Refusal:
             return Refusal(413 if family == "deepl" else 400, _with_hint(error))
         case Late():
             return Refusal(504, str(error))
+        case NoPyTorch():
+            return Refusal(501, _with_hint(error))
         case NotReady():
             return Refusal(503, str(error), retry_after=1)
         case ConfigError() | DataError():

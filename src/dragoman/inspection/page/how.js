@@ -3,6 +3,7 @@
 // The address may give source, target and text, in the query or after #. The page then moves them behind #, which
 // no server sees.
 
+import { headers } from "../web/api.js";
 import { changesPanel } from "./changes.js";
 import { schemeButton } from "./colour.js";
 import { readReport } from "./data.js";
@@ -11,9 +12,10 @@ import { viewsOf, watchPrinting } from "./views.js";
 
 async function openPage() {
     const app = document.getElementById("app");
-    const title = make("header", {}, make("h1", {}, "How a translation comes about"), schemeButton());
+    const title = make("header", {}, make("h1", {}, "How a translation comes about"),
+        make("a", { href: "./" }, "Translate"), schemeButton());
     try {
-        const offer = await asked(await fetch("v1/how"));
+        const offer = await asked(await fetch("v1/how", { headers: headers() }));
         app.replaceChildren(title, ...workbench(offer));
     } catch (error) {
         app.replaceChildren(title, paragraph(error.message));
@@ -23,6 +25,7 @@ async function openPage() {
 /** The answer of the server as data. What went wrong is an error with its words. */
 async function asked(response) {
     const answer = await response.json().catch(() => ({}));
+    if (response.status === 401) throw new Error("The server asks for a key: enter it on the page for translating.");
     if (!response.ok) throw new Error(answer.detail ?? `The server answers ${response.status}.`);
     return answer;
 }
@@ -85,7 +88,7 @@ function workbench({ models, limits }) {
     async function answer(body, number, { show }) {
         try {
             const response = await fetch("v1/how", {
-                method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+                method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: JSON.stringify(body),
             });
             const report = await readReport(await asked(response));
             if (number !== newest) return;
