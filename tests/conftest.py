@@ -1,7 +1,10 @@
 """What all tests share."""
 
+import os
+import shutil
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -17,3 +20,26 @@ def without_loops() -> Iterator[None]:
     yield
     if native := sys.modules.get("dragoman.native"):
         native.disable()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A real browser. DRAGOMAN_CHROMIUM names one that is not on the path.
+
+    Without one, its tests are skipped, but for continuous integration, where they fail. There is only one,
+    because playwright starts once in a process.
+    """
+    if os.environ.get("CI"):
+        from playwright import sync_api as playwright
+    else:
+        playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = os.environ.get("DRAGOMAN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium: apt-get install chromium")
+        pytest.skip("no Chromium on the path (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()

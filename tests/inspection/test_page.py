@@ -1,14 +1,8 @@
-"""The report in a real browser: Chromium, opened from file://, driven by Playwright.
-
-Set DRAGOMAN_CHROMIUM to a browser that is not on the path. Without one these tests are skipped, but for
-continuous integration, where they fail.
-"""
+"""The report in a real browser: Chromium, opened from file://, driven by Playwright."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,27 +15,8 @@ from dragoman.inspection import Intervention, Trace, contrast, inspect
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.report import report
 
-if os.environ.get("CI"):
-    import playwright.sync_api as playwright
-else:
-    playwright = pytest.importorskip("playwright.sync_api")
-
 VIEWS = ("translation", "attention", "beam", "positions", "terms", "complexity")
 HOSTILE = "A </script><img src=x onerror=document.title=1> dog."
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("DRAGOMAN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium: apt-get install chromium")
-        pytest.skip("no Chromium on the path (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

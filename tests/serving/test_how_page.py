@@ -13,7 +13,6 @@ from dragoman import Translator
 from dragoman.inspection import Intervention, TokenAt
 from dragoman.serving.models import ServedModel
 from tests.inspection.models import KINDS, bundle
-from tests.inspection.test_page import browser  # noqa: F401
 from tests.serving.standin import StandIn, running
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
@@ -34,7 +33,7 @@ def address(translator: Translator) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:  # noqa: F811
+def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     """Opens the page. No test may ask another host, or cause an error on the console."""
     complaints: list[str] = []
     asked: list[str] = []

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from dragoman.serving import app
-from dragoman.serving.pages import page_files
+from dragoman.serving.pages import files_of_page
 from tests.serving.standin import running
 
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_only_files_of_the_page_are_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "page_files", lambda _: page_files(folder))
+    monkeypatch.setattr(app, "files_of_page", lambda _: files_of_page(folder))
     with running() as server, server.client() as client:
         index, script = client.get("/"), client.get("/web/js/page.js")
         assert (index.text, index.headers["content-type"]) == ("<h1>Page</h1>", "text/html; charset=utf-8")
@@ -48,7 +48,7 @@ def test_only_files_of_the_page_are_served(folder: Path, monkeypatch: pytest.Mon
 
 
 def test_a_page_is_sent_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "page_files", lambda _: page_files(folder))
+    monkeypatch.setattr(app, "files_of_page", lambda _: files_of_page(folder))
     with running() as server, server.client() as client:
         tag = client.get("/").headers["etag"]
         for known in (tag, f'"other", W/{tag}'):
@@ -60,7 +60,7 @@ def test_a_page_is_sent_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_page_is_404(tmp_path: Path) -> None:
-    assert page_files(tmp_path / "none") == {}
+    assert files_of_page(tmp_path / "none") == {}
 
 
 def test_the_address_bar_gets_the_page_from_anywhere(client: httpx.Client) -> None:

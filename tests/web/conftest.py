@@ -1,13 +1,7 @@
-"""A server with a dictionary for a model, and its page in a real browser.
-
-Set DRAGOMAN_CHROMIUM to a browser that is not on the path. Without one these tests are skipped, but for
-continuous integration, where they fail.
-"""
+"""A server with a dictionary for a model, and its page in a real browser."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -21,24 +15,6 @@ from tests.web.dictionary import service_of
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running(service_of(memory=tmp_path_factory.mktemp("memory") / "en-de.tm")) as one:
         yield one
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    if os.environ.get("CI"):
-        import playwright.sync_api as playwright
-    else:
-        playwright = pytest.importorskip("playwright.sync_api")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("DRAGOMAN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium: apt-get install chromium")
-        pytest.skip("no Chromium on the path (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -146,14 +146,17 @@ def inspect(
     sentence = _read() if text == STDIN else one_line(text, "the text")
     require_pytorch("inspecting")
     from dragoman.decoding.options import Decoding
-    from dragoman.inspection import Intervention
     from dragoman.translator import Translator
 
-    intervention = Intervention.of(
-        without=without or (), force=force or (), ban=ban or (),
-        shift=shift, no_positions=no_positions, length_penalty=other_penalty,
-    )  # fmt: skip
-    if intervention != Intervention() and compare is not None:
+    intervention = None
+    if without or force or ban or shift or no_positions or other_penalty is not None:
+        from dragoman.inspection import Intervention
+
+        intervention = Intervention.of(
+            without=without or (), force=force or (), ban=ban or (),
+            shift=shift, no_positions=no_positions, length_penalty=other_penalty,
+        )  # fmt: skip
+    if intervention is not None and compare is not None:
         raise ConfigError("--compare, and a changed run", hint="leave out --compare, or what changes the run")
     decoding = Decoding(
         beam=beam,
@@ -171,7 +174,7 @@ def inspect(
         translator, name = load(folder, adapter)
         return translator.inspect(sentence, decoding, target=target, prefix=prefix, name=name)
 
-    if intervention != Intervention():
+    if intervention is not None:
         translator, name = load(model, adapter)
         both = translator.inspect(
             sentence, decoding, target=target, prefix=prefix, name=name, intervention=intervention

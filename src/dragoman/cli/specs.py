@@ -16,7 +16,7 @@ def model_specs(models: Sequence[str], terms: Sequence[str], adapters: Sequence[
     """What is to be served. Raises ConfigError or DataError for what can be seen before a model is loaded."""
     from dragoman.serving.service import ModelSpec
 
-    found = [named(model, suffix=True) for model in models]
+    found = [name_and_path(model, suffix=True) for model in models]
     names = [name for name, _ in found]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -30,7 +30,7 @@ def model_specs(models: Sequence[str], terms: Sequence[str], adapters: Sequence[
     ]
 
 
-def named(text: str, *, suffix: bool = False) -> tuple[str, Path]:
+def name_and_path(text: str, *, suffix: bool = False) -> tuple[str, Path]:
     """NAME=PATH, or a path, whose last part is the name, with or without its suffix."""
     name, equals, path = text.partition("=")
     if equals and name and path and "/" not in name:
@@ -50,7 +50,7 @@ def _by_model(option: str, texts: Sequence[str], models: Sequence[str]) -> dict[
                 raise ConfigError(
                     f"{option} {text}: for which model?", hint=f"write {option} {models[0]}:{text}"
                 )
-        name, path = named(rest)
+        name, path = name_and_path(rest)
         if not path.exists():
             raise DataError(f"{path}: no such file", hint="check the path")
         if name in found.setdefault(model, {}):

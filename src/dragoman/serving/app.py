@@ -18,7 +18,7 @@ from dragoman.serving import deepl, deepl_documents, how, libretranslate, native
 from dragoman.serving.endpoints import Desk, Endpoint, serve
 from dragoman.serving.front import Front
 from dragoman.serving.logs import log, place_of
-from dragoman.serving.pages import page_answer, page_files
+from dragoman.serving.pages import files_of_page, page_answer
 from dragoman.serving.refusals import Refusal, family_of, refused
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -63,7 +63,7 @@ def _route(desk: Desk, path: str, methods: dict[str, Endpoint]) -> Route:
 
 def _page(path: str, folder: str, first: str) -> list[Route]:
     """A page at a path, whose files are those of a folder of the package."""
-    pages = page_files(folder)
+    pages = files_of_page(folder)
     below = f"{path.rstrip('/') or '/web'}/{{name:path}}"
 
     async def answer(request: Request) -> Response:

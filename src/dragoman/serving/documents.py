@@ -57,7 +57,7 @@ def file_answer(data: bytes, suffix: str) -> Response:
             yield data[start : start + _PIECE]
 
     headers = {
-        "Content-Disposition": f'attachment; filename="translation{suffix}"',
+        "Content-Disposition": "attachment",  # without a name, the one that a page gives it counts
         "Content-Length": str(len(data)),
         "Cache-Control": "no-store",
     }

@@ -34,7 +34,7 @@ class PageFile:
     tag: str
 
 
-def page_files(name: str | Path) -> dict[str, PageFile]:
+def files_of_page(name: str | Path) -> dict[str, PageFile]:
     """Read the files of a page by their names in its folder, which is one of the package."""
     folder = Path(str(files("dragoman"))) / name
     found = {}

@@ -1,14 +1,8 @@
-"""The page in a real browser: Chromium, driven by Playwright, with a real server on the loopback.
-
-Set DRAGOMAN_CHROMIUM to a browser that is not on the path. Without one these tests are skipped, but for
-continuous integration, where they fail.
-"""
+"""The page in a real browser: Chromium, driven by Playwright, with a real server on the loopback."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,28 +11,9 @@ import pytest
 from tests.serving.studio.lines import RECIPE, line, samples, start, train, valid
 from tests.serving.studio.server import serving
 
-if os.environ.get("CI"):
-    import playwright.sync_api as playwright
-else:
-    playwright = pytest.importorskip("playwright.sync_api")
-
 PATIENCE = 120_000  # milliseconds
 HOSTILE = "<img src=x onerror=document.title=1>"
 Show = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("DRAGOMAN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium: apt-get install chromium")
-        pytest.skip("no Chromium on the path (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

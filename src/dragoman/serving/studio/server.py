@@ -29,7 +29,7 @@ class StudioServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 studio.app,
-                log_level="error",
+                log_config=None,
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=5,  # seconds
