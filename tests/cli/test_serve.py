@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import serve
-from dragoman.cli.specs import named
+from dragoman.cli.specs import name_and_path
 from dragoman.engine.build import unavailable
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
@@ -109,7 +109,7 @@ def test_check_says_what_would_be_served(dragoman_, tmp_path: Path) -> None:
 
 
 def test_names_of_models_and_files() -> None:
-    assert named("runs/en-de.v2", suffix=True) == ("en-de.v2", Path("runs/en-de.v2"))
-    assert named("a=runs/en-de", suffix=True) == ("a", Path("runs/en-de"))
-    assert named("lists/product.csv") == ("product", Path("lists/product.csv"))
-    assert named("./a=b/c.csv") == ("c", Path("./a=b/c.csv"))
+    assert name_and_path("runs/en-de.v2", suffix=True) == ("en-de.v2", Path("runs/en-de.v2"))
+    assert name_and_path("a=runs/en-de", suffix=True) == ("a", Path("runs/en-de"))
+    assert name_and_path("lists/product.csv") == ("product", Path("lists/product.csv"))
+    assert name_and_path("./a=b/c.csv") == ("c", Path("./a=b/c.csv"))
