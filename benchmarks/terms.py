@@ -48,19 +48,20 @@ class Sample:
 
 
 class Given:
-    """The terms of each sample as guidance: notes, or phrases."""
+    """The terms of each sample as guidance: notes, phrases, or both if a model reads notes."""
 
-    def __init__(self, samples: Sequence[Sample], way: str) -> None:
-        self._samples, self._way = {sample.source: sample for sample in samples}, way
+    def __init__(self, samples: Sequence[Sample], way: str, *, reads: bool) -> None:
+        self._samples, self._way, self._reads = {sample.source: sample for sample in samples}, way, reads
 
     def guide(self, lines: Sequence[str]) -> list[Guidance | None]:
         return [self._of(self._samples[line].terms) for line in lines]
 
     def _of(self, terms: Sequence[TermPair]) -> Guidance:
+        notes = tuple(Note(one.start, one.end, one.form) for one in terms) if self._reads else ()
         if self._way == "soft":
-            return Guidance(notes=tuple(Note(one.start, one.end, one.form) for one in terms))
+            return Guidance(notes=notes)
         forms = dict.fromkeys(one.form for one in terms)
-        return Guidance(phrases=tuple((form, form[:1].upper() + form[1:]) for form in forms))
+        return Guidance(notes=notes, phrases=tuple((form, form[:1].upper() + form[1:]) for form in forms))
 
 
 def samples_of(pairs: Sequence[Pair], lexicon: Sequence[Pair], language: str, count: int) -> list[Sample]:
@@ -78,7 +79,7 @@ def samples_of(pairs: Sequence[Pair], lexicon: Sequence[Pair], language: str, co
 def row(translator: Translator, samples: Sequence[Sample], way: str) -> list[str]:
     """Translate in one way, and return a row of the table."""
     using = copy(translator)
-    using.guides = () if way == "none" else (Given(samples, way),)
+    using.guides = () if way == "none" else (Given(samples, way, reads="terms" in translator.reads),)
     began = time.perf_counter()
     texts = [one.text for one in using.translate([sample.source for sample in samples])]
     seconds = time.perf_counter() - began

@@ -42,7 +42,7 @@ def test_empty_terms_are_refused(term: Term) -> None:
 
 def test_soft(terms: TermList) -> None:
     line = "Open the print previews and PRINT PREVIEW."
-    (guidance,) = TermGuide(terms, "soft").guide([line])
+    (guidance,) = TermGuide(terms, "soft", reads=True).guide([line])
     assert guidance == Guidance(
         notes=(Note(0, 4, "öffnen"), Note(9, 23, "Druckvorschau"), Note(28, 41, "DRUCKVORSCHAU")),
         terms=(OPEN.targets, PREVIEW.targets),
@@ -50,15 +50,26 @@ def test_soft(terms: TermList) -> None:
 
 
 def test_hard(terms: TermList) -> None:
-    (guidance, nothing) = TermGuide(terms, "hard").guide(["Open an open print preview.", "No term."])
+    (guidance, nothing) = TermGuide(terms, "hard", reads=False).guide(
+        ["Open an open print preview.", "No term."]
+    )
     assert guidance == Guidance(
         phrases=(("öffnen", "Öffnen"), PREVIEW.targets), terms=(OPEN.targets, PREVIEW.targets)
     )
     assert nothing is None
 
 
+def test_hard_terms_are_read_too(terms: TermList) -> None:
+    (guidance,) = TermGuide(terms, "hard", reads=True).guide(["Open print preview."])
+    assert guidance == Guidance(
+        notes=(Note(0, 4, "öffnen"), Note(5, 18, "Druckvorschau")),
+        phrases=(("öffnen", "Öffnen"), PREVIEW.targets),
+        terms=(OPEN.targets, PREVIEW.targets),
+    )
+
+
 def test_a_term_in_capitals_stays_as_it_is(terms: TermList) -> None:
-    (guidance,) = TermGuide(terms, "soft").guide(["A PDF"])
+    (guidance,) = TermGuide(terms, "soft", reads=True).guide(["A PDF"])
     assert guidance is not None
     assert guidance.notes == (Note(2, 5, "PDF-Datei"),)
 

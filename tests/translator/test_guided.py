@@ -150,7 +150,7 @@ def test_lists_of_two_modes_are_both_used(tokenizer: Tokenizer) -> None:
     both.translate(["Open the file."])
     marks = marks_of(tokenizer)
     assert marks is not None
-    assert list(engine.asked[0].source).count(marks.term) == 1
+    assert list(engine.asked[0].source).count(marks.term) == 2
     assert phrases_of_request(tokenizer, engine.asked[0]) == [["Datei"]]
 
 

@@ -87,10 +87,11 @@ class TermList:
 
 @dataclass(frozen=True)
 class TermGuide:
-    """Guidance by a list of terms: notes that the model reads, or phrases that the search puts in."""
+    """Guidance by a list of terms: notes that the model reads, phrases that the search puts in, or both."""
 
     terms: TermList
     mode: TermsMode
+    reads: bool  # whether the model reads notes; a soft guide needs that
 
     def guide(self, lines: Sequence[str]) -> list[Guidance | None]:
         """Return the guidance for each line, None for a line without terms."""
@@ -101,10 +102,13 @@ class TermGuide:
             return None
         written = [_as_written(line, one) for one in found]
         terms = tuple(dict.fromkeys(one.term.targets for one in found))
-        if self.mode == "soft":
-            notes = (Note(one.start, one.end, texts[0]) for one, texts in zip(found, written, strict=True))
-            return Guidance(notes=tuple(notes), terms=terms)
-        return Guidance(phrases=tuple(dict.fromkeys(map(_with_capitals, written))), terms=terms)
+        notes, phrases = tuple[Note, ...](), tuple[tuple[str, ...], ...]()
+        if self.reads:  # a search for phrases that the model expects anyway is faster, too
+            pairs = zip(found, written, strict=True)
+            notes = tuple(Note(one.start, one.end, texts[0]) for one, texts in pairs)
+        if self.mode == "hard":
+            phrases = tuple(dict.fromkeys(map(_with_capitals, written)))
+        return Guidance(notes=notes, phrases=phrases, terms=terms)
 
 
 def unused_terms(text: str, terms: Iterable[Sequence[str]], language: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from dragoman.runs.prepare import Prepared
 from dragoman.training.trainer import Trainer
 
 _SHARES = tuple(tenths / 10 for tenths in range(1, 11))
-_COST = 0.03  # nats a token of general text
+_COST = 0.022  # nats a token of general text
 _WITHOUT_TEXT = 0.5  # Wortsman et al. 2022, section 3: close to the best on many texts
 _ENOUGH = 0.95  # of the gain in domain, if general text is unknown
 Weights = Mapping[str, Tensor]

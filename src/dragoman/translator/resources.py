@@ -37,11 +37,12 @@ def term_guide(
     mode = mode or ("soft" if "terms" in reads else "hard")
     if mode not in get_args(TermsMode):
         raise ConfigError(f"terms_mode = {mode!r}", hint=f"use {' or '.join(get_args(TermsMode))}")
-    if mode == "soft" and ("terms" not in reads or marks_of(tokenizer) is None):
+    able = "terms" in reads and marks_of(tokenizer) is not None
+    if mode == "soft" and not able:
         raise ConfigError(
             "this model was not trained to read terms", hint="use hard, or train it with data.terms"
         )
-    return TermGuide(terms if isinstance(terms, TermList) else TermList.read(terms, *languages), mode)
+    return TermGuide(terms if isinstance(terms, TermList) else TermList.read(terms, *languages), mode, able)
 
 
 def with_term_list(guides: Iterable[Guide], new: TermGuide) -> tuple[Guide, ...]:
@@ -56,7 +57,7 @@ def with_term_list(guides: Iterable[Guide], new: TermGuide) -> tuple[Guide, ...]
     for one in guides:
         if isinstance(one, TermGuide) and one.mode == new.mode and _same_languages(one.terms, new.terms):
             own = new.terms.source_language, new.terms.target_language
-            new = TermGuide(TermList(chain(new.terms.terms, one.terms.terms), *own), new.mode)
+            new = TermGuide(TermList(chain(new.terms.terms, one.terms.terms), *own), new.mode, new.reads)
         else:
             others.append(one)
     return (*others, new)
