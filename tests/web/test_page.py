@@ -14,9 +14,11 @@ import pytest
 from tests.serving.standin import Running, keys_file
 from tests.web.dictionary import service_of
 
+from dragoman import Translator
 from dragoman.serving.errors import Overloaded
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits
+from dragoman.serving.service import ModelSpec, Service
 
 if os.environ.get("CI"):
     import playwright.sync_api as playwright
@@ -28,6 +30,7 @@ playwright.expect.set_options(timeout=60_000)
 Show = Callable[..., Any]
 Serve = Callable[..., Running]
 
+MODEL = Path(__file__).parents[1] / "saved" / "0.1" / "transformer"
 TEXT = "A dog runs. A cat sleeps fast."
 TRANSLATION = "Ein Hund rennt. Ein Katze schläft schnell."
 
@@ -405,6 +408,29 @@ def test_files_that_cannot_be_translated_say_why(show: Show, serve: Serve) -> No
     drop(page, "strange.bin", "A dog.")
     playwright.expect(page.locator("#files .error").last).to_contain_text("not supported")
     playwright.expect(page.locator("#files progress")).to_have_count(0)
+
+
+# How?
+
+
+def test_how_shows_the_sentence_from_inside(show: Show, serve: Serve, tmp_path: Path) -> None:
+    """With a real model, in another tab, which knows the key."""
+    keys = Keys.read(keys_file(tmp_path, ada="secret"))
+    own = serve(Service.open([ModelSpec(folder=MODEL)]), keys=keys)
+    page = show(own, failing=True)
+    playwright.expect(page.locator("#key")).to_be_visible()
+    page.keyboard.type("secret")
+    page.keyboard.press("Enter")
+    source(page).fill("Tom sleeps.")
+    with page.context.expect_page() as opened:
+        page.locator("#how").click()
+    how = opened.value
+    how.set_default_timeout(120_000)
+    assert how.url == f"{own.url}/how#source=en&target=de&text=Tom+sleeps."
+    how.locator("[data-off='cross.1.1']").click()
+    playwright.expect(how.locator("#view-difference")).to_be_visible(timeout=120_000)
+    text = Translator.load(MODEL).translate(["Tom sleeps."])[0].text
+    playwright.expect(how.locator("#view-difference .version .sentence").first).to_have_text(text)
 
 
 # When there is no answer

@@ -114,7 +114,7 @@ function showCurrent() {
     by("word").replaceChildren(...(at?.side === "target" ? described(at) : []));
     panel.show(sentence);
     by("how").hidden = !(server?.how && sentence);
-    if (sentence && server?.how) by("how").href = `how?${new URLSearchParams(requestOf(sentence))}`;
+    if (sentence && server?.how) by("how").href = `how#${new URLSearchParams(requestOf(sentence))}`;
 }
 
 const focused = () => [panes.source.field, panes.target.field].includes(document.activeElement);
