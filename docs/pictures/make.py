@@ -6,9 +6,11 @@ python docs/pictures/make.py runs/multi30k-en-de "A man rides a bike through the
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import sync_playwright
 
@@ -16,6 +18,9 @@ from dragoman import Translator
 from dragoman.inspection.pictures import beam_svg
 
 HERE = Path(__file__).parent
+SERVER = "http://127.0.0.1:5098"
+TEXT = "A young woman is riding a bike along the beach. Two dogs play in the snow."
+WORD = 4  # of the translation, counted from 0: others are offered for it
 
 
 def main(folder: str, sentence: str) -> None:
@@ -33,7 +38,31 @@ def main(folder: str, sentence: str) -> None:
                 page.mouse.move(0, 0)
                 page.wait_for_timeout(500)
                 page.screenshot(path=HERE / f"{view}-{scheme}.png")
-        browser.close()
+        served = [sys.executable, "-m", "dragoman", "serve", folder, "--port", SERVER[-4:], "--quiet"]
+        server = subprocess.Popen(served, stderr=subprocess.DEVNULL)
+        try:
+            translating(browser)
+        finally:
+            server.terminate()
+            server.wait()
+            browser.close()
+
+
+def translating(browser: Any) -> None:
+    """The page of the server."""
+    subprocess.run(
+        ["curl", "-sf", "--retry", "60", "--retry-all-errors", "--retry-delay", "1", f"{SERVER}/ready"],
+        check=True,
+    )
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme, viewport={"width": 1100, "height": 460})
+        page.goto(SERVER)
+        page.locator("#source-text").fill(TEXT)
+        page.wait_for_timeout(3000)
+        box = page.locator("#target .under .word").nth(WORD).bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(1500)
+        page.screenshot(path=HERE / f"page-{scheme}.png")
 
 
 if __name__ == "__main__":
