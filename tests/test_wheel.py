@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,14 @@ def test_without_a_compiler_it_has_no_engine(tmp_path: Path) -> None:
     wheel = built(tmp_path / "dist", path=str(tmp_path))
 
     assert wheel.name.endswith("-py3-none-any.whl")
+
+
+def test_it_has_the_pages(tmp_path: Path) -> None:
+    with zipfile.ZipFile(built(tmp_path / "dist", path=str(tmp_path))) as wheel:
+        names = {*wheel.namelist()}
+
+    source = ROOT / "src"
+    rooms = ("dragoman/web", "dragoman/inspection/page")
+    pages = [path for room in rooms for path in (source / room).rglob("*") if path.is_file()]
+    assert len(pages) > 40
+    assert {path.relative_to(source).as_posix() for path in pages} <= names
