@@ -22,12 +22,12 @@ def without_loops() -> Iterator[None]:
         native.disable()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A real browser. DRAGOMAN_CHROMIUM names one that is not on the path.
 
-    Without one, its tests are skipped, but for continuous integration, where they fail. There is only one,
-    because playwright starts once in a process.
+    Without one, its tests are skipped, but for continuous integration, where they fail. There is one
+    for a module: while playwright runs, no event loop can.
     """
     if os.environ.get("CI"):
         from playwright import sync_api as playwright

@@ -193,6 +193,7 @@ panes.target.field.addEventListener("click", (event) => {
 panes.target.field.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" && menu.open) menu.enter();
     else if (event.key === "ArrowDown" && event.altKey) {
+        locate("target"); // the caret may have moved since the last selectionchange
         offerWords(current);
         if (menu.open) menu.enter();
     } else if (event.key === "Escape" && menu.open) menu.close();
