@@ -32,7 +32,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -89,9 +89,10 @@ async def _ready(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
     while process.poll() is None and time.monotonic() < until:
         text = Path(f"/proc/self/fd/{log.fileno()}").read_text("utf-8")
         if found := re.search(r"http://[\d.:]+", text):
-            async with Connection(found[0]) as one:
-                if (await one.get("/ready")).status == 200:
-                    return found[0]
+            with suppress(OSError):  # it says its address before it listens
+                async with Connection(found[0]) as one:
+                    if (await one.get("/ready")).status == 200:
+                        return found[0]
         await asyncio.sleep(0.2)
     raise SystemExit(f"the server did not start:\n{Path(f'/proc/self/fd/{log.fileno()}').read_text('utf-8')}")
 
@@ -156,7 +157,7 @@ class Connection:
     async def write(self, data: bytes) -> None:
         """Send bytes, on a new connection if there is none."""
         if self.writer is None:
-            here = socket.socket()
+            here = socket.socket(proto=socket.IPPROTO_TCP)
             here.setblocking(False)
             if self._receives:
                 here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receives)
