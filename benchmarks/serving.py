@@ -4,16 +4,17 @@
     python benchmarks/serving.py speed --model runs/en-de --text train.en
         [--libretranslate http://127.0.0.1:5055] [--pid PID] [--seconds 10] [--turns 3]
 
-`load` starts a server with a small cache and asks it for each text alone. Then it sends a mix of clients for some
-time: most ask on all three families of routes and compare each answer with the one given alone; others read
+`load` starts a server with a small cache and asks it for each text alone. Then it sends a mix of clients for
+some time: most ask on all three families of routes and compare each answer with the one given alone; others read
 slowly, leave in the middle, or send bodies that are no requests.
 
 `speed` starts a server without a cache. Each client sends its next request when it has the answer to the last
 one, and no sentence comes twice in a turn. Servers take turns. For LibreTranslate, give the address of one that
-runs, and its process id for its memory. `--words` are more options for our server, such as `--words=--dtype=int8`.
+runs, and its process id for its memory and its use of the processor. `--words` adds a word to the command line
+of our server, such as `--words=--dtype=int8`.
 
-Prints tables. `load` ends with 1 if an answer was lost or wrong, if memory grew, or if the server did not become
-idle or did not end with 0.
+Prints tables. `load` ends with 1 if an answer was lost or wrong, if memory grew, or if the server did not
+become idle or did not end with 0. `CPU ms` is the time of the processors for a sentence.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
 import signal
@@ -75,7 +77,18 @@ class Server:
 def serving(model: Path, *words: str) -> Iterator[Server]:
     """A server on a free port of the loopback, ready."""
     with tempfile.TemporaryFile() as log:
-        command = [sys.executable, "-m", "dragoman", "serve", str(model), "--port", "0", "--rate", "0", *words]
+        command = [
+            sys.executable,
+            "-m",
+            "dragoman",
+            "serve",
+            str(model),
+            "--port",
+            "0",
+            "--rate",
+            "0",
+            *words,
+        ]
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             yield Server(process, asyncio.run(_ready(process, log)), log)
@@ -101,6 +114,12 @@ def resident(pid: int) -> float:
     """The resident memory of a process in MB."""
     found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text("utf-8"))
     return int(found[1]) / 1024 if found else 0.0
+
+
+def worked(pid: int) -> float:
+    """The seconds that a process has had of the processors."""
+    times = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return sum(map(int, times[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 # ---- HTTP ------------------------------------------------------------------------------------------------
@@ -170,7 +189,9 @@ class Connection:
         """Read an answer."""
         assert self.reader is not None
         lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        headers = {
+            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
+        }
         size, body = headers.get("content-length"), b""
         left = int(size or 0)
         while pause and left:
@@ -197,7 +218,14 @@ def questions(sentences: Sequence[str]) -> list[Question]:
     """Sentences, pairs of sentences, marked-up sentences, and texts that are hardly any."""
     joined = [Question(" ".join(pair)) for pair in zip(sentences[::3], sentences[1::3], strict=False)]
     marked = [Question(re.sub(r"^(\S+) (.*)", r"<p>\1 <b>\2</b></p>", one), "html") for one in sentences[::4]]
-    return [*map(Question, dict.fromkeys(sentences)), *joined, *marked, Question(""), Question(" \n"), Question("?")]
+    return [
+        *map(Question, dict.fromkeys(sentences)),
+        *joined,
+        *marked,
+        Question(""),
+        Question(" \n"),
+        Question("?"),
+    ]
 
 
 class Asked(NamedTuple):
@@ -210,7 +238,12 @@ class Asked(NamedTuple):
 
 
 def libretranslate(texts: Sequence[str], markup: str, pair: tuple[str, str], kind: str = _JSON) -> Asked:
-    body = {"q": texts if len(texts) > 1 else texts[0], "source": pair[0], "target": pair[1], "format": markup}
+    body = {
+        "q": texts if len(texts) > 1 else texts[0],
+        "source": pair[0],
+        "target": pair[1],
+        "format": markup,
+    }
 
     def texts_of(got: Any) -> list[str]:
         text = got["translatedText"]
@@ -265,7 +298,10 @@ class Crowd:
     def draw(self, dice: random.Random, most: int) -> tuple[list[Question], Asked]:
         """A request of one or several texts, on one of the routes."""
         first = dice.choice(list(self.alone))
-        several = [first, *(one for one in dice.choices(list(self.alone), k=most) if one.markup == first.markup)]
+        several = [
+            first,
+            *(one for one in dice.choices(list(self.alone), k=most) if one.markup == first.markup),
+        ]
         chosen = several if dice.random() < 0.5 else [first]
         family, kind = dice.choice(_FAMILIES), dice.choice((_JSON, _JSON, _FORM))
         return chosen, family([one.text for one in chosen], first.markup, self.pair, kind)
@@ -345,13 +381,21 @@ def hostile_bodies(dice: random.Random, pair: tuple[str, str]) -> dict[str, tupl
     odd = dice.choice([5, None, True, {"a": []}, [[]], [1], 1e308, [None]])
     return {
         "not JSON": (b"{q: 'A dog.'", _JSON, None),
-        "wrong types": (json.dumps({"q": odd, "text": odd, "texts": odd, "target": odd}).encode(), _JSON, None),
+        "wrong types": (
+            json.dumps({"q": odd, "text": odd, "texts": odd, "target": odd}).encode(),
+            _JSON,
+            None,
+        ),
         "huge": (b'{"q": "' + b"a" * 2**21 + b'"}', _JSON, None),
         "deep": (b"[" * 200_000, _JSON, None),
         "half": (whole[:20], _JSON, len(whole)),
         "length too small": (whole, _JSON, 10),
         "negative length": (whole, _JSON, -1),
-        "binary": (dice.randbytes(5_000), dice.choice((_JSON, _FORM, "multipart/form-data; boundary=x")), None),
+        "binary": (
+            dice.randbytes(5_000),
+            dice.choice((_JSON, _FORM, "multipart/form-data; boundary=x")),
+            None,
+        ),
         "no type": (dice.randbytes(50), "x/\x80", None),
     }
 
@@ -365,7 +409,9 @@ async def hostile(crowd: Crowd, dice: random.Random) -> None:
             try:
                 head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
                 await connection.send(head, body, size)
-                status = str((await asyncio.wait_for(connection.read(), 2 if name == "half" else _PATIENCE)).status)
+                status = str(
+                    (await asyncio.wait_for(connection.read(), 2 if name == "half" else _PATIENCE)).status
+                )
             except (OSError, EOFError):
                 status = "closed"
             except TimeoutError:
@@ -387,7 +433,9 @@ _CLIENTS: tuple[Callable[[Crowd, random.Random], Awaitable[None]], ...] = (
 # ---- load ------------------------------------------------------------------------------------------------
 
 
-async def loaded(server: Server, model: Path, sentences: Sequence[str], clients: int, seconds: float) -> list[str]:
+async def loaded(
+    server: Server, model: Path, sentences: Sequence[str], clients: int, seconds: float
+) -> list[str]:
     """Put load on a server. Returns what went wrong."""
     config = json.loads((model / "config.json").read_text("utf-8"))
     pair = config["source_language"], config["target_language"]
@@ -424,7 +472,9 @@ async def _idle(url: str) -> bool:
     async with Connection(url) as connection:
         for _ in range(100):
             text = (await connection.get("/metrics")).body.decode()
-            left = dict(re.findall(r"^dragoman_(requests_in_flight|queue_characters) (\S+)", text, re.MULTILINE))
+            left = dict(
+                re.findall(r"^dragoman_(requests_in_flight|queue_characters) (\S+)", text, re.MULTILINE)
+            )
             # This request itself is in flight.
             if float(left["requests_in_flight"]) == 1 and float(left["queue_characters"]) == 0:
                 return True
@@ -466,7 +516,9 @@ def _ms(seconds: Sequence[float], part: float) -> str:
 
 def load(options: argparse.Namespace) -> None:
     with serving(options.model, "--cache", "1", *options.words) as server:
-        work = loaded(server, options.model, _sentences(options.text, options.texts), options.clients, options.seconds)
+        work = loaded(
+            server, options.model, _sentences(options.text, options.texts), options.clients, options.seconds
+        )
         wrong = asyncio.run(work)
         if code := server.end():
             wrong.append(f"the server ended with {code}")
@@ -483,14 +535,21 @@ class Turn(NamedTuple):
 
     rate: float  # sentences a second
     seconds: list[float]  # of each request
+    work: float  # seconds of the processors for a sentence
     memory: float
 
 
 async def turn(
-    url: str, pid: int | None, pair: tuple[str, str], texts: Iterator[str], clients: int, size: int, seconds: float
+    url: str,
+    pid: int | None,
+    pair: tuple[str, str],
+    texts: Iterator[str],
+    clients: int,
+    size: int,
+    seconds: float,
 ) -> Turn:
     """Let clients ask for some time, each for `size` sentences at a time."""
-    began, times = time.perf_counter(), list[float]()
+    began, before, times = time.perf_counter(), worked(pid) if pid else 0.0, list[float]()
 
     async def client() -> None:
         async with Connection(url) as connection:
@@ -505,14 +564,16 @@ async def turn(
                 times.append(time.perf_counter() - start)
 
     await asyncio.gather(*(client() for _ in range(clients)))
-    return Turn(len(times) * size / (time.perf_counter() - began), times, resident(pid) if pid else 0.0)
+    count, took = len(times) * size, time.perf_counter() - began
+    work, memory = ((worked(pid) - before) / count, resident(pid)) if pid else (0.0, 0.0)
+    return Turn(count / took, times, work, memory)
 
 
 def speed(options: argparse.Namespace) -> None:
     config = json.loads((options.model / "config.json").read_text("utf-8"))
     pair = config["source_language"], config["target_language"]
     sentences = _sentences(options.text, None)
-    table = [["clients", "a request", "server", "sentences/s", "least, most", "p50", "p99", "MB"]]
+    table = [["clients", "a request", "server", "sentences/s", "least, most", "p50", "p99", "CPU ms", "MB"]]
     with serving(options.model, "--cache", "0", *options.words) as ours:
         servers: dict[str, tuple[str, int | None]] = {"dragoman": (ours.url, ours.process.pid)}
         if options.libretranslate:
@@ -528,15 +589,16 @@ def speed(options: argparse.Namespace) -> None:
                         turns[name].append(asyncio.run(work))
                 table += [_row(clients, size, name, done) for name, done in turns.items()]
         ours.end()
-    print("\n".join(aligned(table, right={0, 1, 3, 4, 5, 6, 7})))
+    print("\n".join(aligned(table, right={0, 1, *range(3, 9)})))
 
 
 def _row(clients: int, size: int, name: str, turns: Sequence[Turn]) -> list[str]:
     rates, times = [one.rate for one in turns], [each for one in turns for each in one.seconds]
     least_most = f"{min(rates):,.0f}, {max(rates):,.0f}"
-    rate, memory = statistics.median(rates), max(one.memory for one in turns)
-    head = [str(clients), str(size), name, f"{rate:,.0f}", least_most]
-    return [*head, _ms(times, 0.5), _ms(times, 0.99), f"{memory:,.0f}" if memory else "-"]
+    rate, work = statistics.median(rates), statistics.median(one.work for one in turns) * 1000
+    memory = max(one.memory for one in turns)
+    head = [str(clients), str(size), name, f"{rate:,.0f}", least_most, _ms(times, 0.5), _ms(times, 0.99)]
+    return [*head, *([f"{work:.1f}", f"{memory:,.0f}"] if memory else ["-", "-"])]
 
 
 # ---- command line ----------------------------------------------------------------------------------------
@@ -567,7 +629,9 @@ def main() -> None:
     for command in (first, second):
         command.add_argument("--model", type=Path, required=True)
         command.add_argument("--text", type=Path, help="sentences, one a line")
-        command.add_argument("--words", action="append", default=[], help="a word for the command line of our server")
+        command.add_argument(
+            "--words", action="append", default=[], help="a word for the command line of our server"
+        )
     options = parser.parse_args()
     options.call(options)
 
