@@ -26,7 +26,7 @@ def load(*words: str, seconds: int) -> None:
 
 
 def test_no_answer_is_lost_or_wrong() -> None:
-    load("--clients", "16", "--texts", "10", seconds=3)
+    load("--clients", "16", "--texts", "10", seconds=2)
 
 
 @pytest.mark.slow
