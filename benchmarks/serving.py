@@ -4,14 +4,14 @@
     python benchmarks/serving.py speed --model runs/en-de --text train.en
         [--libretranslate http://127.0.0.1:5055] [--pid PID] [--seconds 10] [--turns 3]
 
-`load` starts a server with a small cache and asks it for each text alone. Then it sends a mix of clients: most
-ask on all three families of routes and compare each answer with the one given alone; others read slowly, leave
-in the middle, or send bodies that are no requests.
+`load` starts a server with a small cache and asks it for each text alone. Then it sends a mix of clients:
+most ask on all three families of routes and compare each answer with the one given alone; others read slowly,
+leave in the middle, or send bodies that are no requests.
 
 `speed` starts a server without a cache. Each client sends its next request when it has the answer to the last
 one, and no sentence comes twice in a turn. Servers take turns. For LibreTranslate, give the address of one
-that runs, and its process id for its memory and its use of the processor. `--words` adds a word to the command
-line of our server, such as `--words=--dtype=int8`.
+that runs, and its process id for its memory and its use of the processor. `--words` adds a word to the
+command line of our server, such as `--words=--dtype=int8`.
 
 Prints tables. `load` ends with 1 if an answer was lost or wrong, if memory grew, or if the server did not
 become idle or did not end with 0. `CPU ms` is the time of the processors for a sentence.
