@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -86,6 +87,28 @@ def test_an_address_that_is_taken_is_refused() -> None:
         listen("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(ConfigError):
         listen("no.such.host.invalid", 0)
+
+
+def test_answers_leave_at_once() -> None:
+    """Nagle's algorithm would hold back the body of an answer until the client has confirmed its head."""
+
+    async def nodelay() -> int:
+        accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def came(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            own = writer.get_extra_info("socket")
+            accepted.set_result(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        here = listen("127.0.0.1", 0)
+        async with await asyncio.start_server(came, sock=here):
+            _, writer = await asyncio.open_connection(*here.getsockname())
+            try:
+                return await asyncio.wait_for(accepted, 10)
+            finally:
+                writer.close()
+
+    assert asyncio.run(nodelay())
 
 
 # The program
