@@ -30,7 +30,7 @@ async def document_of(call: Incoming, upload: Upload, ask: Ask) -> tuple[Transla
 
 
 def upload_format(call: Incoming, upload: Upload) -> Format:
-    """The format of an upload, by its name or else by its content. Raises Refusal for one that is none."""
+    """The format of an upload, by its name or else by its content. Raises Refusal for an unknown one."""
     most = call.service.limits.file_bytes
     if not upload.data:
         raise Refusal(400, "Invalid request: empty file", field="file")

@@ -149,7 +149,7 @@ async def _answer(endpoint: Endpoint, desk: Desk, request: Request, read: Callab
 
 
 def _let_in(endpoint: Endpoint, desk: Desk, request: Request, fields: Fields) -> str | None:
-    """Check the key and return whose it is; None if the server has no keys, or needs none here."""
+    """Check the key and return its name; None if the server has no keys, or this route needs none."""
     for field_name in KEYS:
         fields.text(field_name)  # raise Refusal if it is no text
     keys = desk.settings.keys

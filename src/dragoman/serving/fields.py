@@ -290,7 +290,7 @@ def _json(data: bytes) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 class _InMemory(MultiPartParser):

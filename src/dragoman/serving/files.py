@@ -1,6 +1,6 @@
 """Whole files: their segments go through the models in portions, so that other requests get their turn.
 
-A portion takes a place in the queue as a request does. If there is none, the file waits.
+A portion takes a place in the queue as a request does. While the queue is full, the file waits.
 """
 
 from __future__ import annotations

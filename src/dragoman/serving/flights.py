@@ -1,4 +1,4 @@
-"""Work in flight: who asks for what is being worked on waits for the same answer.
+"""Work in flight: equal requests share one answer.
 
     flights = Flights(threads, cache, counting)
     await flights.get(["a", "b"], work, place)
@@ -142,7 +142,7 @@ class Flights(Generic[Key, Value]):
             job.answers[key].set_result(value)
         job.missing -= 1
         if not job.missing:
-            job.leave()  # before who waits goes on
+            job.leave()  # before its waiters continue
 
     def _end(self, job: _Job[Key, Value], error: BaseException | None) -> None:
         for key in job.answers:
@@ -152,7 +152,7 @@ class Flights(Generic[Key, Value]):
         job.leave()
 
     def _stop(self, job: _Job[Key, Value]) -> None:
-        """Nobody waits for a job, so who asks for its answers from now on starts another."""
+        """Nobody waits for a job. Later requests for its answers start another."""
         for key in job.answers:
             self._forget(job, key)
         job.stopped.set()

@@ -1,4 +1,4 @@
-"""Keys of clients: who may ask. The server knows only their digests."""
+"""Keys of clients. The server knows only their digests."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Keys:
         return cls(tuple(names))
 
     def name_of(self, key: str) -> str | None:
-        """The name of who has a key; None if it is none. Takes the same time for every key."""
+        """The name of a key, None if it is unknown. Takes the same time for every key."""
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
         found = None
         for known, name in self.names:

@@ -46,7 +46,7 @@ zh zho/chi/cmn Chinese; zu zul Zulu
 _ROWS = [row.split(None, 2) for row in _TABLE.split(";")]
 _NAMES = {two: name for two, _, name in _ROWS}
 _TWO = {three: two for two, threes, _ in _ROWS for three in threes.split("/")} | {"iw": "he", "in": "id"}
-# What programs write that is no BCP 47.
+# Codes that programs write although BCP 47 does not have them.
 _ALIASES = {"zt": "zh-Hant", "pb": "pt-BR"}
 _SCRIPTS_OF_CHINESE = {"CN": "Hans", "SG": "Hans", "TW": "Hant", "HK": "Hant", "MO": "Hant"}
 _PARTS = {

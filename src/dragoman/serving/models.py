@@ -55,7 +55,7 @@ class ServedModel:
         self._terms = dict(terms or {})
         self.source = usual_code(translator.source_language)
         several = translator.tokenizer.languages
-        # Canonical codes, and what the model is told; one that has a single target language is told nothing.
+        # Canonical codes, and the token of each for the model; None if it has a single target language.
         self._targets: dict[str, str | None] = {usual_code(one): one for one in several}
         if not several:
             self._targets = {usual_code(translator.target_language): None}

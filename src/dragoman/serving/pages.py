@@ -47,7 +47,7 @@ def files_of_page(name: str | Path) -> dict[str, PageFile]:
 
 
 def page_answer(pages: Mapping[str, PageFile], name: str, request: Request) -> Response:
-    """A file of the page, or 304 if the client has it. Raises Refusal for what is none."""
+    """A file of the page, or 304 if the client has it. Raises Refusal for an unknown name."""
     if name not in pages:
         raise Refusal(404, "no such page")
     page = pages[name]

@@ -1,4 +1,4 @@
-"""What a client is told when it does not get what it asked for, in the words of its protocol."""
+"""Errors as answers, in the form of each protocol."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class ServerProcess(uvicorn.Server):
         )
 
     def stop(self) -> None:
-        """Take no new work, and end when there is none left, or after the time that the limits give."""
+        """Take no new work, and end when the accepted work is done, at the latest after `drain_seconds`."""
         if self._until is None:
             self._desk.draining = True
             self._until = time.monotonic() + self._desk.service.limits.drain_seconds

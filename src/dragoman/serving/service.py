@@ -111,7 +111,7 @@ class Service:
         """Load all models. It takes as long as that takes: seconds.
 
         `memories` are translation memories, at most one for each pair. A file that does not exist is made,
-        for the first pair that has none. `default_source` is the language of texts without letters.
+        for the first pair without a memory. `default_source` is the language of texts without letters.
 
         Raises ModelError for a model that cannot be loaded, ConfigError for options that contradict each
         other, such as two models with one name.
@@ -148,7 +148,7 @@ class Service:
     ) -> list[Answer]:
         """Return an answer for each text, in order. Cancel it to give up: its place becomes free.
 
-        `client` is whose share is used: a key or an address. `deadline` is a time of `time.monotonic`.
+        `client` is a key or an address: its share of the queue is used. `deadline` is a time of `time.monotonic`.
 
         Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (`serving/errors.py`), and ConfigError
         for options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
@@ -254,7 +254,7 @@ class Service:
     async def drain(self, seconds: float) -> None:
         """Take no new work, and wait at most that long until what was accepted is finished.
 
-        What is left then is stopped, and who waits for it gets NotReady. The service cannot be used again.
+        Work that is left then is stopped, and its clients get NotReady. The service cannot be used again.
         """
         self._draining = True
         await self._settle(seconds)

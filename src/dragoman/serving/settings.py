@@ -1,4 +1,4 @@
-"""How a server meets the world: who may ask, from where, and what it says of itself."""
+"""Settings of a server: its address, its clients, and the names it answers to."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class _Caller:
 class SharedEngine:
     """An `Engine` around another one. Answers equal those alone, as `Engine` promises.
 
-    Callers take turns: each search has a request of everyone who waits before it has a second one of anyone.
+    Callers take turns: each search takes one request of every caller before a second one of any.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -52,7 +52,7 @@ class Shelf:
         return name
 
     def read(self, name: str) -> tuple[bytes, str]:
-        """Return a file and its suffix. Raises Refusal if there is none of this name, or no longer."""
+        """Return a file and its suffix. Raises Refusal if the name is unknown or has expired."""
         self.sweep()
         if name not in self._kept:
             raise Refusal(404, "no such file: files are kept for half an hour")
