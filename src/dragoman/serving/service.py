@@ -148,7 +148,8 @@ class Service:
     ) -> list[Answer]:
         """Return an answer for each text, in order. Cancel it to give up: its place becomes free.
 
-        `client` is a key or an address: its share of the queue is used. `deadline` is a time of `time.monotonic`.
+        `client` is a key or an address, whose share of the queue is used. `deadline` is a time of
+        `time.monotonic`.
 
         Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (`serving/errors.py`), and ConfigError
         for options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
