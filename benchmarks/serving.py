@@ -3,6 +3,7 @@
     python benchmarks/serving.py load --model runs/en-de [--text test.en] [--clients 64] [--seconds 600]
     python benchmarks/serving.py speed --model runs/en-de --text train.en
         [--libretranslate http://127.0.0.1:5055] [--pid PID] [--seconds 10] [--turns 3]
+    python benchmarks/serving.py page --model runs/en-de --text train.en [--texts 20]
 
 `load` starts a server with a small cache and asks it for each text alone. Then it sends a mix of clients:
 most ask on all three families of routes and compare each answer with the one given alone; others read slowly,
@@ -12,6 +13,9 @@ leave in the middle, or send bodies that are no requests.
 one, and no sentence comes twice in a turn. Servers take turns. For LibreTranslate, give the address of one
 that runs, and its process id for its memory and its use of the processor. `--words` adds a word to the
 command line of our server, such as `--words=--dtype=int8`.
+
+`page` opens the page in Chromium and writes one sentence after the other into it. It measures the time until
+the translation is there, with the pause in which the page waits for another key.
 
 Prints tables. `load` ends with 1 if an answer was lost or wrong, if memory grew in the second half, or if the
 server did not become idle or did not end with 0. `CPU ms` is the time of the processors for a sentence.
@@ -25,6 +29,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import statistics
@@ -601,6 +606,34 @@ def _row(clients: int, size: int, name: str, turns: Sequence[Turn]) -> list[str]
     return [*head, *([f"{work:.1f}", f"{memory:,.0f}"] if memory else ["-", "-"])]
 
 
+def page(options: argparse.Namespace) -> None:
+    from playwright.sync_api import sync_playwright
+
+    script = """(text) => new Promise((done) => {
+        const [source, target] = ["source", "target"].map((side) => document.getElementById(`${side}-text`));
+        const [before, began] = [target.value, performance.now()];
+        source.value = text;
+        source.dispatchEvent(new InputEvent("input", { bubbles: true }));
+        const look = () => {
+            if (target.value && target.value !== before) done(performance.now() - began);
+            else setTimeout(look, 1);
+        };
+        look();
+    })"""
+    with serving(options.model, *options.words) as ours, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.goto(ours.url)
+        tab.wait_for_load_state("networkidle")
+        times = []
+        for text in _sentences(options.text, options.texts):
+            times.append(tab.evaluate(script, text))
+            tab.wait_for_timeout(300)
+        browser.close()
+        ours.end()
+    print(f"{len(times)} sentences: median {statistics.median(times):.0f} ms, most {max(times):.0f} ms")
+
+
 # ---- command line ----------------------------------------------------------------------------------------
 
 
@@ -626,7 +659,10 @@ def main() -> None:
     second.add_argument("--seconds", type=float, default=10, help="of a turn")
     second.add_argument("--turns", type=int, default=3)
     second.set_defaults(call=speed)
-    for command in (first, second):
+    third = commands.add_parser("page")
+    third.add_argument("--texts", type=int, default=20, help="lines of the text that are used")
+    third.set_defaults(call=page)
+    for command in (first, second, third):
         command.add_argument("--model", type=Path, required=True)
         command.add_argument("--text", type=Path, help="sentences, one a line")
         command.add_argument(
