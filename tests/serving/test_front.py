@@ -86,6 +86,18 @@ def test_every_answer_has_the_headers_of_safety(client: httpx.Client, path: str)
     assert "server" not in headers
 
 
+@pytest.mark.parametrize("body", [b"0\r\n\r\n", b"5\r\n{}   \r\n0\r\n\r\n"])
+def test_a_body_with_two_lengths_ends_the_connection(server: Running, body: bytes) -> None:
+    """A proxy may believe the other length, and take what follows for a request of somebody else."""
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"
+    head += b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = raw(server, head + body + b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"two lengths" in answer
+    assert answer.count(b"HTTP/1.1") == 1
+
+
 # Keys
 
 
