@@ -183,6 +183,12 @@ def test_a_body_beyond_the_limit_is_413(client: httpx.Client) -> None:
         assert "too large" in answer.json()[field]
 
 
+def test_a_deep_body_is_no_failure(client: httpx.Client) -> None:
+    for deep in (b'{"q":' * 100_000, b'{"q":' + b"[" * 500_000):
+        answer = client.post("/translate", content=deep, headers={"Content-Type": "application/json"})
+        assert (answer.status_code, "not JSON" in answer.json()["error"]) == (400, True)
+
+
 def test_an_endless_body_ends_the_connection(server: Running) -> None:
     sent = 0
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as here:
@@ -339,10 +345,12 @@ def test_the_plain_log_is_one_line_a_request() -> None:
         wait_for(stream.getvalue)
         logging.getLogger("python_multipart.multipart").warning("may have text")
         logging.getLogger("uvicorn.error").warning("two\nlines")
-    first, second = stream.getvalue().splitlines()
+        logging.getLogger("uvicorn.error").error("failed", exc_info=RuntimeError("may have text"))
+    first, second, third = stream.getvalue().splitlines()
 
     assert " info request method=GET route=/health status=200 ms=" in first
     assert second.endswith("warning two lines")
+    assert third.endswith("error failed error=RuntimeError")
 
 
 # Counts
