@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from dragoman.base.errors import DataError
+from dragoman.serving.endpoints import Desk
 from dragoman.serving.errors import Late, Overloaded, TooLong
 from dragoman.serving.keys import Keys
+from dragoman.serving.service import Service
+from dragoman.serving.settings import Settings
 from tests.serving.standin import Running, keys_file, running, wait_for
 
 DE = {"target_lang": "DE"}
@@ -149,6 +152,16 @@ def test_languages(client: httpx.Client) -> None:
 def test_glossaries_are_none(client: httpx.Client) -> None:
     assert client.get("/v2/glossary-language-pairs").json() == {"supported_languages": []}
     assert client.get("/v2/glossaries").json() == {"glossaries": []}
+
+
+def test_the_use_of_the_last_clients_is_counted(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.serving.endpoints._CLIENTS", 2)
+    desk = Desk(cast(Service, server.standin), Settings())
+    for client in "abcb":
+        desk.use(client, 1)
+    desk.use("d", 1)
+
+    assert desk.used == {"b": 2, "d": 1}
 
 
 def test_use_is_counted_by_key(tmp_path: Path) -> None:

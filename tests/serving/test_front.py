@@ -86,6 +86,18 @@ def test_every_answer_has_the_headers_of_safety(client: httpx.Client, path: str)
     assert "server" not in headers
 
 
+@pytest.mark.parametrize("body", [b"0\r\n\r\n", b"5\r\n{}   \r\n0\r\n\r\n"])
+def test_a_body_with_two_lengths_ends_the_connection(server: Running, body: bytes) -> None:
+    """A proxy may believe the other length, and take what follows for a request of somebody else."""
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"
+    head += b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = raw(server, head + body + b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"two lengths" in answer
+    assert answer.count(b"HTTP/1.1") == 1
+
+
 # Keys
 
 
@@ -169,6 +181,12 @@ def test_a_body_beyond_the_limit_is_413(client: httpx.Client) -> None:
         answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
         assert answer.status_code == 413
         assert "too large" in answer.json()[field]
+
+
+def test_a_deep_body_is_no_failure(client: httpx.Client) -> None:
+    for deep in (b'{"q":' * 100_000, b'{"q":' + b"[" * 500_000):
+        answer = client.post("/translate", content=deep, headers={"Content-Type": "application/json"})
+        assert (answer.status_code, "not JSON" in answer.json()["error"]) == (400, True)
 
 
 def test_an_endless_body_ends_the_connection(server: Running) -> None:
@@ -327,10 +345,12 @@ def test_the_plain_log_is_one_line_a_request() -> None:
         wait_for(stream.getvalue)
         logging.getLogger("python_multipart.multipart").warning("may have text")
         logging.getLogger("uvicorn.error").warning("two\nlines")
-    first, second = stream.getvalue().splitlines()
+        logging.getLogger("uvicorn.error").error("failed", exc_info=RuntimeError("may have text"))
+    first, second, third = stream.getvalue().splitlines()
 
     assert " info request method=GET route=/health status=200 ms=" in first
     assert second.endswith("warning two lines")
+    assert third.endswith("error failed error=RuntimeError")
 
 
 # Counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from dragoman.base.errors import DataError
 from dragoman.serving.errors import Late, NotReady, Overloaded
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits
-from tests.serving.standin import Running, keys_file, running
+from tests.serving.standin import Running, keys_file, running, wait_for
 
 ONE = {"source": "en", "target": "de"}
 
@@ -197,6 +198,30 @@ def test_files_that_are_refused(client: httpx.Client, name: str, data: bytes, ph
 
     assert answer.status_code == 400
     assert phrase in answer.json()["error"].lower()
+
+
+def test_files_that_are_translated_at_once_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.serving.jobs._MOST_UNFINISHED", 1)
+    form, files = {"source": "en", "target": "de"}, {"file": ("a.txt", b"A dog.\n")}
+    with running() as server, server.client() as client, ThreadPoolExecutor() as threads:
+        server.standin.gate.clear()
+        first = threads.submit(lambda: client.post("/translate_file", data=form, files=files))
+        wait_for(lambda: server.desk.jobs.unfinished == 1)
+        second = client.post("/translate_file", data=form, files=files)
+        third = client.post("/v2/document", data={"target_lang": "DE"}, files=files)
+        server.standin.gate.set()
+        assert first.result().status_code == 200
+        assert [one.status_code for one in (second, third)] == [429] * 2
+        assert client.post("/translate_file", data=form, files=files).status_code == 200
+
+
+@pytest.mark.parametrize("piece", [b"<", b"a\n", b"a\r", b"![", b"*a "])
+def test_a_file_of_nothing_but_structure_is_refused(client: httpx.Client, piece: bytes) -> None:
+    """Each tag and each line takes a few hundred bytes of memory, so that size alone is no bound."""
+    data = piece * 500_001
+    answer = client.post("/translate_file", data=ONE, files={"file": ("a.html", data)})
+
+    assert (answer.status_code, "lines or tags" in answer.json()["error"]) == (413, True)
 
 
 def test_a_file_is_needed(client: httpx.Client) -> None:

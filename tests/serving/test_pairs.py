@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from dragoman.base.errors import ConfigError
@@ -90,3 +92,16 @@ def test_the_sources_of_a_target() -> None:
     assert PAIRS.sources_of("es") == ("de", "en", "fr")
     assert PAIRS.sources_of("DE") == ("de", "en")
     assert PAIRS.name_of("pt-BR") == "Portuguese (Brazil)"
+
+
+def test_nothing_is_kept_of_what_is_no_language() -> None:
+    """Codes are cached, and clients may send any text in their place."""
+    pairs = Pairs([Leg("m", "en", "de")])
+    tracemalloc.start()
+    try:
+        for number in range(50):
+            with pytest.raises(UnknownLanguage):
+                pairs.find("en", f"{number}" + "-x" * 50_000)
+        assert tracemalloc.get_traced_memory()[0] < 2**20
+    finally:
+        tracemalloc.stop()

@@ -45,7 +45,7 @@ def test_accepted_work_is_finished_and_new_work_refused() -> None:
         assert client.get("/health").status_code == 200
         refused = client.post("/translate", json=ASKED)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
-        time.sleep(0.3)
+        time.sleep(1.5)  # longer than the web server waits by itself
         assert server._thread.is_alive()
         server.standin.gate.set()
         thread.join(10)

@@ -5,12 +5,13 @@ import threading
 import time
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from dragoman.base.errors import ConfigError, DragomanError
+from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.engine.build import unavailable
+from dragoman.serving.ask import Ask
 from dragoman.serving.errors import Late, NotReady, Overloaded, TooLong, UnknownLanguage
 from dragoman.serving.limits import Limits
 from dragoman.serving.models import ModelSpec, ServedModel
@@ -54,6 +55,35 @@ def run(service: Service, story: Coroutine[Any, Any, None]) -> None:
 
 def service_of(*models: ServedModel, **options: Any) -> Service:
     return Service(models, **options)
+
+
+def test_texts_do_not_wait_for_files_that_are_read() -> None:
+    gate = threading.Event()
+
+    class Slow:
+        def parse(self, data: bytes, languages: Any) -> Any:
+            gate.wait(20)
+            raise DataError("not a file")
+
+    async def story() -> None:
+        files = [
+            asyncio.ensure_future(
+                service.translate_document(
+                    b"", cast(Any, Slow()), how, client="c", deadline=time.monotonic() + 20
+                )
+            )
+            for how in [Ask(source="en", target="de")] * 8
+        ]
+        await asyncio.sleep(0.05)
+        try:
+            (answer,) = await asyncio.wait_for(ask(service, "abc"), 5)
+            assert answer.text == "bcd"
+        finally:
+            gate.set()
+            await asyncio.gather(*files, return_exceptions=True)
+
+    service = service_of(served("m", Shift()))
+    run(service, story())
 
 
 # ---- one answer --------------------------------------------------------------------------------------------

@@ -54,6 +54,8 @@ def test_the_loopback_needs_nothing(host: str) -> None:
         ("127.0.0.1:5000", True),
         ("[::1]:5000", True),
         ("192.168.1.5", True),
+        ("[fe80::1%evil.example]", False),
+        ("[::1%<b>]", False),
         ("translate.example.com", True),
         ("Translate.Example.com:443", True),
         ("evil.example", False),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.text import sentences as module
 from dragoman.text.sentences import between, spacing, split_sentences
 
 
@@ -72,3 +73,21 @@ def test_the_space_between_sentences_is_that_of_the_language(
     space: str, source: str, target: str, new: str
 ) -> None:
     assert between(space, source, target) == new
+
+
+@pytest.mark.parametrize("unit", ["The dog sleeps. ", "`", "<?", "word "])
+def test_a_long_line_is_read_in_parts(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of sentencex grows with the square of some lines, in which no other thread runs."""
+    segment, sizes = module._sentencex(), []
+
+    def watched(language: str, text: str) -> list[str]:
+        sizes.append(len(text))
+        return segment(language, text)
+
+    monkeypatch.setattr(module, "_sentencex", lambda: watched)
+    text = unit * (50_000 // len(unit))
+    found = split_sentences(text, "en", longest=None)
+
+    assert "".join(found) == text
+    assert found == [unit] * len(found) if "." in unit else [text]
+    assert max(sizes) <= 4000

@@ -51,7 +51,7 @@ def is_our_name(host: str, settings: Settings) -> bool:
     never such a name.
     """
     name = _without_port(host)
-    if address_of(name) is not None:
+    if address_of(name) is not None and "%" not in name:  # an IPv6 zone is a name of the client's own
         return True
     return name in {"localhost", settings.host.lower()} | settings.names
 

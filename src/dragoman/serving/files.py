@@ -34,23 +34,23 @@ class FileTranslator:
     """Translates files with the models of a router. Belongs to one event loop."""
 
     def __init__(
-        self, router: Router, enter: Callable[[str, int], QueuePlace], threads: Executor, preparing: Executor
+        self, router: Router, enter: Callable[[str, int], QueuePlace], threads: Executor, reading: Executor
     ) -> None:
         """`enter` gives a client a place for some characters, or raises Overloaded."""
         self._router, self._enter = router, enter
-        self._threads, self._preparing = threads, preparing
+        self._threads, self._reading = threads, reading
 
     async def translate(self, data: bytes, format: Format, ask: Ask, *, client: str) -> TranslatedDocument:
         """Translate a file. Raises DataError if it cannot be read, and what finding its route raises."""
-        route = await self._quick(lambda: self._route(data, format, ask))
+        route = await self._read(lambda: self._route(data, format, ask))
         languages = Languages(route.source, route.target)
-        document = await self._quick(partial(format.parse, data, languages))
+        document = await self._read(partial(format.parse, data, languages))
         characters = sum(map(_size, document.segments))
         results: list[Result | None] = []
         for portion in _portions(document.segments):
             results += await self._portion(portion, route, ask, client)
-        new = await self._quick(partial(document.render, results))
-        await self._quick(partial(format.parse, new, languages))  # it must be readable again
+        new = await self._read(partial(document.render, results))
+        await self._read(partial(format.parse, new, languages))  # it must be readable again
         return TranslatedDocument(new if route.models else data, characters)
 
     def _route(self, data: bytes, format: Format, ask: Ask) -> Route:
@@ -91,8 +91,8 @@ class FileTranslator:
             results = [one or known for one, known in zip(new, results, strict=True)]
         return results
 
-    async def _quick(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._preparing, call)
+    async def _read(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._reading, call)
 
     async def _stoppable(self, work: Callable[[], T], place: QueuePlace) -> T:
         """Run work in a thread, which holds the place. If this is cancelled, the work ends soon, too."""

@@ -81,6 +81,8 @@ class Front:
                 Refusal(403, "pages of other sites may not ask; the operator can allow it: --cors-origin"),
                 family,
             )
+        if _has_two_lengths(request):
+            return refused(Refusal(400, "a body with two lengths"), family)
         if request.method == "OPTIONS" and "access-control-request-method" in headers:
             return Response(status_code=204)
         return None
@@ -101,13 +103,19 @@ class Front:
                 headers["Access-Control-Max-Age"] = "600"
 
 
+def _has_two_lengths(request: Request) -> bool:
+    """Whether a proxy could find another end of the body than we do (RFC 9112, section 6.1)."""
+    return "transfer-encoding" in request.headers and "content-length" in request.headers
+
+
 class _Arriving:
     """The body of a request while it arrives."""
 
     def __init__(self, request: Request, receive: Receive) -> None:
         headers = request.headers
         self._receive = receive
-        self._expects = "expect" in headers  # the client waits for leave to send it
+        # The client waits for leave to send it, or nobody can say where it ends.
+        self._unread = "expect" in headers or _has_two_lengths(request)
         self._ended = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
 
     async def receive(self) -> Message:
@@ -123,7 +131,7 @@ class _Arriving:
         size = 0
         try:
             async with asyncio.timeout(_DISCARDING):
-                while not self._ended and not self._expects and size < _DISCARDED:
+                while not self._ended and not self._unread and size < _DISCARDED:
                     size += len((await self.receive()).get("body", b""))
         except TimeoutError:
             pass

@@ -6,7 +6,8 @@ import asyncio
 import hmac
 import secrets
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -41,23 +42,40 @@ class Jobs:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._jobs: dict[str, FileJob] = {}
+        self._awaited = 0
 
     @property
     def unfinished(self) -> int:
-        return sum(job.state == "translating" for job in self._jobs.values())
+        return self._awaited + sum(job.state == "translating" for job in self._jobs.values())
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Count a document whose client waits for it. Raises Refusal if there are too many."""
+        self._check()
+        self._awaited += 1
+        try:
+            yield
+        finally:
+            self._awaited -= 1
 
     def add(self, work: Work) -> FileJob:
         """Start to translate a document. Raises Refusal if there are too many."""
         now = time.monotonic()
         for job in [job for job in self._jobs.values() if job.until <= now]:
             self.drop(job)
-        if len(self._jobs) >= _MOST or self.unfinished >= _MOST_UNFINISHED:
+        try:
+            self._check()
+        except Refusal:
             work.close()
-            raise Refusal(429, "too many documents are waiting: try again later", retry_after=10)
+            raise
         job = FileJob(secrets.token_hex(16).upper(), secrets.token_hex(32).upper(), now + _SECONDS)
         job.task = asyncio.create_task(self._run(job, work))
         self._jobs[job.number] = job
         return job
+
+    def _check(self) -> None:
+        if len(self._jobs) >= _MOST or self.unfinished >= _MOST_UNFINISHED:
+            raise Refusal(429, "too many documents are waiting: try again later", retry_after=10)
 
     def find(self, number: str, key: str) -> FileJob:
         """The document of this number, if the key is its own. Raises Refusal."""

@@ -75,7 +75,9 @@ async def languages(call: Incoming) -> Response:
 async def translate_file(call: Incoming) -> Response:
     source, target = call.fields.needed("source"), call.fields.needed("target")
     ask = Ask(source=None if source == "auto" else source, target=target)
-    document, suffix = await document_of(call, call.fields.file("file"), ask)
+    file = call.fields.file("file")
+    with call.desk.jobs.awaited():
+        document, suffix = await document_of(call, file, ask)
     name = call.desk.shelf.put(document.data, suffix)
     url = f"{base_url(call.request, call.desk.settings)}/download_file/{name}"
     return JSONResponse({"translatedFileUrl": url})

@@ -11,6 +11,8 @@ from dragoman.serving.errors import UnknownLanguage
 from dragoman.serving.languages import language_name, usual_code
 from dragoman.text.languages import closest
 
+_LONGEST = 40  # characters of a code: what follows is not read, and not cached
+
 
 @dataclass(frozen=True)
 class Leg:
@@ -87,7 +89,7 @@ class Pairs:
 
     def _closest(self, wanted: str, served: Iterable[str], way: str) -> str:
         served = tuple(served)
-        code = usual_code(wanted)
+        code = usual_code(wanted[:_LONGEST])
         found = code if code in served else closest(code, served)
         if found is None:
             raise UnknownLanguage(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelSpec", "ServedModel", "Service"]
 
 _PREPARING = 4  # threads for what is short
+_READING = 2  # threads that read and write files, so that no text waits for a file
 _LOOK = 0.02  # seconds between looks at whether all are done
 _GRACE = 5.0  # seconds in which stopped work notices it
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -74,6 +75,7 @@ class Service:
             self._default = self.pairs.find(default_source, default_source).source
         self._threads = ThreadPoolExecutor(self.limits.threads, "translate")
         self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
+        self._reading = ThreadPoolExecutor(_READING, "read")
         self._admission = Admission(self.limits, self._counting, time.monotonic)
         self._flights: Flights[WorkKey, Translation | Marked] = Flights(
             self._threads, Cache(self.limits.cache_bytes), self._counting
@@ -213,7 +215,7 @@ class Service:
         """Translate a file. Raises the errors of `translate`, and DataError if it cannot be read."""
         self._check_ready()
         check_names(ask, self.models, self.pairs)
-        files = FileTranslator(self._router, self._admission.enter, self._threads, self._preparing)
+        files = FileTranslator(self._router, self._admission.enter, self._threads, self._reading)
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
                 return await files.translate(data, format, ask, client=client)
@@ -271,7 +273,7 @@ class Service:
             await asyncio.sleep(_LOOK)
 
     def _close(self) -> None:
-        for pool in (self._threads, self._preparing):
+        for pool in (self._threads, self._preparing, self._reading):
             pool.shutdown(cancel_futures=True)
         for model in self.models:
             model.close()

@@ -17,6 +17,7 @@ _CLAUSE = re.compile(r"[;:,–—؛،；：，、]\s*|\s[-–]\s")
 _UNSPACED = frozenset(
     ("zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya")
 )
+_READ = 4000  # characters at once: the time grows with the square of some lines, and no other thread runs
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ENDS = ".?!\"'”’»)]"  # marks after which a space tells whether the sentence ends
 
@@ -73,17 +74,33 @@ def _code(language: str) -> str:
 
 
 def _pieces(text: str, language: str) -> Iterator[str]:
-    segment, code = _sentencex(), _code(language)
+    code = _code(language)
     for line, end in _LINE.findall(text):
-        start = place = 0
-        for piece in segment(code, _SURROGATE.sub("?", line)) if line.strip() else ():
-            place += len(piece)
-            ended = piece[-1:].isspace() or piece[-1:] not in _ENDS
+        start = 0
+        for place in _ends(_SURROGATE.sub("?", line), code) if line.strip() else ():
+            last = line[place - 1]
+            ended = last.isspace() or last not in _ENDS
             if place < len(line) and ended and not _NUMBER.fullmatch(line, start, place):
                 yield line[start:place]
                 start = place
         if line or end:
             yield line[start:] + end
+
+
+def _ends(line: str, code: str) -> Iterator[int]:
+    """Yield where sentences end. A long line is read in parts: its last sentence there may go on."""
+    segment, place = _sentencex(), 0
+    while place < len(line):
+        pieces = [piece for piece in segment(code, line[place : place + _READ]) if piece]
+        more = place + _READ < len(line)
+        if more and len(pieces) < 2:
+            place += _READ
+            continue
+        for piece in pieces[:-1] if more else pieces:
+            place += len(piece)
+            yield place
+        if not more:
+            break
 
 
 def _shorter(pieces: Sequence[str], longest: int, inside: Sequence[bool]) -> Iterator[str]:
