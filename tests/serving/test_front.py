@@ -410,6 +410,7 @@ def test_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             wait_for(lambda: len(server.server.server_state.connections) == 6)
             answer = raw(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert answer.startswith(b"HTTP/1.1 503")
+            assert b"retry-after: 1" in answer.lower()
         finally:
             for one in held:
                 one.close()

@@ -50,6 +50,7 @@ class Desk:
     endpoints: Sequence[Endpoint] = ()
     in_flight: int = 0  # requests
     draining: bool = False
+    crowded: Callable[[], bool] = lambda: False  # whether there are too many connections
 
     def __post_init__(self) -> None:
         self.jobs = Jobs(self.shelf)

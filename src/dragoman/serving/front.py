@@ -71,6 +71,10 @@ class Front:
     def _refusal(self, request: Request) -> Response | None:
         """The answer to a request that may not come in, or that only asks whether it may."""
         settings, headers, family = self._desk.settings, request.headers, family_of(request.scope["path"])
+        if self._desk.crowded():
+            answer = refused(Refusal(503, "too many connections: try again later", retry_after=1), family)
+            answer.headers["Connection"] = "close"
+            return answer
         if not is_our_name(headers.get("host", ""), settings):
             return refused(
                 Refusal(400, "this server does not have that name; its operator can add it: --allow-host"),

@@ -63,12 +63,13 @@ class ServerProcess(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=_CONNECTIONS,
                 h11_max_incomplete_event_size=_HEAD_BYTES,
                 timeout_keep_alive=15,
                 timeout_graceful_shutdown=1,
             )
         )
+
+        desk.crowded = lambda: len(self.server_state.connections) > _CONNECTIONS
 
     def stop(self) -> None:
         """Take no new work, and end when the accepted work is done, at the latest after `drain_seconds`."""

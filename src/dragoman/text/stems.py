@@ -18,6 +18,7 @@ from functools import lru_cache
 
 from dragoman.text.scripts import UNSPACED
 
+_LONGEST = 64  # characters of a word that is kept
 _PLAIN = re.compile(r"[^\W\d_]+")
 _UNSTEMMED = re.compile(f"[{UNSPACED}\uac00-\ud7af]")  # and Korean
 # What is left of a word is in the first group, and no shorter than the rule says.
@@ -27,18 +28,24 @@ _ROMANCE = re.compile(r"(.{3,}?)(?:[aeo]s|[aeios])?")
 _OTHER = re.compile(r"(.{4,}?)(?:[aeiouyаеиоуыэюяіїєαεηιουωı]+[hjmnsvxвимхςν]?)?")
 
 
-@lru_cache(maxsize=100_000)
 def stem(word: str, language: str) -> str:
     """Return the word without its ending and its accents, in lower case.
 
     Only the first part of the language counts: de-AT is de. What is not all letters, and words of scripts
     without endings such as these, are only put in lower case.
     """
+    return (_kept if len(word) <= _LONGEST else _stem)(word, language)
+
+
+def _stem(word: str, language: str) -> str:
     lower = unicodedata.normalize("NFC", word.lower())
     if not _PLAIN.fullmatch(lower) or _UNSTEMMED.search(lower):
         return lower
     plain = "".join(each for each in unicodedata.normalize("NFD", lower) if not unicodedata.combining(each))
     return _rule(language)(plain)
+
+
+_kept = lru_cache(maxsize=100_000)(_stem)  # in bounded memory, whatever texts have
 
 
 def stems(words: Sequence[str], language: str) -> tuple[str, ...]:
