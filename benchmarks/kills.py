@@ -84,7 +84,7 @@ class Tally:
     largest: int = 0  # bytes of the folder after a kill
     seconds: float = 0.0  # of all starts together
     restarts: list[float] = field(default_factory=list)  # seconds until training goes on
-    segments: list[float] = field(default_factory=list)  # seconds from a checkpoint to the next, by run
+    segments: list[float] = field(default_factory=list)  # seconds from a checkpoint to the next
     lives: list[list[float]] = field(default_factory=list)  # seconds of each start, by run
     phases: Counter[str] = field(default_factory=Counter)
 
@@ -205,7 +205,7 @@ class Harness:
             size=size_of(self.run),
             operations=int.from_bytes(self.counter[:], "little"),
             seconds=seconds,
-            share=statistics.mean(note["seconds"] for note in table) / segment_of(history),
+            share=statistics.mean(note["seconds"] for note in table) / statistics.mean(segments_of(history)),
         )
 
     def kill(self, kind: str, kills: int, *, until: float) -> Tally:
@@ -220,7 +220,7 @@ class Harness:
                 ended = self.start(kind, tally, at_random=not last)
             tally.runs += 1
             self.check_end()
-            tally.segments.append(segment_of(measured(self.run)))
+            tally.segments += segments_of(measured(self.run))
         return tally
 
     def start(self, kind: str, tally: Tally, *, at_random: bool) -> bool:
@@ -230,7 +230,7 @@ class Harness:
         # Lives are short enough for several in a run, and some are too short for the first checkpoint.
         alone = self.reference.seconds["process" if kind == "process" else "fork"]
         after = self.draw.uniform(0, alone) if kind == "process" else self.draw.expovariate(4 / alone)
-        operation = self.draw.randint(1, self.reference.operations // 4)
+        operation = self.draw.randint(1, self.reference.operations)
         if kind == "process":
             lived = self.life(self.process, after if at_random else None)
         elif kind == "clock":
@@ -444,10 +444,16 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def segment_of(rows: list[dict[str, Any]]) -> float:
-    """Mean seconds from a checkpoint to the next."""
-    elapsed = [row["elapsed"] for row in rows if row["kind"] == "valid"]
-    return float(elapsed[-1] - elapsed[0]) / (len(elapsed) - 1)
+def segments_of(rows: list[dict[str, Any]]) -> list[float]:
+    """Seconds from a checkpoint to the next, where no kill was between them."""
+    seconds, last = [], None
+    for row in rows:
+        if row["kind"] == "start":
+            last = None
+        elif row["kind"] == "valid":
+            seconds += [] if last is None else [row["elapsed"] - last]
+            last = row["elapsed"]
+    return seconds
 
 
 def size_of(run: Path) -> int:
