@@ -6,8 +6,9 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
@@ -274,11 +275,19 @@ def translate(
     )
     if documents:
         tasks = plan_documents(names, output, format)
+        about = _about(given, str(model), ()) if len(tasks) > 1 else {}
         with remembering(memory, match_least, to, offers=report is not None) as using:
             translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
             translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
             run_documents(
-                translator, tasks, decoding, only_untranslated=only_untranslated, report=report, quiet=quiet
+                translator,
+                tasks,
+                decoding,
+                only_untranslated=only_untranslated,
+                report=report,
+                quiet=quiet,
+                into=output,
+                about=about,
             )
         return
     if attention is not None and not (jsonl or alignment):
@@ -293,7 +302,7 @@ def translate(
         )
     _check_exist(names)
     with (
-        _writer(output, None if protect else names, str(model), given) as writer,
+        _writer(output, None if protect else names, partial(_about, given, str(model), names)) as writer,
         remembering(memory, match_least, to, offers=jsonl) as using,
     ):
         translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
@@ -320,6 +329,14 @@ def translate(
         _write(translations, lines, show, writer, progress=shown)
     if writer.written.truncated and not quiet:
         _warn_of_truncated(writer.written, max_extra)
+
+
+def _about(given: dict[str, Any], model: str, text: Sequence[str]) -> dict[str, str]:
+    """What a translation is made from: the text, the model, and the options that change it."""
+    files = {name: given[name] for name in FILE_OPTIONS}
+    apart = {"model", "files", "output", "report", "quiet", "debug", *files}
+    options = {name: value for name, value in given.items() if name not in apart}
+    return made_of(text=text, model=model, files=files, options=options)
 
 
 def _sample(sample: bool, **choices: float | None) -> Sample | None:
@@ -355,16 +372,13 @@ class _Stream:
 
 @contextmanager
 def _writer(
-    output: Path | None, names: Sequence[str] | None, model: str, given: Mapping[str, Any]
+    output: Path | None, names: Sequence[str] | None, about: Callable[[], dict[str, str]]
 ) -> Iterator[_Stream | Unfinished]:
     """Yield what writes the output; of a file made from the files `names`, keep an earlier part."""
     if output is None:
         yield _Stream(sys.stdout, flush=not _is_file(sys.stdout))
     elif names is not None and can_resume(output, names):
-        files = {name: given[name] for name in FILE_OPTIONS}
-        apart = {"model", "files", "output", "quiet", "debug", *files}
-        options = {name: value for name, value in given.items() if name not in apart}
-        with Unfinished(output, made_of(text=names, model=model, files=files, options=options)) as unfinished:
+        with Unfinished(output, about()) as unfinished:
             yield unfinished
     else:
         with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
