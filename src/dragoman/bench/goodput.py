@@ -10,11 +10,15 @@ Goodput is the share of the time that goes into updates that no failure undoes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from random import Random
+from typing import Any
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.tables import aligned
+
+FAILURES = 2000  # that a simulation meets on average, unless its hours are limited
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,3 +136,72 @@ def best_interval(machines: Machines, *, hours: float, seed: int = 1) -> int:
     return max(
         sorted(candidates), key=lambda every: simulate(machines, every=every, hours=hours, seed=seed).goodput
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What to expect of a run on some machines."""
+
+    machines: int
+    failures: float  # a day
+    every: int  # updates between two checkpoints
+    minutes: float  # of updates between two checkpoints
+    goodput: float  # simulated
+    expected: float  # by the closed form
+    young: float  # minutes
+    daly: float  # minutes
+
+
+def forecast(
+    machines: Machines, counts: Sequence[int], *, every: int | None, hours: float | None, seed: int
+) -> list[Forecast]:
+    """Simulate the run on each number of machines. `every` is by default the best interval of each."""
+    forecasts = []
+    for count in counts:
+        some = replace(machines, count=count)
+        long = FAILURES * some.between / 3600 if hours is None else hours
+        updates = best_interval(some, hours=long, seed=seed) if every is None else every
+        forecasts.append(
+            Forecast(
+                machines=count,
+                failures=86400 / some.between,
+                every=updates,
+                minutes=updates * some.update / 60,
+                goodput=simulate(some, every=updates, hours=long, seed=seed).goodput,
+                expected=expected_goodput(some, updates),
+                young=young(some) / 60,
+                daly=daly(some) / 60,
+            )
+        )
+    return forecasts
+
+
+def to_table(machines: Machines, forecasts: Sequence[Forecast]) -> dict[str, Any]:
+    """Return the figures as plain values, for JSON."""
+    figures = {name: value for name, value in asdict(machines).items() if name != "count"}
+    return {**figures, "forecasts": [asdict(one) for one in forecasts]}
+
+
+def to_text(machines: Machines, forecasts: Sequence[Forecast]) -> str:
+    """Return the figures as a table."""
+    rows = [["machines", "failures a day", "updates", "minutes", "goodput", "expected", "Young", "Daly"]]
+    for one in forecasts:
+        rows.append(
+            [
+                f"{one.machines:,}",
+                f"{one.failures:.2g}",
+                f"{one.every:,}",
+                f"{one.minutes:.1f}",
+                *(f"{100 * share:.1f}%" for share in (one.goodput, one.expected)),
+                *(f"{minutes:.1f}" for minutes in (one.young, one.daly)),
+            ]
+        )
+    about = (
+        f"update {machines.update:g} s, checkpoint {machines.checkpoint:g} s, restart {machines.restart:g} s,"
+        f" a machine fails every {machines.failure / 3600:g} hours"
+    )
+    legend = (
+        "updates, minutes: between two checkpoints; goodput: simulated; expected: closed form (Daly 2006);\n"
+        "Young, Daly: their best minutes between two checkpoints"
+    )
+    return "\n".join([about, "", *aligned(rows, right=range(len(rows[0]))), "", legend])
