@@ -16,6 +16,7 @@ import pytest
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli import unfinished
 from dragoman.cli.unfinished import Unfinished, can_resume, made_of
+from dragoman.memory.store import TranslationMemory
 from dragoman.text import toy
 from dragoman.translator import Translator
 
@@ -100,6 +101,19 @@ def test_several_files_go_on(dragoman_, folder, stopping):
     assert dragoman_(*words, folder / "out").code == 0
 
     assert (folder / "out").read_bytes() == (folder / "whole").read_bytes()
+
+
+def test_a_memory_that_counts_what_is_used_is_the_same(dragoman_, folder, stopping):
+    with TranslationMemory.create(folder / "m.tm", source_language="en", target_language="de") as memory:
+        memory.add(LINES[0], "Eins.")
+    words = ("translate", SAVED, folder / "in", "--memory", folder / "m.tm", "-o", folder / "out")
+    stopping(5)
+    assert dragoman_(*words).code == 130
+    stopping(None)
+
+    assert dragoman_(*words).code == 0
+
+    assert (folder / "out").read_text().startswith("Eins.\n")
 
 
 def test_another_command_is_refused(dragoman_, folder, stopping):

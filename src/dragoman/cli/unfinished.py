@@ -143,7 +143,9 @@ def made_of(
     """
     about = {"version": __version__, "engine": os.environ.get("DRAGOMAN_ENGINE", "")}
     about |= {"text": _digest(_bytes_of(Path(name)) for name in text), "model": _of_place(model)}
-    about |= {f"--{name}": _of_place(str(place)) for name, place in files.items() if place is not None}
+    for name, place in files.items():
+        if place is not None:
+            about[f"--{name}"] = _of_memory(str(place)) if name == "memory" else _of_place(str(place))
     return about | {f"--{name}": repr(value) for name, value in options.items()}
 
 
@@ -155,6 +157,16 @@ def _of_place(place: str) -> str:
     if not path.is_dir():
         return place
     return _digest(_bytes_of(one, small=True) for one in sorted(path.iterdir()) if one.is_file())
+
+
+def _of_memory(place: str) -> str:
+    """A digest of the pairs of a memory. Its file also counts how often they are used."""
+    from dragoman.memory.exchange import is_exchanged, open_memory
+
+    if is_exchanged(Path(place)):
+        return _of_place(place)
+    with open_memory(Path(place)) as memory:
+        return _digest(iter([f"{pair.source}\t{pair.target}\n".encode()]) for pair in memory.pairs())
 
 
 def _bytes_of(path: Path, *, small: bool = False) -> Iterator[bytes]:
