@@ -18,9 +18,10 @@ start must go on from this checkpoint. At the end of a run the folder must have 
 run and no other, with equal weights, and metrics.jsonl every line once and in order.
 
 Prints what went on when the run was killed, and for each kind the kills, the runs, the updates that were
-repeated, the seconds of a restart, the largest folder after a kill beside that of the uninterrupted run,
-and the seconds of all starts beside those that `dragoman bench goodput` computes from the mean seconds of a
-restart and of a checkpoint, for failures at the same moments. Exits with 1 if a run ended differently.
+repeated, the largest folder after a kill, and the mean seconds of an update, of a checkpoint with its
+validation, and of a restart; at last the seconds of all starts, beside those that the simulation of
+`dragoman bench goodput` gives for these means and failures at the same moments. Exits with 1 if a run ended
+differently.
 """
 
 from __future__ import annotations
@@ -88,6 +89,15 @@ class Tally:
     lives: list[list[float]] = field(default_factory=list)  # seconds of each start, by run
     phases: Counter[str] = field(default_factory=Counter)
 
+    def costs(self, share: float) -> Machines:
+        """The mean seconds; `share` of the time between two checkpoints goes into one."""
+        segment = statistics.mean(self.segments)
+        return Machines(
+            update=segment * (1 - share) / EVERY,
+            checkpoint=segment * share,
+            restart=statistics.mean(self.restarts),
+        )
+
 
 @dataclass(kw_only=True)
 class Uninterrupted:
@@ -123,7 +133,8 @@ def main() -> None:
         alone = ", ".join(f"{seconds:.1f} s as {kind}" for kind, seconds in harness.reference.seconds.items())
         print(
             f"{sum(tally.kills for tally in tallies.values())} kills, seed {options.seed},"
-            f" {machine.processor()}; a run is {UPDATES} updates, {alone}\n"
+            f" {machine.processor()}; a run is {UPDATES} updates, {alone},"
+            f" {harness.reference.size / 1000:,.0f} kB\n"
         )
         print(table(tallies, harness.reference))
 
@@ -135,34 +146,37 @@ def table(tallies: dict[str, Tally], reference: Uninterrupted) -> str:
     for phase in sorted(phases, key=PHASES.index):
         counts = [tally.phases[phase] for tally in tallies.values()]
         rows.append([phase, *map(str, counts), str(sum(counts))])
-    figures = [
-        ["kind", "kills", "runs", "updates repeated", "restart s", "largest kB", "uninterrupted kB", "s",
-         "s computed"]
-    ]  # fmt: skip
+    heads = (
+        "kind",
+        "kills",
+        "runs",
+        "updates repeated",
+        "largest kB",
+        "update s",
+        "checkpoint s",
+        "restart s",
+    )
+    figures = [[*heads, "s", "s computed"]]
     for kind, tally in tallies.items():
-        restart = statistics.mean(tally.restarts)
+        costs = tally.costs(reference.share)
         figures.append(
             [
                 kind,
                 *map(str, (tally.kills, tally.runs, tally.repeated)),
-                f"{restart:.2f}",
-                *(f"{size / 1000:,.0f}" for size in (tally.largest, reference.size)),
-                f"{tally.seconds:.0f}",
-                f"{computed(tally, restart, reference):.0f}",
+                f"{tally.largest / 1000:,.0f}",
+                f"{costs.update:.3f}",
+                *(f"{seconds:.2f}" for seconds in (costs.checkpoint, costs.restart)),
+                *(f"{seconds:.0f}" for seconds in (tally.seconds, computed(tally, costs))),
             ]
         )
     first = aligned(rows, right=range(1, len(rows[0])))
     return "\n".join([*first, "", *aligned(figures, right=range(1, len(figures[0])))])
 
 
-def computed(tally: Tally, restart: float, reference: Uninterrupted) -> float:
+def computed(tally: Tally, costs: Machines) -> float:
     """The seconds that the simulation gives for the same failures; it leaves out the end, after training."""
-    segment = statistics.mean(tally.segments)
-    machines = Machines(
-        update=segment * (1 - reference.share) / EVERY, checkpoint=segment * reference.share, restart=restart
-    )
     return sum(
-        simulate(machines, every=EVERY, updates=UPDATES, failures=iter(lives[:-1])).seconds
+        simulate(costs, every=EVERY, updates=UPDATES, failures=iter(lives[:-1])).seconds
         for lives in tally.lives
     )
 
@@ -230,7 +244,7 @@ class Harness:
         # Lives are short enough for several in a run, and some are too short for the first checkpoint.
         alone = self.reference.seconds["process" if kind == "process" else "fork"]
         after = self.draw.uniform(0, alone) if kind == "process" else self.draw.expovariate(4 / alone)
-        operation = self.draw.randint(1, self.reference.operations)
+        operation = self.draw.randint(4, self.reference.operations) // self.draw.choice((1, 4))
         if kind == "process":
             lived = self.life(self.process, after if at_random else None)
         elif kind == "clock":
