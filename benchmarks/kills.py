@@ -89,13 +89,13 @@ class Tally:
     lives: list[list[float]] = field(default_factory=list)  # seconds of each start, by run
     phases: Counter[str] = field(default_factory=Counter)
 
-    def costs(self, share: float) -> Machines:
-        """The mean seconds; `share` of the time between two checkpoints goes into one."""
-        segment = statistics.mean(self.segments)
+    def costs(self, reference: Uninterrupted) -> Machines:
+        """The mean seconds of what a run does."""
+        segment = statistics.mean(self.segments or [reference.segment])
         return Machines(
-            update=segment * (1 - share) / EVERY,
-            checkpoint=segment * share,
-            restart=statistics.mean(self.restarts),
+            update=segment * (1 - reference.share) / EVERY,
+            checkpoint=segment * reference.share,
+            restart=statistics.mean(self.restarts or [0.0]),
         )
 
 
@@ -109,6 +109,7 @@ class Uninterrupted:
     size: int
     operations: int  # changes of files
     seconds: dict[str, float]  # by kind
+    segment: float  # seconds from a checkpoint to the next
     share: float  # of the time between two checkpoints that writes one, with its validation
 
 
@@ -158,7 +159,7 @@ def table(tallies: dict[str, Tally], reference: Uninterrupted) -> str:
     )
     figures = [[*heads, "s", "s computed"]]
     for kind, tally in tallies.items():
-        costs = tally.costs(reference.share)
+        costs = tally.costs(reference)
         figures.append(
             [
                 kind,
@@ -212,6 +213,7 @@ class Harness:
             raise Different("a fork and a process, both uninterrupted, end differently")
         table = [json.loads(line) for line in notes.read_text().splitlines()]
         history = measured(self.run)
+        segment = statistics.mean(segments_of(history))
         return Uninterrupted(
             files=files,
             saved={note["step"]: note["digests"] for note in table},
@@ -219,7 +221,8 @@ class Harness:
             size=size_of(self.run),
             operations=int.from_bytes(self.counter[:], "little"),
             seconds=seconds,
-            share=statistics.mean(note["seconds"] for note in table) / statistics.mean(segments_of(history)),
+            segment=segment,
+            share=statistics.mean(note["seconds"] for note in table) / segment,
         )
 
     def kill(self, kind: str, kills: int, *, until: float) -> Tally:
