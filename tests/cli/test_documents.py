@@ -109,3 +109,59 @@ def test_mistakes_are_said_before_the_model_is_loaded(dragoman_, tmp_path, monke
     ended = dragoman_("translate", "m", *words)
     assert ended.code == 2
     assert f"error: {what}" in ended.err
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    for name in "abc":
+        (tmp_path / "in" / f"{name}.txt").write_text(f"It has 5 {name}{name}s.\n")
+    return tmp_path / "in"
+
+
+def stop_at(translator: Pretend, word: str) -> None:
+    """As Ctrl-C while a file with this word is translated; an empty word no longer stops it."""
+
+    def change(one: str) -> str:
+        if word and word in one:
+            raise KeyboardInterrupt
+        return one.replace("5", "6").upper()
+
+    translator.change = change
+
+
+def test_a_folder_goes_on_with_the_files_that_are_missing(dragoman_, translator, several, tmp_path):
+    words = ("translate", "m", several, "-o", tmp_path / "out", "--report")
+    whole = dragoman_(
+        "translate", "m", several, "-o", tmp_path / "whole", "--report", tmp_path / "whole.jsonl"
+    )
+    stop_at(translator, "ccs")
+    assert dragoman_(*words, tmp_path / "report.jsonl").code == 130
+    before = (tmp_path / "out" / "a.txt").stat().st_mtime_ns
+    (tmp_path / "out" / "b.txt").write_text("changed since\n")
+    stop_at(translator, "aas")  # it must not translate the first again
+
+    ended = dragoman_(*words, tmp_path / "report.jsonl")
+
+    assert (ended.code, ended.err) == (0, whole.err.replace("whole.jsonl", "report.jsonl"))
+    assert (tmp_path / "out" / "a.txt").stat().st_mtime_ns == before
+    for name in ("a.txt", "b.txt", "c.txt"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert (tmp_path / "report.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.txt", "b.txt", "c.txt"]
+
+
+def test_a_folder_that_was_begun_with_other_options_is_refused(dragoman_, translator, several, tmp_path):
+    words = ("translate", "m", several, "-o", tmp_path / "out")
+    stop_at(translator, "bbs")
+    dragoman_(*words)
+    stop_at(translator, "")
+
+    ended = dragoman_(*words, "--beam", "2")
+    assert ended.code == 2
+    assert ".unfinished.jsonl: was begun with another --beam\n" in ended.err
+
+    with (tmp_path / "out" / ".unfinished.jsonl").open("a") as file:
+        file.write('{"source": "cut sh')  # by a crash
+    assert dragoman_(*words).code == 0
+    assert (tmp_path / "out" / "c.txt").read_text() == "IT HAS 6 CCS.\n"

@@ -34,6 +34,7 @@ from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training import checkpoint
 from dragoman.training import trainer as loop
 from dragoman.training.batches import plan
+from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.tokenised import TokenisedCorpus, tokenise
 from dragoman.training.trainer import Trainer
 
@@ -123,6 +124,31 @@ def test_resuming_with_a_head_that_learns_to_align(precision: str, corpora: Corp
 
     check_equal(resumed, whole)
     assert not same(weights(whole), weights(other))
+
+
+def test_resuming_after_a_kill_before_old_weights_were_deleted(
+    whole: Trainer, corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the last checkpoint and the deletion of weights that no average needs any more."""
+
+    def killed(checkpoints: Checkpoints, kept: object) -> None:
+        if checkpoints.progress().step == whole.progress.step:
+            raise KeyboardInterrupt
+        prune(checkpoints, kept)  # type: ignore[arg-type]
+
+    prune = Checkpoints.prune
+    monkeypatch.setattr(Checkpoints, "prune", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_with_stops(tmp_path / "run", corpora, [])
+    left = step_files(tmp_path / "run")
+    monkeypatch.undo()
+
+    resumed = trainer(tmp_path / "run", corpora, options=config(), net=model(corpora[0].tokenizer))
+    assert resumed.resume()
+    resumed.train()
+
+    assert len(left) == len(step_files(folder_of(whole))) + 1
+    check_equal(resumed, whole)
 
 
 def test_resuming_at_the_end_of_an_epoch(whole: Trainer, corpora: Corpora, tmp_path: Path) -> None:

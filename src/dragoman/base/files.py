@@ -15,6 +15,7 @@ from pathlib import Path
 from dragoman.base.errors import ConfigError, DragomanError
 
 _LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.part", re.DOTALL)
+_ELSEWHERE = "choose another path, in a folder you may write to"
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
@@ -41,7 +42,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             target.parent.mkdir(parents=True, exist_ok=True)
             part.touch(mode=0o666, exist_ok=False)
         except OSError as error:
-            raise _cannot_write(path, error, "choose another path, in a folder you may write to") from error
+            raise _cannot_write(path, error, _ELSEWHERE) from error
         with _explaining(path, part):
             yield part
             with part.open("r+b") as written:
@@ -61,6 +62,16 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     with replacing(Path(path)) as part:
         part.write_bytes(data)
+
+
+def check_writable(path: str | Path) -> None:
+    """Create the folder of `path`. Raise DragomanError if `path` is a folder or write-protected."""
+    target = Path(os.path.realpath(path))
+    try:
+        _check_writable(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_write(Path(path), error, _ELSEWHERE) from error
 
 
 def check_new(path: str | Path) -> None:
@@ -85,7 +96,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
         try:
             part.mkdir(parents=True)
         except OSError as error:
-            raise _cannot_write(path, error, "choose another path, in a folder you may write to") from error
+            raise _cannot_write(path, error, _ELSEWHERE) from error
         yield part
         _sync_folder(part)
         try:

@@ -270,6 +270,56 @@ def complexity(
         write_whole(output, to_html(setting, costs))
 
 
+@bench.command("goodput", short_help="Simulate a run on machines that fail: how often to save.")
+def goodput(
+    update: Annotated[float, typer.Option("--update", metavar="S", help="Seconds of an update.")],
+    checkpoint: Annotated[
+        float, typer.Option("--checkpoint", metavar="S", help="Seconds that training waits for a checkpoint.")
+    ],
+    restart: Annotated[
+        float, typer.Option("--restart", metavar="S", help="Seconds from a failure to the next update.")
+    ],
+    failure: Annotated[
+        float, typer.Option("--failure", metavar="H", help="Hours between two failures of one machine, mean.")
+    ],
+    machines: Annotated[
+        str, typer.Option("--machines", metavar="N,N,...", help="Machines; the run fails with any of them.")
+    ] = "1,8,64",
+    every: Annotated[
+        int | None,
+        typer.Option(
+            "--every", metavar="N", min=1, help="Updates between two checkpoints. [default: the best]"
+        ),
+    ] = None,
+    hours: Annotated[
+        float | None,
+        typer.Option("--hours", metavar="H", help="Hours to simulate. [default: as long as 2,000 failures]"),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the failures.")] = 1,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Simulate training on machines that fail, and find the best time between two checkpoints.
+
+    A failure loses the updates since the last checkpoint, and the restart takes its time. Goodput is the
+    share of the time that goes into updates that are kept. Beside it: the closed form, and the best
+    intervals of Young 1974 and Daly 2006.
+
+    \b
+      dragoman bench goodput --update 0.5 --checkpoint 20 --restart 180 --failure 2000
+      dragoman bench goodput --update 0.5 --checkpoint 20 --restart 180 --failure 2000 --every 1000
+    """
+    from dragoman.bench.goodput import Machines, forecast, to_table, to_text
+
+    try:
+        counts = [int(count) for count in machines.split(",")]
+    except ValueError:
+        raise ConfigError(f"--machines {machines}", hint="give numbers, as in 1,8,64") from None
+    one = Machines(update=update, checkpoint=checkpoint, restart=restart, failure=3600 * failure)
+    forecasts = forecast(one, counts, every=every, hours=hours, seed=seed)
+    print(json.dumps(to_table(one, forecasts), indent=2) if as_json else to_text(one, forecasts))
+
+
 @bench.command("peers", short_help="Install other toolkits to measure.")
 def peers(
     names: Annotated[

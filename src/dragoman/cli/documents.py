@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,11 +72,19 @@ def run_documents(
     only_untranslated: bool,
     report: Path | None,
     quiet: bool,
+    into: Path | None,
+    about: Mapping[str, str],
 ) -> None:
-    """Translate the files and say what came of it. Raises DataError if a file failed."""
-    from dragoman.documents.files import translate_files
+    """Translate the files and say what came of it. Raises DataError if a file failed.
 
-    with waiting("translating", shown=not quiet) as say:
+    Several that go `into` a folder are not translated again after a stop, if `about`, which says what they
+    are translated with, is the same.
+    """
+    from dragoman.documents.files import translate_files
+    from dragoman.documents.journal import Journal
+
+    with ExitStack() as stack:
+        say = stack.enter_context(waiting("translating", shown=not quiet))
         outcome = translate_files(
             translator,
             tasks,
@@ -83,6 +92,9 @@ def run_documents(
             only_untranslated=only_untranslated,
             write=sys.stdout.buffer.write,
             say=say,
+            journal=stack.enter_context(Journal(into, about))
+            if into is not None and len(tasks) > 1
+            else None,
         )
     if report is not None:
         _write_report(report, [*outcome.doubts, *outcome.offers])

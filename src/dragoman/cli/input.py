@@ -14,10 +14,13 @@ _MARKED = 32  # lines between two places that are noted
 
 
 class Input:
-    """The lines of several files without their line ends, which are queued in `ends`."""
+    """The lines of several files without their line ends, which are queued in `ends`.
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
+    The first `skipped` lines are left out.
+    """
+
+    def __init__(self, names: Sequence[str], *, skipped: int = 0) -> None:
+        self.names, self.skipped = names, skipped
         self.ends: deque[str] = deque()
         self._sizes = [_size(name) for name in names]
         self._places: deque[tuple[int, int]] = deque()  # number of a line, bytes up to its end
@@ -44,9 +47,11 @@ class Input:
         for place, (name, size) in enumerate(zip(self.names, self._sizes, strict=True), 1):
             with open_bytes(name) as stream:
                 for text, end in ended_lines(stream, name):
+                    number += 1
+                    if number <= self.skipped:
+                        continue
                     # A last line without an end must not run into the next file's first line.
                     self.ends.append(end or ("" if place == len(self.names) else "\n"))
-                    number += 1
                     if number % _MARKED == 0 and not self.live:
                         self._places.append((number, before + stream.tell()))
                     yield text

@@ -6,15 +6,17 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.files import replacing
 from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
 from dragoman.cli.options import (
@@ -44,6 +46,7 @@ from dragoman.cli.outcome import waiting, warn
 from dragoman.cli.remembering import remembering, rounded
 from dragoman.cli.reverse import check_reverse_folder, with_reverse
 from dragoman.cli.terms import check_terms, with_terms
+from dragoman.cli.unfinished import Unfinished, Written, can_resume, made_of
 
 if TYPE_CHECKING:
     from dragoman.decoding.mbr import Utility
@@ -59,6 +62,7 @@ LINE_OPTIONS = {
 UNPROTECTED = {
     name: default for name, default in LINE_OPTIONS.items() if name not in ("sentences", "protect")
 }
+FILE_OPTIONS = ("adapter", "memory", "prefix_file", "reverse", "terms")  # what they name is read
 DOCUMENT_OPTIONS = {"only_untranslated": False, "report": None}
 
 Show = Callable[[int, "Translation", str], str]  # line number, translation, line end -> text
@@ -81,7 +85,8 @@ def translate(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write to this file, whole or not at all; or to this folder.",
+            help="Write to this file, whole or not at all; or to this folder. Repeat a command that was "
+            "stopped, and it goes on.",
         ),
     ] = None,
     format: Annotated[
@@ -230,13 +235,14 @@ def translate(
       echo "A man rides a bike." | dragoman translate runs/en-de
       dragoman translate runs/en-de test.en --n-best 3 --jsonl
     """
+    given = dict(locals())
     names = files or [STDIN]
     if documents := are_documents(names, format):
-        _check_options(LINE_OPTIONS, dict(locals()), "for documents")
+        _check_options(LINE_OPTIONS, given, "for documents")
     else:
-        _check_options(DOCUMENT_OPTIONS, dict(locals()), "for lines: choose a document's --format")
+        _check_options(DOCUMENT_OPTIONS, given, "for lines: choose a document's --format")
     if protect:
-        _check_options(UNPROTECTED, dict(locals()), "for --protect")
+        _check_options(UNPROTECTED, given, "for --protect")
     if output is not None and not documents:
         _keep_apart(output, names)
     check_terms(terms, terms_mode)
@@ -269,11 +275,19 @@ def translate(
     )
     if documents:
         tasks = plan_documents(names, output, format)
+        about = _about(given, str(model), ()) if len(tasks) > 1 else {}
         with remembering(memory, match_least, to, offers=report is not None) as using:
             translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
             translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
             run_documents(
-                translator, tasks, decoding, only_untranslated=only_untranslated, report=report, quiet=quiet
+                translator,
+                tasks,
+                decoding,
+                only_untranslated=only_untranslated,
+                report=report,
+                quiet=quiet,
+                into=output,
+                about=about,
             )
         return
     if attention is not None and not (jsonl or alignment):
@@ -287,27 +301,42 @@ def translate(
             "standard input is named twice", hint="it can be read only once; use a file for one of them"
         )
     _check_exist(names)
-    with remembering(memory, match_least, to, offers=jsonl) as using:
+    with (
+        _writer(output, None if protect else names, partial(_about, given, str(model), names)) as writer,
+        remembering(memory, match_least, to, offers=jsonl) as using,
+    ):
         translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
         translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
         if typed and not quiet and sys.stderr.isatty():
             languages = f"{translator.source_language} to {translator.target_language}"
             print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
-        lines = Input(names)
+        lines = Input(names, skipped=writer.written.lines)
+        if lines.skipped and not quiet:
+            print(f"{output}: going on after line {lines.skipped:,}", file=sys.stderr)
         if protect:
             translations = protected(translator, lines, decoding, window=1 if lines.live else 1024)
         else:
             translations = translator.stream(
                 arriving(lines) if lines.live and not typed else lines,
                 decoding,
-                prefix=prefix if prefix_file is None else read_lines(prefix_file),
+                prefix=prefix
+                if prefix_file is None
+                else islice(read_lines(prefix_file), lines.skipped, None),
                 window=1 if typed else 4096,
             )
         show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
         shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
-        truncated = _write(translations, lines, show, output, progress=shown)
-    if truncated.count and not quiet:
-        _warn_of_truncated(truncated, max_extra)
+        _write(translations, lines, show, writer, progress=shown)
+    if writer.written.truncated and not quiet:
+        _warn_of_truncated(writer.written, max_extra)
+
+
+def _about(given: dict[str, Any], model: str, text: Sequence[str]) -> dict[str, str]:
+    """What a translation is made from: the text, the model, and the options that change it."""
+    files = {name: given[name] for name in FILE_OPTIONS}
+    apart = {"model", "files", "output", "report", "quiet", "debug", *files}
+    options = {name: value for name, value in given.items() if name not in apart}
+    return made_of(text=text, model=model, files=files, options=options)
 
 
 def _sample(sample: bool, **choices: float | None) -> Sample | None:
@@ -327,36 +356,50 @@ def _check_options(unused: dict[str, Any], given: dict[str, Any], what: str) -> 
             raise ConfigError(f"--{name.replace('_', '-')} is not {what}", hint="leave it out")
 
 
-@dataclass
-class Truncated:
-    """The translations that were cut short: how many, and the numbers of the first five."""
+class _Stream:
+    """Writes translations to a stream as they come."""
 
-    count: int = 0
-    first: list[int] = field(default_factory=list)
+    def __init__(self, stream: TextIO, *, flush: bool) -> None:
+        self._stream, self._flush = stream, flush  # somebody may wait for the line
+        self.written = Written()
 
-    def add(self, number: int) -> None:
-        self.count += 1
-        if len(self.first) < 5:
-            self.first.append(number)
+    def add(self, number: int, text: str, *, truncated: bool) -> None:
+        self._stream.write(text)
+        if self._flush:
+            self._stream.flush()
+        self.written.add(number, truncated=truncated)
+
+
+@contextmanager
+def _writer(
+    output: Path | None, names: Sequence[str] | None, about: Callable[[], dict[str, str]]
+) -> Iterator[_Stream | Unfinished]:
+    """Yield what writes the output; of a file made from the files `names`, keep an earlier part."""
+    if output is None:
+        yield _Stream(sys.stdout, flush=not _is_file(sys.stdout))
+    elif names is not None and can_resume(output, names):
+        with Unfinished(output, about()) as unfinished:
+            yield unfinished
+    else:
+        with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
+            yield _Stream(file, flush=False)
 
 
 def _write(
-    translations: Iterable[Translation], lines: Input, show: Show, output: Path | None, *, progress: bool
-) -> Truncated:
-    """Write each translation as it comes. Return which of them were cut short."""
-    truncated = Truncated()
-    with ExitStack() as stack:
-        out = stack.enter_context(_opened(output)) if output is not None else sys.stdout
-        flush = output is None and not _is_file(out)  # somebody may wait for the line
-        done = stack.enter_context(_progress(lines, shown=progress))
-        for number, translation in enumerate(translations, 1):
-            out.write(show(number, translation, lines.ends.popleft()))
-            if flush:
-                out.flush()
-            if translation.truncated:
-                truncated.add(number)
+    translations: Iterable[Translation],
+    lines: Input,
+    show: Show,
+    writer: _Stream | Unfinished,
+    *,
+    progress: bool,
+) -> None:
+    """Write each translation as it comes."""
+    with _progress(lines, shown=progress) as done:
+        for number, translation in enumerate(translations, lines.skipped + 1):
+            writer.add(
+                number, show(number, translation, lines.ends.popleft()), truncated=translation.truncated
+            )
             done(number)
-    return truncated
 
 
 @contextmanager
@@ -397,14 +440,6 @@ def _keep_apart(output: Path, names: Iterable[str]) -> None:
     for name in names:
         if name != STDIN and output.exists() and Path(name).exists() and output.samefile(name):
             raise ConfigError(f"{output}: input and output are the same file", hint="choose another with -o")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    from dragoman.base.files import replacing
-
-    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        yield file
 
 
 # ---- output formats: (line number, translation, line end) -> text ----------------------------------
@@ -465,8 +500,8 @@ def _cells(translation: Translation) -> str:
 # ---- standard error --------------------------------------------------------------------------------
 
 
-def _warn_of_truncated(truncated: Truncated, max_extra: int) -> None:
-    count, first = truncated.count, truncated.first
+def _warn_of_truncated(written: Written, max_extra: int) -> None:
+    count, first = written.truncated, written.first
     shown = ", ".join(f"{number:,}" for number in first) + (", ..." if count > len(first) else "")
     what = "1 translation is" if count == 1 else f"{count:,} translations are"
     warn(

@@ -7,14 +7,17 @@ nothing from the others.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import write_whole
 from dragoman.decoding.options import Decoding
 from dragoman.documents.formats import Format, Languages, document_format, format_named, format_of_name
+from dragoman.documents.journal import Journal
 from dragoman.documents.segment import Document, text_of
 from dragoman.documents.translate import Counts, translate_document
 from dragoman.text.guidance import Match
@@ -43,6 +46,32 @@ class Outcome:
     doubts: list[Doubt] = field(default_factory=list)
     offers: list[Doubt] = field(default_factory=list)  # without reasons, but with a match
     failed: list[tuple[Path, DragomanError]] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        """Count in the outcome of another file."""
+        self.counts.add(other.counts)
+        self.doubts += other.doubts
+        self.offers += other.offers
+        self.failed += other.failed
+
+    def to_table(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON, without failures."""
+        return {
+            "counts": vars(self.counts),
+            "doubts": [asdict(one) for one in self.doubts],
+            "offers": [asdict(one) for one in self.offers],
+        }
+
+    @staticmethod
+    def of_table(table: dict[str, Any]) -> Outcome:
+        """Return the outcome that `to_table` wrote."""
+        counts = Counts(**{**table["counts"], "ways": Counter(table["counts"]["ways"])})
+        return Outcome(counts, [*map(_doubt, table["doubts"])], [*map(_doubt, table["offers"])])
+
+
+def _doubt(row: dict[str, Any]) -> Doubt:
+    match = None if row["match"] is None else Match(**row["match"])
+    return Doubt(**{**row, "reasons": tuple(row["reasons"]), "match": match})
 
 
 @dataclass(frozen=True)
@@ -154,16 +183,21 @@ def translate_files(
     only_untranslated: bool = False,
     write: Callable[[bytes], object] | None = None,
     say: Callable[[str], None] = lambda text: None,
+    journal: Journal | None = None,
 ) -> Outcome:
     """Translate the files, and go on with the others where one fails.
 
-    `write` gets what has no file to go to. `say` is told which file is being translated.
+    `write` gets what has no file to go to. `say` is told which file is being translated. Files that are
+    finished by `journal` are not translated again.
     """
     outcome = Outcome()
     for number, task in enumerate(tasks, 1):
         say(f"translating {task.source}" + (f", {number} of {len(tasks)}" if len(tasks) > 1 else ""))
         try:
-            _translate(translator, task, decoding, only_untranslated, outcome, write)
+            outcome.add(
+                _finished(task, journal)
+                or _translate(translator, task, decoding, only_untranslated, write, journal)
+            )
         except (DataError, OSError) as error:
             outcome.failed.append(
                 (task.source, error if isinstance(error, DataError) else _unread(task, error))
@@ -176,9 +210,9 @@ def _translate(
     task: Task,
     decoding: Decoding | None,
     only_untranslated: bool,
-    outcome: Outcome,
     write: Callable[[bytes], object] | None,
-) -> None:
+    journal: Journal | None,
+) -> Outcome:
     target = (decoding.to if decoding else None) or translator.target_language
     languages = Languages(translator.source_language, target)
     data = _read(task.source)
@@ -195,13 +229,24 @@ def _translate(
         write_whole(task.output, new)
     elif write is not None:
         write(new)
-    outcome.counts.add(counts)
+    outcome = Outcome(counts)
     for segment, result in zip(document.segments, results, strict=True):
         if result is None or result.is_remembered or not (result.doubts or result.match):
             continue
         texts = text_of(segment.source), text_of(result.content)
         one = Doubt(str(task.source), segment.where, *texts, result.doubts, result.match)
         (outcome.doubts if result.doubts else outcome.offers).append(one)
+    if journal is not None and task.output is not None:
+        journal.add(task.source, task.output, outcome.to_table())
+    return outcome
+
+
+def _finished(task: Task, journal: Journal | None) -> Outcome | None:
+    """The outcome of a file that an earlier command has translated."""
+    if journal is None or task.output is None:
+        return None
+    table = journal.result(task.source, task.output)
+    return None if table is None else Outcome.of_table(table)
 
 
 def read_document(path: Path, languages: Languages, format: Format | None = None) -> Document:

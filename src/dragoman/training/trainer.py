@@ -253,8 +253,9 @@ class Trainer:
         if with_step:
             write_weights(self.checkpoints.step(self.progress.step), weights_of(self.model))
         checkpoint.save(self.checkpoints.latest, self.model, self.learner.optimizers, self.progress)
-        if with_step:  # not earlier: the previous checkpoint may need more of them
-            self.checkpoints.prune(selection.kept(self.progress.history, self.config))
+        # Not earlier: the previous checkpoint may need more of them. And not only with a step: a run that
+        # was killed before this has left one too many.
+        self.checkpoints.prune(selection.kept(self.progress.history, self.config))
 
     # ---- validation, on the leader ---------------------------------------------------------------
 

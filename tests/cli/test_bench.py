@@ -1,0 +1,26 @@
+"""`dragoman bench` as a user meets it, where it does not measure this machine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_goodput(dragoman_):
+    words = "bench goodput --update 0.5 --checkpoint 20 --restart 180 --failure 2000".split()
+
+    shown = dragoman_(*words)
+    table = json.loads(
+        dragoman_(*words, "--every", "500", "--machines", "8", "--hours", "20000", "--json").out
+    )
+
+    assert shown.out.startswith(
+        "update 0.5 s, checkpoint 20 s, restart 180 s, a machine fails every 2000 hours"
+    )
+    assert [line.split()[0] for line in shown.out.splitlines()[3:6]] == ["1", "8", "64"]
+    (forecast,) = table["forecasts"]
+    assert (forecast["machines"], forecast["every"]) == (8, 500)
+    assert forecast["goodput"] == pytest.approx(forecast["expected"], abs=0.01)
+    assert dragoman_(*words, "--machines", "some").code == 2
+    assert dragoman_(*words, "--machines", "0").code == 2
