@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import sys
@@ -19,6 +18,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import replacing
 from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
+from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
 from dragoman.cli.options import (
     AdapterFolder,
     BatchTokens,
@@ -43,7 +43,7 @@ from dragoman.cli.options import (
     UseShortlist,
 )
 from dragoman.cli.outcome import waiting, warn
-from dragoman.cli.remembering import remembering, rounded
+from dragoman.cli.remembering import remembering
 from dragoman.cli.reverse import check_reverse_folder, with_reverse
 from dragoman.cli.terms import check_terms, with_terms
 from dragoman.cli.unfinished import Unfinished, Written, can_resume, made_of
@@ -64,8 +64,6 @@ UNPROTECTED = {
 }
 FILE_OPTIONS = ("adapter", "memory", "prefix_file", "reverse", "terms")  # what they name is read
 DOCUMENT_OPTIONS = {"only_untranslated": False, "report": None}
-
-Show = Callable[[int, "Translation", str], str]  # line number, translation, line end -> text
 
 
 def translate(
@@ -324,7 +322,8 @@ def translate(
                 else islice(read_lines(prefix_file), lines.skipped, None),
                 window=1 if typed else 4096,
             )
-        show = _json if jsonl else _table(n_best) if n_best > 1 else _scored if scores else _text
+        plain = scored_line if scores else text_line
+        show = json_line if jsonl else n_best_rows(n_best) if n_best > 1 else plain
         shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
         _write(translations, lines, show, writer, progress=shown)
     if writer.written.truncated and not quiet:
@@ -440,61 +439,6 @@ def _keep_apart(output: Path, names: Iterable[str]) -> None:
     for name in names:
         if name != STDIN and output.exists() and Path(name).exists() and output.samefile(name):
             raise ConfigError(f"{output}: input and output are the same file", hint="choose another with -o")
-
-
-# ---- output formats: (line number, translation, line end) -> text ----------------------------------
-
-
-def _text(number: int, translation: Translation, end: str) -> str:
-    return (translation.text if translation.alignment is None else _cells(translation)) + end
-
-
-def _scored(number: int, translation: Translation, end: str) -> str:
-    return f"{translation.score:.4f}\t{_cells(translation)}{end}"
-
-
-def _table(n_best: int) -> Show:
-    def rows(number: int, translation: Translation, end: str) -> str:
-        best = [translation, *translation.alternatives]
-        known = translation.match is not None and translation.match.score >= 100
-        best += [translation] * (n_best - len(best)) if known or not translation.tokens else []
-        return "".join(f"{number}\t{one.score:.4f}\t{_cells(one)}\n" for one in best)
-
-    return rows
-
-
-def _json(number: int, translation: Translation, end: str) -> str:
-    table = {"line": number, "source": translation.source, **_figures(translation)}
-    if translation.match is not None:
-        table["match"] = rounded(translation.match)
-    if translation.alternatives:
-        table["alternatives"] = [_figures(other) for other in translation.alternatives]
-    return json.dumps(table, ensure_ascii=False) + "\n"
-
-
-def _figures(translation: Translation) -> dict[str, Any]:
-    figures: dict[str, Any] = {
-        "text": translation.text,
-        "score": translation.score,
-        "tokens": list(translation.tokens),
-        "token_logp": list(translation.token_logp),
-        "truncated": translation.truncated,
-    }
-    if translation.attention:
-        figures["attention"] = [[round(weight, 6) for weight in row] for row in translation.attention]
-    if translation.unused_terms:
-        figures["unused_terms"] = list(translation.unused_terms)
-    if translation.alignment is not None:
-        figures["alignment"] = translation.alignment.words()
-    if translation.risk is not None:
-        figures["risk"] = translation.risk.to_table()
-    return figures
-
-
-def _cells(translation: Translation) -> str:
-    """The text, then the alignment if there is one. A tab in the text becomes a space."""
-    text = translation.text.replace("\t", " ")
-    return text if translation.alignment is None else f"{text}\t{translation.alignment.pharaoh()}"
 
 
 # ---- standard error --------------------------------------------------------------------------------

@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Self
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
-from dragoman.base.files import check_writable, replacing, write_whole
+from dragoman.base.files import check_same_work, check_writable, replacing, write_whole
 from dragoman.version import __version__
 
 _EVERY = 1.0  # seconds between two notes: what a kill may cost
 _LONGEST = 230  # bytes of a name that leave room for the endings
-_SMALL = (
-    1 << 20
-)  # bytes of a file of a model folder that is read; the weights have their digest in config.json
+# Bytes of a file of a model folder up to which it is read. Weights are larger; config.json has their digest.
+_SMALL = 2**20
 
 
 @dataclass
@@ -107,14 +106,7 @@ class Unfinished:
             return 0
         if os.fstat(self.file.fileno()).st_size < size:
             return 0
-        if about != self._about:
-            changed = [
-                key for key in about.keys() | self._about.keys() if about.get(key) != self._about.get(key)
-            ]
-            raise ConfigError(
-                f"{self._text}: was begun with another {', '.join(sorted(changed))}",
-                hint="repeat the command that began it, which goes on from there, or delete the file",
-            )
+        check_same_work(self._text, about, self._about)
         self.written = written
         return size
 

@@ -187,8 +187,8 @@ def translate_files(
 ) -> Outcome:
     """Translate the files, and go on with the others where one fails.
 
-    `write` gets what has no file to go to. `say` is told which file is being translated. Files that are
-    finished by `journal` are not translated again.
+    `write` gets each translation without an output file. `say` gets the name of the file being translated.
+    Files that `journal` has as finished are not translated again.
     """
     outcome = Outcome()
     for number, task in enumerate(tasks, 1):

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from dragoman.base.errors import ConfigError
-from dragoman.base.files import write_whole
+from dragoman.base.files import check_same_work, write_whole
 
 NAME = ".unfinished.jsonl"
 
@@ -34,14 +33,7 @@ class Journal:
         if not rows:
             write_whole(self._path, _line(self._about))
             return self
-        if rows[0] != self._about:
-            keys = sorted(
-                key for key in rows[0].keys() | self._about if rows[0].get(key) != self._about.get(key)
-            )
-            raise ConfigError(
-                f"{self._path}: was begun with another {', '.join(keys)}",
-                hint="repeat the command that began it, which goes on from there, or delete the file",
-            )
+        check_same_work(self._path, rows[0], self._about)
         self._done = {str(row.get("source")): row for row in rows[1:]}
         write_whole(self._path, "".join(map(_line, rows)))  # without a line that was cut short
         return self
@@ -87,5 +79,5 @@ def _rows(path: Path) -> list[dict[str, Any]]:
                 break
             rows.append(row)
     except (OSError, ValueError):
-        pass  # there is none, or its last line was cut short
+        pass  # no journal, or its last line was cut short by a kill
     return rows

@@ -147,13 +147,13 @@ export class Draft {
         return [...this.choices].flatMap(([source, { prefix }]) => (prefix ? [{ source, prefix }] : []));
     }
 
-    /** The number of the sentence at a place of the source or the target; -1 if there is none. */
+    /** The index of the sentence at a place of the source or the target, or -1. */
     at(side, place) {
         return this.sentences.findLastIndex((one) => one[side][0] <= place && place <= one[side][1]);
     }
 }
 
-/** The number of the word of a sentence at a place of the text, -1 if there is none. At a border the one behind. */
+/** The index of the word at a place of the text, or -1. Between two words, that of the second. */
 export function wordAt(sentence, side, place) {
     const at = place - sentence[side][0];
     const spans = side === "source" ? sentence.sourceWords : sentence.words.map(({ start, end }) => [start, end]);

@@ -30,7 +30,7 @@ class _Shape:
 
 
 def available(folder: Path | None) -> tuple[list[str], str]:
-    """Return the names of a run's checkpoints in the order of their updates, or why there are none."""
+    """Return the names of a run's checkpoints by their updates; without any, the reason."""
     if folder is None or not (checkpoints := Checkpoints(folder / "checkpoints")).folder.is_dir():
         return [], "The checkpoints are not on this machine."
     steps = sorted(checkpoints.folder.glob("step-*.safetensors"))

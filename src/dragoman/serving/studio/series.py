@@ -41,7 +41,7 @@ class Series:
     ) -> list[Point]:
         """Return at most `most` points (5 or more) with `low` <= axis <= `high`, and the one on either side.
 
-        So the line of the curve reaches the edges of what is shown.
+        With them the curve reaches both edges of the chart.
         """
         places = self.step if axis == "step" else self.seconds
         start = max(bisect_left(places, low) - 1, 0)
