@@ -268,3 +268,21 @@ def test_nothing_in_it_is_pickled(tmp_path: Path) -> None:
         "model.safetensors", "optimizer.safetensors", "progress.json",
     ]  # fmt: skip
     shutil.rmtree(tmp_path / "latest")
+
+
+@pytest.mark.parametrize("file", ["model", "optimizer"])
+def test_numbers_that_are_not_finite_are_named(file: str, tmp_path: Path) -> None:
+    net, optimizer = trained()
+    checkpoint.save(tmp_path / "latest", net, [optimizer], Progress(step=3))
+    path = tmp_path / "latest" / f"{file}.safetensors"
+    values = read_weights(path)
+    name = next(name for name in values if "inner.weight" in name)
+    values[name].view(-1)[3] = float("inf")
+    write_weights(path, values)
+    other = model(1)
+    before = {name: weight.clone() for name, weight in weights_of(other).items()}
+
+    with pytest.raises(ModelError, match=f"{file}.safetensors: NaN or infinite in {name}"):
+        checkpoint.restore(tmp_path / "latest", other, [optimizer_of(other)])
+
+    assert equal(weights_of(other), before)

@@ -76,3 +76,12 @@ def test_the_fingerprint_is_of_both_texts_and_the_share(
 
     assert len({mixture.fingerprint for mixture in mixtures}) == 3
     assert np.array_equal(mixtures[0].main.source.lengths, main.source.lengths)
+
+
+def test_rows_of_either_text_know_their_lines(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
+    mixture = Mixture(*texts, share=0.1)
+    (added,) = [read(mixture, 2)[row] for row in (61,)]
+    line = GENERAL.index(added) + 1
+
+    assert mixture.whereabouts([61, 3], epoch=2, seed=1) == f"line 4 of pairs; line {line} of pairs"
+    assert mixture.whereabouts([61], epoch=2, seed=1) == f"line {line} of pairs"

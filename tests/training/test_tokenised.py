@@ -145,6 +145,21 @@ def test_what_is_set_aside_is_reported_and_left_out(words: Tokenizer, tmp_path: 
         assert part in corpus.report
 
 
+def test_rows_know_their_lines(words: Tokenizer, tmp_path: Path) -> None:
+    """Also after pairs that were set aside. Folders of version 0.1 have no line numbers."""
+    texts = pairs(9)
+    lines = [*texts[:2], ("", "bread"), texts[0], *texts[2:]]  # 3 and 4 are set aside
+    tokenised = tokenise(open_pairs(lines, name="notes"), words, FilterConfig(), tmp_path)
+
+    assert tokenised.whereabouts([0]) == "line 1 of notes"
+    assert tokenised.whereabouts([2, 1]) == "lines 2, 5 of notes"
+    assert tokenised.whereabouts([8, 7, 6, 5, 2]) == "lines 5, 8, 9 and 2 more of notes"
+    assert (tmp_path / "lines").stat().st_size == 4 * 9
+
+    (tmp_path / "lines").unlink()
+    assert TokenisedCorpus(tmp_path, words).whereabouts([8]) == "pair 9 of the tokenised text"
+
+
 def test_it_opens_again_as_it_was(words: Tokenizer, tmp_path: Path) -> None:
     before = tokenise(open_pairs(pairs(30)), words, FilterConfig(), tmp_path)
 

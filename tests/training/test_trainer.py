@@ -33,7 +33,7 @@ from dragoman.base.errors import ConfigError, Interrupted, TrainingError
 from dragoman.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
 from dragoman.training import selection
-from dragoman.training.batches import collate, plan
+from dragoman.training.batches import Batch, collate, plan
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Scored, Trainer
 
@@ -328,18 +328,126 @@ def test_a_gradient_that_is_not_finite_leaves_the_update_out(
     assert same(before, after)
     assert same(moments(run), before_moments)
     assert isinstance(run.observer, Recorder)
-    assert any("update 2" in message and "not finite" in message for message in run.observer.messages)
+    (message,) = run.observer.messages
+    assert message.startswith("update 2 skipped: the gradient is not finite (batch 1 of 1, lines ")
     assert run.progress.step == 2  # it counts, so the schedule and the batches go on
+
+
+def poison_objective(run: Trainer, row: int) -> None:
+    """The loss of each batch that has this row of the corpus is NaN, but its gradient is 0."""
+    objective = run.learner.objective
+
+    def spoil(batch: Batch) -> tuple[Tensor, Tensor]:
+        loss, nll = objective(batch)
+        return (loss * 0 + math.nan * (loss.detach() * 0 + 1) if row in batch.rows else loss), nll
+
+    run.learner.objective = spoil  # type: ignore[method-assign]
+
+
+def test_a_loss_that_is_not_finite_names_batch_and_lines_and_changes_nothing(
+    corpora: Corpora, tmp_path: Path
+) -> None:
+    run = trainer(tmp_path, corpora, options=config(accumulate=3, max_updates=40, max_epochs=1, log_every=1))
+    poison_objective(run, 17)
+    seen: list[tuple[list[Batch], dict[str, Tensor]]] = []
+    update = run.learner.update
+
+    def watch(batches: list[Batch], *args: Any, **options: Any) -> Any:
+        seen.append((batches, weights(run)))
+        return update(batches, *args, **options)
+
+    run.learner.update = watch  # type: ignore[method-assign]
+    run.train()
+
+    ((step, number, batch),) = [
+        (step, number, batch)
+        for step, (batches, _) in enumerate(seen, 1)
+        for number, batch in enumerate(batches, 1)
+        if 17 in batch.rows
+    ]
+    lines = sorted(batch.rows + 1)
+    assert len(lines) > 3
+    assert isinstance(run.observer, Recorder)
+    assert run.observer.messages == [
+        f"update {step} skipped: the loss is not finite (batch {number} of 3, lines "
+        f"{lines[0]}, {lines[1]}, {lines[2]} and {len(lines) - 3} more of pairs)"
+    ]
+    after = seen[step][1] if step < len(seen) else weights(run)
+    assert same(seen[step - 1][1], after) or step == len(seen)
+    rows = [row for row in metrics(tmp_path) if row["kind"] == "train"]
+    assert step not in [row["step"] for row in rows]
+    assert len(rows) == len(seen) - 1
+
+
+def test_a_gradient_names_the_batch_that_it_comes_from(corpora: Corpora, tmp_path: Path) -> None:
+    """Each batch alone has a finite loss, and the gradient of the second is infinite."""
+    run = trainer(tmp_path, corpora, options=config(accumulate=4, max_updates=1))
+    objective = run.learner.objective
+    batches = next(run._epoch())
+
+    def spoil(batch: Batch) -> tuple[Tensor, Tensor]:
+        loss, nll = objective(batch)
+        if batch.rows.tolist() == batches[1].rows.tolist():
+            loss.register_hook(lambda gradient: gradient * math.inf)
+        return loss, nll
+
+    run.learner.objective = spoil  # type: ignore[method-assign]
+
+    assert run.learner.update(batches, 1, seed=7).blamed == (1,)
+
+
+def test_no_line_of_the_metrics_has_a_number_that_json_lacks(corpora: Corpora, tmp_path: Path) -> None:
+    """Also if the validation loss is not finite; then that checkpoint is never the best."""
+    run = trainer(tmp_path, corpora, options=config(max_updates=15))
+    poison(run, {2, 3, 4, 9})
+    loss_of = run._loss_of
+    run._loss_of = lambda corpus: math.nan if run.progress.step == 10 else loss_of(corpus)  # type: ignore[method-assign]
+    run.train()
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line, parse_constant=refuse) for line in lines]
+    (row,) = [row for row in rows if row["kind"] == "valid" and row["step"] == 10]
+    assert (row["loss"], row["score"], row["best"]) == (None, None, False)
+    assert [one.score for one in run.metrics.validations()][1] == -math.inf
+    assert isinstance(run.observer, Recorder)
+    assert "update 10: the validation loss is not finite" in run.observer.messages
+    assert all(math.isfinite(report.loss) for report in run.observer.reports)
 
 
 def test_ten_in_a_row_end_the_run(corpora: Corpora, tmp_path: Path) -> None:
     run = trainer(tmp_path, corpora)
+    assert not run.resume()
     poison(run, set(range(4, 100)))
 
-    with pytest.raises(TrainingError, match="update 13") as caught:
+    with pytest.raises(
+        TrainingError, match=r"update 13: .* The last checkpoint is whole \(update 10\)"
+    ) as caught:
         run.train()
 
-    assert caught.value.hint
+    assert "training.clip=1.0" in caught.value.hint
+    before = weights(run)
+    again = trainer(tmp_path, corpora, options=config(clip=1.0, max_updates=12))
+    assert again.resume()
+    assert same(weights(again), before)
+    assert again.progress.step == 10
+
+
+def test_weights_that_are_not_finite_are_not_saved(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora)
+    assert not run.resume()
+    run.learner.optimizers[0].register_step_post_hook(
+        lambda *_: run.model.logits.weight.data[0].fill_(math.inf) if run.progress.step == 7 else None
+    )
+
+    with pytest.raises(TrainingError, match=r"not finite. The last checkpoint is whole \(update 5\)"):
+        run.train()
+
+    again = trainer(tmp_path, corpora)
+    assert again.resume()
+    assert again.progress.step == 5
 
 
 def test_nine_in_a_row_do_not(corpora: Corpora, tmp_path: Path) -> None:

@@ -55,3 +55,15 @@ class Interrupted(DragomanError):
     def __init__(self, what: str, *, signal: int, hint: str = "") -> None:
         super().__init__(what, hint=hint)
         self.exit_code = 128 + signal
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out, on a CPU or on a GPU.
+
+    PyTorch's allocator of the CPU raises a plain RuntimeError, and so does C++ behind it.
+    """
+    if type(error).__name__ in ("MemoryError", "OutOfMemoryError"):
+        return True
+    return isinstance(error, RuntimeError) and any(
+        words in str(error) for words in ("can't allocate memory", "not enough memory", "bad_alloc")
+    )

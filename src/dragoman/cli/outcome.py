@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 
-from dragoman.base.errors import DragomanError
+from dragoman.base.errors import DragomanError, out_of_memory
 from dragoman.base.pytorch import missing_pytorch
 from dragoman.cli.signals import number_of, raising
 
@@ -87,7 +87,7 @@ def _explain(error: Exception, words: Sequence[str]) -> int:
     if isinstance(error, _UsageError):
         complain(*_usage(error))
         return 2
-    if _out_of_memory(error):
+    if out_of_memory(error):
         complain("out of memory", "lower training.batch_tokens (train) or --batch-tokens, or close programs")
         return 1
     if isinstance(error, OSError) and error.strerror:
@@ -111,11 +111,6 @@ def _usage(error: Any) -> tuple[str, str]:
     if "." in what and "=" not in what and path.endswith(("train", "ladder")):
         hint = f"an option of the recipe has no dashes, as in model.heads=8. See {path} --help"
     return what[:1].lower() + what[1:].rstrip("."), hint
-
-
-def _out_of_memory(error: Exception) -> bool:
-    named = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
-    return named or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
 
 
 def _say(word: str, text: str, colour: str) -> None:

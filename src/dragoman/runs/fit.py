@@ -8,12 +8,13 @@ from dataclasses import replace
 import torch
 
 from dragoman import native
-from dragoman.base.errors import DataError, DragomanError
+from dragoman.base.errors import DataError, DragomanError, ModelError
+from dragoman.base.tables import listing
 from dragoman.evaluation.risk.folder import calibrate_folder
 from dragoman.folder import bundle as model_folder
 from dragoman.folder.bundle import Bundle
 from dragoman.folder.risk import RISK
-from dragoman.folder.weights import put_weights, read_weights, weights_of
+from dragoman.folder.weights import not_finite, put_weights, read_weights, weights_of
 from dragoman.models.lora import add_lora
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.runs import card, word_vectors
@@ -52,6 +53,11 @@ def fit(
     model = build_model(config)
     base = None if prepared.base is None else prepared.base.load()
     if base is not None:
+        if names := not_finite(weights_of(base.model)):
+            raise ModelError(
+                f"{recipe.tuning.base}: NaN or infinite in {listing(names, most=3)}",
+                hint="choose another base",
+            )
         put_weights(model, weights_of(base.model), recipe.tuning.base)
         if (adapter := recipe.tuning.adapter) is not None:
             add_lora(model, rank=adapter.rank, alpha=adapter.alpha, on=adapter.on)

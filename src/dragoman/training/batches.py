@@ -10,7 +10,7 @@ B batch, S source length, T target length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,23 @@ class Batch:
     target_BT: Tensor  # begins with start_id: the decoder's input
     predict_BT: Tensor  # ends with end_id: what the decoder must predict
     tokens: int  # targets to predict, with the end, without padding
+    rows: Ints = field(
+        default_factory=lambda: np.empty(0, np.int64)
+    )  # of the pairs in their corpus, if known
+
+    def __len__(self) -> int:
+        return len(self.source_BS)
+
+    @property
+    def slots(self) -> int:
+        """Positions of both sides, with padding."""
+        return self.source_BS.numel() + self.predict_BT.numel()
 
     @property
     def padding(self) -> float:
         """The fraction of source and target positions that hold no token."""
         real = int(self.source_len_B.sum()) + self.tokens
-        return 1 - real / (self.source_BS.numel() + self.predict_BT.numel())
+        return 1 - real / self.slots
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on that device."""
@@ -44,6 +55,7 @@ class Batch:
             self.target_BT.to(device, non_blocking=True),
             self.predict_BT.to(device, non_blocking=True),
             self.tokens,
+            self.rows,
         )
 
 

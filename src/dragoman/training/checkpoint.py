@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -15,7 +15,15 @@ from torch import Tensor
 
 from dragoman.base.errors import DragomanError, ModelError, TrainingError
 from dragoman.base.files import write_whole
-from dragoman.folder.weights import HasWeights, put_weights, read_weights, weights_of, write_weights
+from dragoman.base.tables import listing
+from dragoman.folder.weights import (
+    HasWeights,
+    not_finite,
+    put_weights,
+    read_weights,
+    weights_of,
+    write_weights,
+)
 from dragoman.training.checkpoints import PROGRESS, previous, whole
 from dragoman.training.progress import DAMAGED, Progress, read_progress
 
@@ -67,7 +75,9 @@ def restore(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress
     kinds = [{frozenset(moments.get(name, {})) for name in each} for each in ordered]
     if any(len(each) > 1 or (moments and each == {frozenset()}) for each in kinds):
         raise ModelError(f"{folder / 'optimizer.safetensors'}: some parameters have no state", hint=DAMAGED)
-    put_weights(model, read_weights(folder / "model.safetensors"), folder)
+    weights = read_weights(folder / "model.safetensors")
+    _check_finite(folder / "model.safetensors", weights)
+    put_weights(model, weights, folder)
     for optimizer, each in zip(optimizers, ordered, strict=True):
         state = optimizer.state_dict()
         state["state"] = {number: moments[name] for number, name in enumerate(each) if name in moments}
@@ -78,10 +88,17 @@ def restore(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress
 def _read_moments(path: Path, model: HasWeights) -> dict[str, dict[str, Tensor]]:
     """The state of the optimizers, by parameter and kind."""
     moments: dict[str, dict[str, Tensor]] = {}
+    stored = read_weights(path)
+    _check_finite(path, stored)
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
-    for key, value in read_weights(path).items():
+    for key, value in stored.items():
         name, _, kind = key.rpartition("/")
         if name not in shapes or value.shape not in ((), shapes[name]):
             raise ModelError(f"{path}: {key} does not fit the model", hint=DAMAGED)
         moments.setdefault(name, {})[kind] = value
     return moments
+
+
+def _check_finite(path: Path, values: Mapping[str, Tensor]) -> None:
+    if names := not_finite(values):
+        raise ModelError(f"{path}: NaN or infinite in {listing(names, most=3)}", hint=DAMAGED)

@@ -56,7 +56,7 @@ class Metrics:
         """Write one line of another kind. One without a `step` is dropped when the run is resumed."""
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                file.write(json.dumps(_finite(row), ensure_ascii=False, allow_nan=False) + "\n")
         except OSError as error:
             raise TrainingError(
                 f"{self.path}: cannot be written ({error.strerror or error})",
@@ -76,7 +76,11 @@ class Metrics:
         names = {field.name for field in fields(Validation)}
         rows = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
         return [
-            Validation(**{"signature": ""} | {key: value for key, value in row.items() if key in names})
+            Validation(
+                **{"signature": ""}
+                | {key: value for key, value in row.items() if key in names}
+                | ({"score": -math.inf} if row["score"] is None else {})
+            )
             for row in rows
             if row["kind"] == "valid"
         ]
@@ -93,6 +97,15 @@ def _row(event: Report | Validation | Candidate) -> dict[str, Any]:
         case Candidate():
             del table["score"]
             return {"kind": "average", **table}
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for NaN and infinity, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _step_of(line: str) -> float:

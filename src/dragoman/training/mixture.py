@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ class TrainingText(Protocol):
     def report(self) -> str: ...
     def __len__(self) -> int: ...
     def epoch(self, epoch: int, *, seed: int) -> tuple[Rows, Rows]: ...
+    def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str: ...
 
 
 class Mixture:
@@ -56,11 +58,22 @@ class Mixture:
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Rows, Rows]:
         """The source and target tokens of one epoch, counted from 0."""
-        order = np.random.default_rng((seed, len(self.general))).permutation(len(self.general))
-        first = epoch * self._added
-        chosen = order[np.arange(first, first + self._added) % len(self.general)]
+        chosen = self._chosen(epoch, seed)
         main, general = self.main.epoch(epoch, seed=seed), self.general.epoch(epoch, seed=seed)
         return _Joined(main[0], general[0], chosen), _Joined(main[1], general[1], chosen)
+
+    def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str:
+        """Name the lines of each text that these rows of an epoch come from."""
+        own = [row for row in rows if row < len(self.main)]
+        others = self._chosen(epoch, seed)[[row - len(self.main) for row in rows if row >= len(self.main)]]
+        places = [self.main.whereabouts(own)] if own else []
+        return "; ".join(places + ([self.general.whereabouts(others.tolist())] if len(others) else []))
+
+    def _chosen(self, epoch: int, seed: int) -> Array:
+        """The rows of the general text in an epoch."""
+        order = np.random.default_rng((seed, len(self.general))).permutation(len(self.general))
+        first = epoch * self._added
+        return order[np.arange(first, first + self._added) % len(self.general)]
 
 
 class _Joined:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import write_whole
+from dragoman.base.files import replacing, write_whole
+from dragoman.base.tables import listing
 from dragoman.text.copied import Copied, copied, draw_pieces, packed, replaced, unpacked
 from dragoman.text.corpus import Corpus, Line
 from dragoman.text.filter import Filter, FilterConfig
@@ -23,6 +24,10 @@ from dragoman.text.tokenizer import Side, Tokenizer
 from dragoman.training.annotations import Annotations, annotate, moved
 from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.ragged import Ragged, writing
+
+LINES = "lines"  # the line number of each pair; 0 for one that does not fit
+_LINE = np.dtype("<u4")
+_NAMED = 3  # lines that a message names
 
 
 class TokenisedCorpus:
@@ -65,6 +70,19 @@ class TokenisedCorpus:
     def report(self) -> str:
         """How many pairs were read and set aside: one line in total, then one for each reason."""
         return str(self.about["report"])
+
+    def whereabouts(self, rows: Sequence[int], *, epoch: int = 0, seed: int = 0) -> str:
+        """Name the lines of the text that these rows come from, the first few of many.
+
+        Folders of version 0.1 have no line numbers. Then it names the pairs, counted from 1.
+        """
+        path = self.folder / LINES
+        numbers = [row + 1 for row in rows]
+        if not path.exists():
+            return f"{_numbered('pair', numbers)} of the tokenised text"
+        lines = np.memmap(path, dtype=_LINE, mode="r")
+        where = self.about.get("corpus", "the text")
+        return f"{_numbered('line', [int(lines[row]) for row in rows])} of {where}"
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
         """The source and target tokens of one epoch, counted from 0."""
@@ -120,6 +138,12 @@ class TokenisedCorpus:
         return line_of
 
 
+def _numbered(word: str, numbers: Sequence[int]) -> str:
+    """As in "lines 3, 14, 159 and 29 more"."""
+    shown = listing([str(number) for number in sorted(numbers)], most=_NAMED)
+    return f"{word}{'' if len(numbers) == 1 else 's'} {shown}"
+
+
 class _Line(NamedTuple):
     """A line to tokenise."""
 
@@ -161,6 +185,7 @@ def tokenise(
         add_source, add_target = add_to("source.tokens", dtype), add_to("target.tokens", dtype)
         add_source_text, add_target_text = add_to("source.text", "uint8"), add_to("target.text", "uint8")
         add_copied = add_to("copied", "uint32") if tokenizer.placeholders else None
+        numbers = stack.enter_context(stack.enter_context(replacing(folder / LINES)).open("wb"))
         for lines in chunks:
             sources = tokenizer.encode_source([line.source for line in lines])
             targets = tokenizer.encode_target([line.target for line in lines])
@@ -171,6 +196,7 @@ def tokenise(
                 digest.update(_signed(line))
                 add_source(source)
                 add_target(target)
+                numbers.write((line.number if line.number < 2**32 else 0).to_bytes(_LINE.itemsize, "little"))
                 if add_copied is not None:
                     add_copied(packed(copied(line.source, line.target)))
                 if keeps_text:
@@ -185,6 +211,7 @@ def tokenise(
     annotate(folder, annotating, progress=progress)
     about = {
         "dtype": dtype,
+        "corpus": corpus.name,
         "text": read.hexdigest(),
         "fingerprint": digest.hexdigest(),
         "report": str(keep.report),

@@ -9,27 +9,32 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
-from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
+from dragoman.base.tables import listing
+from dragoman.folder.weights import average, not_finite, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import checkpoint, selection
 from dragoman.training.anchor import Anchor
 from dragoman.training.batches import Batch, Ints, collate, plan
-from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.blame import blamed_lines, texts_of_all
+from dragoman.training.checkpoints import PROGRESS, Checkpoints, whole
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Report, SampleTranslation, Stop, Validation
 from dragoman.training.metrics import Metrics
 from dragoman.training.mixture import Rows, TrainingText
 from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
-from dragoman.training.progress import Candidate, Progress, Totals
+from dragoman.training.progress import Candidate, Progress, Totals, read_progress
 from dragoman.training.tokenised import TokenisedCorpus
-from dragoman.training.update import Learner
+from dragoman.training.update import Learner, Update
 
+MOST_SKIPPED = 10  # updates in a row
+_MENDING = "repeat the command with training.clip=1.0 or training.precision=fp32 to go on from there"
 _OTHER_FOLDER = "or choose another folder with -o"
 
 
@@ -158,32 +163,48 @@ class Trainer:
             start_id=config.start_id,
             end_id=config.end_id,
         )
-        return batch.to(self.world.device)
+        return replace(batch.to(self.world.device), rows=np.asarray(rows))
 
     def _update(self, batches: list[Batch]) -> None:
         progress, totals = self.progress, self.progress.totals
         step = progress.step + 1
         update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
+        if update.notes:
+            self.observer.on_message("; ".join(filter(None, texts_of_all(self.world, update.note))))
         if update.made:
             progress.skipped = 0
+            totals.loss, totals.nll = totals.loss + update.loss, totals.nll + update.nll
+            totals.tokens, totals.gradient_norm = totals.tokens + update.tokens, update.gradient_norm
         else:
-            self._skip(step)
+            self._skip(step, update, batches)
         progress.step, progress.cursor = step, progress.cursor + 1
         progress.tokens += update.tokens
-        totals.loss, totals.nll = totals.loss + update.loss, totals.nll + update.nll
         totals.slots, totals.real = totals.slots + update.slots, totals.real + update.real
-        totals.tokens, totals.gradient_norm = totals.tokens + update.tokens, update.gradient_norm
 
-    def _skip(self, step: int) -> None:
-        self.progress.skipped += 1
-        self.observer.on_message(f"update {step} skipped: its gradient is not finite")
-        if self.progress.skipped >= 10:
-            if not self.world.leads:
-                raise Elsewhere("the gradient is not finite, as the first process reports")
-            raise TrainingError(
-                f"update {step}: the gradient has not been finite for 10 updates in a row",
-                hint="lower the learning rate, set training.clip=1.0, or training.precision=fp32",
-            )
+    def _skip(self, step: int, update: Update, batches: list[Batch]) -> None:
+        """Report an update whose loss or gradient is not finite. It has changed nothing."""
+        progress = self.progress
+        progress.skipped += 1
+        where = blamed_lines(
+            self.corpus,
+            batches,
+            update.blamed,
+            world=self.world,
+            accumulate=self.config.accumulate,
+            epoch=progress.epoch,
+            seed=self.seed,
+        )
+        what = f"the {update.fault} is not finite" + (f" ({where})" if where else "")
+        if progress.skipped < MOST_SKIPPED:
+            self.observer.on_message(f"update {step} skipped: {what}")
+            return
+        if not self.world.leads:
+            raise Elsewhere(f"update {step}: {what}, as the first process reports")
+        raise TrainingError(
+            f"update {step}: {what}. {MOST_SKIPPED} updates in a row were skipped, so training stops. "
+            f"The last checkpoint is whole{self._checkpointed()}",
+            hint=f"{_MENDING}; or begin again without these lines, or with a lower learning rate",
+        )
 
     # ---- between updates -------------------------------------------------------------------------
 
@@ -217,6 +238,8 @@ class Trainer:
 
     def _report(self) -> None:
         progress, totals = self.progress, self.progress.totals
+        if not totals.tokens:
+            return  # all updates since the last report were skipped
         progress.totals = Totals()
         report = Report(
             step=progress.step,
@@ -250,12 +273,24 @@ class Trainer:
         self.world.lead(lambda: self._write_checkpoint(with_step))
 
     def _write_checkpoint(self, with_step: bool) -> None:
+        if names := not_finite(weights_of(self.model)):
+            raise TrainingError(
+                f"after update {self.progress.step} {listing(names, most=3)} "
+                f"{'is' if len(names) == 1 else 'are'} not finite. The last checkpoint is whole"
+                f"{self._checkpointed()}",
+                hint=_MENDING,
+            )
         if with_step:
             write_weights(self.checkpoints.step(self.progress.step), weights_of(self.model))
         checkpoint.save(self.checkpoints.latest, self.model, self.learner.optimizers, self.progress)
         # Not earlier: the previous checkpoint may need more of them. And not only with a step: a run that
         # was killed before this has left one too many.
         self.checkpoints.prune(selection.kept(self.progress.history, self.config))
+
+    def _checkpointed(self) -> str:
+        """Of which update the last checkpoint is, for a message."""
+        checkpoint_ = whole(self.checkpoints.latest)
+        return "" if checkpoint_ is None else f" (update {read_progress(checkpoint_ / PROGRESS).step})"
 
     # ---- validation, on the leader ---------------------------------------------------------------
 
@@ -275,6 +310,8 @@ class Trainer:
             elapsed=self.progress.seconds,
             samples=scored.samples if scored is not None else (),
         )
+        if candidate.loss is not None and not math.isfinite(candidate.loss):
+            self.observer.on_message(f"update {candidate.step}: the validation loss is not finite")
         self.metrics.append(validation)
         self.observer.on_validation(validation)
         return candidate

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from dragoman.base.errors import out_of_memory
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.anchor import Anchor
 from dragoman.training.batches import Batch
 from dragoman.training.distributed import World
+from dragoman.training.halving import Room, fitting
 from dragoman.training.loss import Objective
 from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
@@ -30,7 +33,15 @@ class Update:
     slots: int  # positions of both sides, with padding
     real: int  # the same without padding
     gradient_norm: float  # before clipping
-    made: bool  # False if the gradient was not finite, so that the weights did not change
+    fault: Literal["", "loss", "gradient"] = ""  # which was not finite, in any process
+    blamed: tuple[int, ...] = ()  # numbers of the batches of this process in which it was not, from 0
+    notes: int = 0  # processes that have a note
+    note: str = ""  # for the user: memory ran out in this process
+
+    @property
+    def made(self) -> bool:
+        """Whether the weights changed. They do not if the loss or the gradient is not finite."""
+        return not self.fault
 
 
 class Learner:
@@ -50,6 +61,7 @@ class Learner:
         )
         self.precision = precision_for(config.precision, world.device)
         self.optimizers = optimizers(self.model, config)
+        self.room = Room()
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Summed loss and negative log-likelihood of a batch, in the precision of the run."""
@@ -65,30 +77,97 @@ class Learner:
 
         `seconds` is the time that training took so far. It must be the same in every process.
         """
-        # The seed of the run, the update and the rank determine every mask.
-        words = np.random.SeedSequence((seed, step, self.world.rank)).generate_state(2)
-        torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
         self.model.train()
         device = self.world.device
         tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
-        slots = sum(b.source_BS.numel() + b.predict_BT.numel() for b in batches)
+        sums, losses, note = self._gradients(batches, tokens, step, seed)
         real = sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
-        sums = torch.tensor([0, 0, slots, real], dtype=torch.float64, device=device)
-        for batch in batches:
-            loss, nll = self.objective(batch)
-            torch.autograd.backward(loss / tokens)
-            sums[:2] += torch.stack((loss.detach(), nll.detach()))
-        self.world.sum(sums)
+        counts = torch.tensor([sum(b.slots for b in batches), real, bool(note)], device=device)
+        sums = self.world.sum(torch.cat((sums, counts)))
         learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.world.sum_gradients(learned)
         if self._anchor is not None:
             self._anchor.pull()  # after the sum, because every process has the same weights
         norm = float(nn.utils.clip_grad_norm_(learned, self.config.clip or math.inf))
-        if math.isfinite(norm):
+        loss_, nll_, slots_, real_, notes = sums.tolist()
+        fault, blamed = self._fault(loss_, norm), list[int]()
+        if not fault:
             for optimizer in self.optimizers:
                 for group in optimizer.param_groups:
                     group["lr"] = self.config.rate(step, self.model.config.d_model, seconds)
                 optimizer.step()
+        else:
+            blamed = [number for number, loss in enumerate(losses) if not math.isfinite(loss)]
+        if fault == "gradient":
+            blamed = self._blamed(batches, tokens, step, seed)
         self.model.zero_grad()
-        loss_, nll_, slots_, real_ = sums.tolist()
-        return Update(tokens, loss_, nll_, int(slots_), int(real_), norm, math.isfinite(norm))
+        return Update(
+            tokens=tokens,
+            loss=loss_,
+            nll=nll_,
+            slots=int(slots_),
+            real=int(real_),
+            gradient_norm=norm,
+            fault=fault,
+            blamed=tuple(blamed),
+            notes=int(notes),
+            note=note,
+        )
+
+    def _gradients(
+        self, batches: list[Batch], tokens: int, step: int, seed: int
+    ) -> tuple[Tensor, list[Tensor], str]:
+        """Compute the gradients of this process, in parts if there is no memory for a whole batch.
+
+        Return summed loss and negative log-likelihood, the summed loss of each batch, and a note for the user
+        if memory ran out.
+        """
+        note, pad_id = "", self.model.config.pad_id
+        while True:
+            # The seed of the run, the update and the rank determine every mask.
+            words = np.random.SeedSequence((seed, step, self.world.rank)).generate_state(2)
+            torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
+            self.model.zero_grad()  # an attempt that ran out of memory has left some gradients
+            sums = torch.zeros(2, dtype=torch.float64, device=self.world.device)
+            losses: list[Tensor] = []
+            part = None
+            try:
+                for batch in batches:
+                    own = torch.zeros_like(sums)
+                    for part in fitting(batch, self.room.most, pad_id):
+                        own += self._backward(part, tokens)
+                    sums += own
+                    losses.append(own[0])
+                return sums, losses, note
+            except (RuntimeError, MemoryError) as error:
+                if part is None or not out_of_memory(error):
+                    raise
+            # Not in the block above: there, the error holds the tensors of its frames.
+            note = self.room.shrink(part, step) or note
+            if self.world.device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def _backward(self, batch: Batch, tokens: int) -> Tensor:
+        """Add the gradients of a batch; return its summed loss and negative log-likelihood."""
+        loss, nll = self.objective(batch)
+        torch.autograd.backward(loss / tokens)
+        return torch.stack((loss.detach(), nll.detach()))
+
+    def _fault(self, loss: float, norm: float) -> Literal["", "loss", "gradient"]:
+        """Which of them is not finite, the same in every process."""
+        fault = 2 if not math.isfinite(loss) else 1 if not math.isfinite(norm) else 0
+        names: tuple[Literal["", "gradient", "loss"], ...] = ("", "gradient", "loss")
+        return names[int(self.world.greatest(torch.tensor(fault, device=self.world.device)))]
+
+    def _blamed(self, batches: list[Batch], tokens: int, step: int, seed: int) -> list[int]:
+        """The batches whose own gradient is not finite. Computes the update again, batch by batch."""
+        blamed = []
+        self._gradients([], tokens, step, seed)  # for the same masks
+        for number, batch in enumerate(batches):
+            self.model.zero_grad()
+            for part in fitting(batch, self.room.most, self.model.config.pad_id):
+                self._backward(part, tokens)
+            gradients = (p.grad for p in self.model.parameters() if p.grad is not None)
+            if not all(bool(gradient.isfinite().all()) for gradient in gradients):
+                blamed.append(number)
+        return blamed
