@@ -117,9 +117,9 @@ def test_one_warning_then_batches_are_halved_at_once(
     run.train()
 
     assert isinstance(run.observer, Recorder)
-    (message,) = run.observer.messages
-    assert message.startswith("update 1: out of memory with a batch of ")
-    assert "training.batch_tokens=" in message
+    first, second = run.observer.messages
+    assert first.startswith("update 1: out of memory with a batch of ")
+    assert "training.batch_tokens=" in second
     assert sum(rows > 10 for rows in seen) <= 3  # not again in each update
 
 

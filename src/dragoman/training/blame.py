@@ -14,14 +14,15 @@ _BYTES = 400  # of a text that a process sends
 
 
 def texts_of_all(world: World, text: str) -> list[str]:
-    """The texts of all processes, in the order of their ranks. Every process must call it."""
+    """The texts of all processes that have one, in the order of their ranks. Every process must call it."""
     if world.size == 1:
-        return [text]
+        return [text] if text else []
     data = text.encode()[:_BYTES]
     all_RB = torch.zeros(world.size, _BYTES, dtype=torch.int32, device=world.device)
     all_RB[world.rank, : len(data)] = torch.tensor(list(data), dtype=torch.int32, device=world.device)
     world.sum(all_RB)
-    return [bytes(row).rstrip(b"\0").decode(errors="replace") for row in all_RB.tolist()]
+    texts = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in all_RB.tolist()]
+    return [text for text in texts if text]
 
 
 def blamed_lines(
@@ -43,4 +44,4 @@ def blamed_lines(
         where = f"batch {number * world.size + world.rank + 1} of {accumulate * world.size}"
         rows = batches[number].rows.tolist()
         places.append(f"{where}, {corpus.whereabouts(rows, epoch=epoch, seed=seed)}" if rows else where)
-    return "; ".join(filter(None, texts_of_all(world, "; ".join(places))))
+    return "; ".join(texts_of_all(world, "; ".join(places)))

@@ -54,8 +54,8 @@ class Room:
         self.warned = True
         longest = max(batch.source_BS.shape[1], batch.predict_BT.shape[1])
         return (
-            f"update {step}: out of memory with a batch of {len(batch)} pairs, padded to {shape}. "
-            "Batches of this size are now computed in parts; the update is the same. "
+            f"update {step}: out of memory with a batch of {len(batch)} pairs, padded to {shape}\n"
+            "such batches are now computed in parts, for the same update; "
             f"training.batch_tokens={(len(batch) + 1) // 2 * longest} avoids it"
         )
 

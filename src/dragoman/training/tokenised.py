@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePath
 from random import Random
 from typing import Any, NamedTuple
 
@@ -211,7 +211,7 @@ def tokenise(
     annotate(folder, annotating, progress=progress)
     about = {
         "dtype": dtype,
-        "corpus": corpus.name,
+        "corpus": " and ".join(PurePath(name).name for name in corpus.name.split(" and ")),
         "text": read.hexdigest(),
         "fingerprint": digest.hexdigest(),
         "report": str(keep.report),

@@ -170,7 +170,8 @@ class Trainer:
         step = progress.step + 1
         update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
         if update.notes:
-            self.observer.on_message("; ".join(filter(None, texts_of_all(self.world, update.note))))
+            for line in "\n".join(texts_of_all(self.world, update.note)).split("\n"):
+                self.observer.on_message(line)
         if update.made:
             progress.skipped = 0
             totals.loss, totals.nll = totals.loss + update.loss, totals.nll + update.nll
