@@ -129,6 +129,7 @@ class Recipe(Options):
         self._check_embeddings()
         self._check_annotations()
         self.training.aligning(self.model)  # raises ConfigError if the model has no head to train
+        self.training.recomputing(self.model)
         # Two separate vocabularies may be of one size, but their ids mean different words.
         # The files of an imported tokenizer are two, but their ids are those of one vocabulary.
         if self.model.tie == "all" and not self.tokenizer.shared and self.tokenizer.kind != "mapped":

@@ -84,6 +84,13 @@ class TrainingConfig(Options, section="training"):
         Precision,
         Option("Arithmetic of the layers. auto is bf16 if the processor multiplies it natively, else fp32."),
     ] = "auto"
+    recompute: Annotated[
+        bool,
+        Option(
+            "For the backward pass, keep only the input of each layer of a Transformer and compute the layer "
+            "again (activation checkpointing, Chen et al. 2016). Saves memory for up to a third more time."
+        ),
+    ] = False
     validate_every: Annotated[
         int, Option("Updates between validations. Each validation writes a checkpoint.", at_least=1)
     ] = 500
@@ -136,6 +143,15 @@ class TrainingConfig(Options, section="training"):
                 hint="set training.alignment_weight=0",
             )
         return AttentionOf(last_but_one(model.decoder_layers), head=1)
+
+    def recomputing(self, model: Architecture) -> bool:
+        """Whether to compute layers again. Raises ConfigError for a model without layers of a Transformer."""
+        if self.recompute and not isinstance(model, TransformerOptions):
+            raise ConfigError(
+                f'training.recompute = true with model.architecture = "{model.architecture}"',
+                hint="set training.recompute=false; only Transformers have it",
+            )
+        return self.recompute
 
     def rate(self, step: int, d_model: int, seconds: float = 0.0) -> float:
         """Return the learning rate of update `step`, counted from 1, after `seconds` of training."""

@@ -13,6 +13,7 @@ from torch.func import functional_call
 
 from dragoman.base.errors import out_of_memory
 from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.models.transformer import Transformer
 from dragoman.training.anchor import Anchor
 from dragoman.training.batches import Batch
 from dragoman.training.distributed import World
@@ -21,6 +22,7 @@ from dragoman.training.loss import Objective
 from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
 from dragoman.training.precision import precision_for, working_copies
+from dragoman.training.recompute import recompute_layers
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Learner:
     ) -> None:
         self.model, self.config, self.world = model.to(world.device), config, world
         self._anchor = anchor
+        if config.recomputing(model.config) and isinstance(model, Transformer):
+            recompute_layers(model)
         self._objective = Objective(
             model,
             config.label_smoothing,

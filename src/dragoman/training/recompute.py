@@ -1,0 +1,54 @@
+"""Keep only the input of each layer, and compute the layer again in the backward pass.
+
+Activation checkpointing: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", with a segment
+for each layer. Gradients are the same, bit for bit, because the second pass draws the same dropout masks. An
+update takes one more forward pass of the layers, up to a third more operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+from torch.utils.checkpoint import checkpoint
+
+from dragoman.models.transformer import Transformer
+
+
+def recompute_layers(model: Transformer) -> None:
+    """Have the layers of encoder and decoder computed again in each backward pass. Changes their `forward`.
+
+    The weights, their names and the results stay the same.
+    """
+    for layer in (*model.encoder, *model.decoder):
+        setattr(layer, "forward", _Recomputed(layer))  # noqa: B010 - a method, for a type checker
+
+
+class _Recomputed:
+    """A layer's `forward` that keeps its arguments only, in training."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        self._layer = layer
+        self._forward: Callable[..., Any] = layer.forward
+        self._again = False
+
+    def __call__(self, *arguments: Any) -> Any:
+        # What a hook keeps of a layer would be lost: the layer that learns alignment stays as it is.
+        watched = any(part._forward_hooks for part in self._layer.modules() if part is not self._layer)
+        if self._again or watched or not (self._layer.training and torch.is_grad_enabled()):
+            return self._forward(*arguments)
+        # In bf16 the weights are copies, which are in the module during the forward pass only.
+        copies = {n: w for n, w in self._layer.named_parameters() if not isinstance(w, nn.Parameter)}
+        return checkpoint(self._run, copies, *arguments, use_reentrant=False)
+
+    def _run(self, copies: dict[str, torch.Tensor], *arguments: Any) -> Any:
+        if not copies:
+            return self._forward(*arguments)
+        self._again = True
+        try:
+            return functional_call(self._layer, copies, arguments)
+        finally:
+            self._again = False
