@@ -62,7 +62,7 @@ TORCHLESS = [
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
     *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
-    "training.mixture",
+    *("training.mixture", "models.operations", "bench.cost", "bench.goodput"),
 ]
 # The only file that may read a pickle, and only the tensors in it.
 READS_TENSORS = "dragoman.interop.huggingface.files"

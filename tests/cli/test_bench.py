@@ -24,3 +24,17 @@ def test_goodput(dragoman_):
     assert forecast["goodput"] == pytest.approx(forecast["expected"], abs=0.01)
     assert dragoman_(*words, "--machines", "some").code == 2
     assert dragoman_(*words, "--machines", "0").code == 2
+
+
+def test_cost(dragoman_):
+    words = "bench cost --preset base training.recompute=true --gpus 8,64".split()
+
+    shown, table = dragoman_(*words), json.loads(dragoman_(*words, "--price", "2", "--json").out)
+
+    assert [line.split()[0] for line in shown.out.splitlines()[-2:]] == ["8", "64"]
+    assert "989 TFLOP/s, of which 30% are reached" in shown.out
+    first, second = table["costs"]
+    assert first["price"] == pytest.approx(first["hours"] * 8 * 2)
+    assert second["summing"] > first["summing"]
+    assert dragoman_(*words, "--gpus", "0").code == 2
+    assert dragoman_("bench", "cost", "--preset", "base", "--utilisation", "30").code == 2

@@ -13,13 +13,14 @@ from dragoman.decoding.engine import Request
 from dragoman.decoding.options import Beam
 from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.decoding.rules import MinimumLength
-from dragoman.models.operations import forward, training_step, translation
+from dragoman.models.operations import forward, matrix_weights, recomputed, training_step, translation
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.training.batches import Batch, collate
 from dragoman.training.loss import Objective
 from dragoman.training.profile import work_of
+from dragoman.training.recompute import recompute_layers
 
 SMALL = {
     "source_vocab": 40, "target_vocab": 40, "d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 3,
@@ -172,3 +173,35 @@ def test_a_window_bounds_what_a_step_sees() -> None:
     narrow, wide = (TransformerConfig(**SMALL, window=n) for n in (2, 100))
 
     assert translation(narrow, 5, 30) < translation(wide, 5, 30)
+
+
+@pytest.mark.parametrize("options", [{}, {"activation": "swiglu"}, {"encoder_layers": 4}], ids=str)
+def test_computing_layers_again_costs_a_forward_pass_of_them(options: dict[str, object]) -> None:
+    shape = TransformerConfig(
+        **({"source_vocab": 40, "target_vocab": 40, "d_model": 64, "d_ff": 256} | options)
+    )
+    one = batch([30] * 4, [20] * 4)
+    counts = []
+    for again in (False, True):
+        model = Transformer(shape)
+        if again:
+            recompute_layers(model)
+        with FlopCounterMode(display=False) as counter:
+            torch.autograd.backward(Objective(model, 0.1)(one)[0])
+        counts.append(counter.get_total_flops())
+
+    assert counts[0] == training_step(shape, [30] * 4, [20] * 4)
+    assert counts[1] - counts[0] == recomputed(shape, [30] * 4, [20] * 4)
+
+
+@pytest.mark.parametrize("options", [*OPTIONS, {"tie": "decoder", "source_vocab": 30}], ids=str)
+def test_weights_in_matrices_are_those_of_the_model(options: dict[str, object]) -> None:
+    shape = TransformerConfig(**(SMALL | options))
+    model = Transformer(shape)
+    matrices = {
+        name: weight.numel()
+        for name, weight in model.named_parameters()
+        if weight.dim() > 1 and "positions" not in name
+    }
+
+    assert matrix_weights(shape) == sum(matrices.values())

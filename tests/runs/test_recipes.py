@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,8 @@ from dragoman.base.errors import ConfigError
 from dragoman.runs.recipe import DATA_VARIABLE, find_data, resolve
 from dragoman.runs.run import train
 from dragoman.text import toy
+from dragoman.training.recompute import _Recomputed as Layer
+from dragoman.translator import Translator
 
 FOLDER = Path(__file__).parents[2] / "recipes"
 RECIPES = sorted(FOLDER.rglob("*.toml"))
@@ -98,3 +105,93 @@ def test_the_recipes_of_the_paper_follow_its_table_3(language):
         assert (recipe.generation.size, recipe.generation.length_penalty) == (4, 0.6)
         assert recipe.tokenizer.vocab_size == {"de": 37_000, "fr": 32_000}[language]
     assert (base.training.average, big.training.average) == (5, 20)
+
+
+# The paper's recipes, by the commands in their headers
+
+PAPERS = [path for path in RECIPES if path.stem.startswith("wmt14")]
+# Sizes only: everything else is as written.
+SIZES = [
+    "tokenizer.vocab_size=400",
+    *(f"model.{option}" for option in SHAPES["transformer"]),
+    *(f"training.{option}" for option in ("batch_tokens=200", "max_updates=2")),
+]
+
+
+def commands(path: Path) -> list[list[str]]:
+    """The words of the torchrun commands in a recipe's header."""
+    lines = path.read_text(encoding="utf-8").partition("title =")[0].splitlines()
+    joined = " ".join(line.removeprefix("#").strip() for line in lines)
+    found = re.findall(
+        r"torchrun (?:--\S+ \d+ )+-m dragoman train (?:--?\S+ \S+ |training\.\S+ )+", joined + " "
+    )
+    return [command.split() for command in found]
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_a_paper_s_recipe_runs_as_its_header_says(path, tmp_path, monkeypatch):
+    """In one process; with bf16, layers computed again and shards, if the header has them."""
+    recipe = resolve(recipe=path)
+    put_sample(tmp_path / recipe.data.folder, recipe.data.train, seed=1)
+    put_sample(tmp_path / recipe.data.folder, recipe.data.valid, seed=2)
+    (command,) = commands(path)
+    options = [word for word in command if word.startswith("training.")]
+    assert {"training.recompute=true", "training.precision=bf16"} <= set(options)
+    assert command[command.index("--recipe") + 1] == f"recipes/{path.name}"
+    computed = []
+    run = Layer.__call__
+    monkeypatch.setattr(Layer, "__call__", lambda self, *words: (computed.append(1), run(self, *words))[1])
+
+    train(recipe=path, data_root=tmp_path, output=tmp_path / "run", overrides=[*options, *SIZES])
+
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    (started,) = [row for row in rows if row["kind"] == "start"]
+    assert started["precision"] == "bf16"
+    assert [row["step"] for row in rows if row["kind"] == "finish"] == [2]
+    assert len(computed) >= 2 * 2  # both layers, in both updates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_a_paper_s_recipe_runs_in_two_processes(path, tmp_path):
+    recipe = resolve(recipe=path)
+    put_sample(tmp_path / recipe.data.folder, recipe.data.train, seed=1)
+    put_sample(tmp_path / recipe.data.folder, recipe.data.valid, seed=2)
+    (command,) = commands(path)
+    options = [word for word in command if word.startswith("training.")]
+    words = [
+        "--nproc-per-node",
+        "2",
+        "-m",
+        "dragoman",
+        "train",
+        "--recipe",
+        str(path),
+        "--data",
+        str(tmp_path),
+    ]
+
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            *words,
+            "-o",
+            str(tmp_path / "run"),
+            *options,
+            *SIZES,
+        ],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    (started,) = [row for row in rows if row["kind"] == "start"]
+    assert (started["processes"], started["precision"]) == (2, "bf16")
+    assert [row["step"] for row in rows if row["kind"] == "finish"] == [2]
+    assert isinstance(Translator.load(tmp_path / "run")("A small dog sleeps."), str)

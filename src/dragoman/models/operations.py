@@ -16,9 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.models.positions import RelativePositions
-from dragoman.models.shapes import SSRUConfig, TransformerOptions
-from dragoman.models.window import WindowView
+from dragoman.models.shapes import FARTHEST_RELATIVE, WINDOW_BLOCK, SSRUConfig, TransformerOptions
 
 
 def product(rows: float, inner: float, columns: float) -> float:
@@ -41,7 +39,7 @@ def self_attention(queries: float, keys: float, width: float) -> float:
 
 def window_keys(r: int) -> int:
     """Return the number of keys of a query in a window of `r`: those of its block (see `WindowView`)."""
-    return r - 1 + max(r, WindowView.BLOCK)
+    return r - 1 + max(r, WINDOW_BLOCK)
 
 
 def forward(shape: TransformerOptions, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
@@ -62,6 +60,27 @@ def training_step(
     return 3 * forward(shape, source_len_B, target_len_B)
 
 
+def recomputed(shape: TransformerOptions, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
+    """Return the operations that `training.recompute` adds: the layers once more, not the output layer."""
+    output = product(sum(target_len_B), shape.d_model, shape.target_vocab)
+    return forward(shape, source_len_B, target_len_B) - output
+
+
+def matrix_weights(shape: TransformerOptions) -> float:
+    """Return the number of weights in matrices, embeddings included. Biases and norms are under 1% more.
+
+    A token takes a multiplication and an addition for each weight of the layers, beside the products of
+    attention.
+    """
+    readers = shape.encoder_layers + shape.decoder_layers * (not isinstance(shape, SSRUConfig))
+    keys = 1 if shape.window is None else window_keys(shape.window)
+    keys += 2 * FARTHEST_RELATIVE + 1 if shape.positions == "relative" else 0
+    beside = readers * attention_products(1, keys, shape.d_model)
+    beside += shape.decoder_layers * attention_products(1, 1, shape.d_model)
+    separate = {"all": 0, "decoder": shape.source_vocab, "none": shape.source_vocab + shape.target_vocab}
+    return (forward(shape, [1], [1]) - beside) / 2 + separate[shape.tie] * shape.d_model
+
+
 def translation(shape: TransformerOptions, source: int, target: int, beam: int = 1) -> float:
     """Return the operations of a search that reads `source` tokens and generates `target`, both with the end.
 
@@ -79,7 +98,7 @@ def translation(shape: TransformerOptions, source: int, target: int, beam: int =
         seen = [1, *(beam * _keys(shape, n) for n in range(2, target + 1))]  # by each step's rows together
         past = product(rows, e, 4 * e) + attention_products(1, sum(seen), e)
         if shape.positions == "relative":
-            past += attention_products(rows, 2 * RelativePositions.FARTHEST + 1, e)
+            past += attention_products(rows, 2 * FARTHEST_RELATIVE + 1, e)
     return once + shape.decoder_layers * (fixed + past) + product(rows, e, shape.target_vocab)
 
 
@@ -104,7 +123,7 @@ def _positioned_attention(shape: TransformerOptions, n: int) -> float:
     keys = n if shape.window is None else window_keys(shape.window)
     total = self_attention(n, keys, shape.d_model)
     if shape.positions == "relative":  # two more products, with a vector for each distance
-        total += attention_products(n, 2 * RelativePositions.FARTHEST + 1, shape.d_model)
+        total += attention_products(n, 2 * FARTHEST_RELATIVE + 1, shape.d_model)
     return total
 
 

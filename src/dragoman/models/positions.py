@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.shapes import AnyPositions, SinusoidLayout, TransformerOptions
+from dragoman.models.shapes import FARTHEST_RELATIVE, AnyPositions, SinusoidLayout, TransformerOptions
 
 
 def sinusoidal(
@@ -202,7 +202,7 @@ class RelativePositions(AttentionPositions):
     """
 
     by_distance = on_values = True
-    FARTHEST = 16  # their k
+    FARTHEST = FARTHEST_RELATIVE
 
     def __init__(self, width: int) -> None:
         super().__init__()

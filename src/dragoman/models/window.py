@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.masks import causal_bias, padding_bias
+from dragoman.models.shapes import WINDOW_BLOCK
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class WindowView:
     r, and no n x n matrix exists.
     """
 
-    BLOCK = 16  # the minimum, because products of smaller blocks are slow
+    BLOCK = WINDOW_BLOCK
 
     def __init__(self, visible_BS: Tensor, dtype: torch.dtype, width: int, *, causal: bool) -> None:
         self.before = width - 1 if causal else width // 2

@@ -1,0 +1,186 @@
+"""What a recipe costs on some GPUs: operations, hours and money, before it is run.
+
+The operations of a token are counted (`models/operations.py`). Everything about the machines is assumed: see
+`Cluster`. Processes compute their share of an update, then sum the gradients. Neither overlaps the other. The
+share of the peak that a GPU reaches does not fall with its batch, so small batches on many GPUs take longer.
+
+Sharded training exchanges as many bytes as are summed here: weights in bf16 twice, and gradients once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.tables import aligned
+from dragoman.bench.goodput import Machines, best_interval, expected_goodput, simulate
+from dragoman.models.operations import matrix_weights, recomputed, training_step
+from dragoman.models.shapes import TransformerOptions
+from dragoman.runs.recipe import Recipe
+
+_BYTES = 4  # of a weight, a gradient or a moment, in float32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Machines with several GPUs each."""
+
+    peak: float  # operations a second of a GPU, by its data sheet
+    utilisation: float  # share of the peak that training reaches
+    price: float  # of a GPU for an hour
+    inside: float  # bytes a second that a GPU exchanges with others in its machine
+    bandwidth: float  # the same with other machines
+    disk: float  # bytes a second that a checkpoint is written with
+    restart: float  # seconds from a failure to the next update
+    failure: float  # mean seconds between two failures of a machine
+    gpus: int = 8  # in a machine
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not value > 0:
+                raise ConfigError(f"{name} must be positive", hint="change it")
+        if self.utilisation > 1:
+            raise ConfigError(f"a utilisation of {self.utilisation:.0%}", hint="give a share, as in 0.3")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a run computes, the same on any machines."""
+
+    token: float  # operations for a target token, forward and backward
+    weights: float
+    tokens: int  # target tokens of an update
+    updates: int
+
+    @property
+    def operations(self) -> float:
+        """Of the whole run."""
+        return self.token * self.tokens * self.updates
+
+    @property
+    def gradients(self) -> float:
+        """Bytes of the gradients."""
+        return _BYTES * self.weights
+
+    @property
+    def checkpoint(self) -> float:
+        """Bytes of a checkpoint: weights and two moments."""
+        return 3 * _BYTES * self.weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expense:
+    """What the run takes on a number of GPUs."""
+
+    gpus: int
+    tokens: float  # target tokens of each GPU in an update
+    computing: float  # seconds of an update
+    summing: float  # seconds of an update, to sum the gradients
+    failures: float  # in the whole run
+    every: int  # updates between two checkpoints
+    goodput: float
+    hours: float
+    price: float
+
+    @property
+    def update(self) -> float:
+        """Seconds of an update."""
+        return self.computing + self.summing
+
+
+def work_of_recipe(recipe: Recipe, *, processes: int, length: int, update_tokens: int | None = None) -> Work:
+    """What the recipe computes in so many processes, with sentences of `length` tokens on both sides.
+
+    Batches count as full. With other `update_tokens`, there are fewer or more updates, of the same tokens
+    in all. Raises ConfigError for anything but a Transformer.
+    """
+    model, training = recipe.model, recipe.training
+    if not isinstance(model, TransformerOptions):
+        raise ConfigError(
+            f'the operations of model.architecture = "{model.architecture}" are not counted',
+            hint="choose a Transformer",
+        )
+    size = recipe.tokenizer.vocab_size
+    shape = replace(model, source_vocab=size, target_vocab=size)
+    token = training_step(shape, [length], [length])
+    if training.recompute:
+        token += recomputed(shape, [length], [length])
+    tokens, updates = training.batch_tokens * training.accumulate * processes, training.max_updates
+    if update_tokens is not None:
+        tokens, updates = update_tokens, math.ceil(tokens * updates / update_tokens)
+    return Work(token=token / length, weights=matrix_weights(shape), tokens=tokens, updates=updates)
+
+
+def cost_of(work: Work, cluster: Cluster, gpus: int, *, seed: int = 1) -> Expense:
+    """What the work takes on so many GPUs, with a checkpoint as often as is best."""
+    computing = work.token * work.tokens / (gpus * cluster.peak * cluster.utilisation)
+    bandwidth = cluster.inside if gpus <= cluster.gpus else cluster.bandwidth
+    # A ring sends each GPU's share 2 (n - 1) times: Patarasuk and Yuan 2009.
+    summing = 2 * (gpus - 1) / gpus * work.gradients / bandwidth
+    machines = Machines(
+        update=computing + summing,
+        checkpoint=work.checkpoint / cluster.disk,
+        restart=cluster.restart,
+        failure=cluster.failure,
+        count=math.ceil(gpus / cluster.gpus),
+    )
+    plain = work.updates * machines.update
+    long = 2000 * machines.between / 3600
+    every = min(best_interval(machines, hours=long, seed=seed), work.updates)
+    goodput = simulate(machines, every=every, hours=long, seed=seed).goodput
+    goodput = goodput or expected_goodput(machines, every)
+    hours = plain / goodput / 3600
+    return Expense(
+        gpus=gpus,
+        tokens=work.tokens / gpus,
+        computing=computing,
+        summing=summing,
+        failures=hours * 3600 / machines.between,
+        every=every,
+        goodput=goodput,
+        hours=hours,
+        price=hours * gpus * cluster.price,
+    )
+
+
+def costs_to_table(work: Work, cluster: Cluster, costs: Sequence[Expense]) -> dict[str, Any]:
+    """Return the figures as plain values, for JSON."""
+    return {
+        **asdict(work),
+        "operations": work.operations,
+        "assumed": asdict(cluster),
+        "costs": [{**asdict(one), "update": one.update} for one in costs],
+    }
+
+
+def costs_to_text(work: Work, cluster: Cluster, costs: Sequence[Expense]) -> str:
+    """Return the figures as a table, below what is counted and what is assumed."""
+    lines = [
+        f"counted: {work.token / 1e9:.3f} GFLOP a target token, {work.weights / 1e6:.1f} million weights",
+        f"run: {work.updates:,} updates of {work.tokens:,} target tokens, {work.operations:.2e} FLOP",
+        f"assumed: {cluster.peak / 1e12:g} TFLOP/s, of which {cluster.utilisation:.0%} are reached; "
+        f"{cluster.price:g} a GPU and hour;",
+        f"  {cluster.inside / 1e9:g} GB/s between GPUs of a machine, "
+        f"{cluster.bandwidth / 1e9:g} GB/s to others;",
+        f"  {cluster.gpus} GPUs a machine, which fails every {cluster.failure / 3600:g} hours; restart "
+        f"{cluster.restart:g} s; checkpoint of {work.checkpoint / 1e9:.2f} GB at {cluster.disk / 1e9:g} GB/s",
+        "",
+    ]
+    rows = [["GPUs", "tokens each", "ms an update", "of it summing", "failures", "goodput", "hours", "price"]]
+    for one in costs:
+        rows.append(
+            [
+                f"{one.gpus:,}",
+                f"{one.tokens:,.0f}",
+                f"{one.update * 1e3:,.0f}",
+                f"{one.summing / one.update:.0%}",
+                f"{one.failures:.2g}",
+                f"{one.goodput:.1%}",
+                f"{one.hours:,.1f}",
+                f"{one.price:,.0f}",
+            ]
+        )
+    return "\n".join([*lines, *aligned(rows, right=range(8))])
