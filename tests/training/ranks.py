@@ -30,14 +30,22 @@ def exchange(world: World) -> dict[str, Any]:
         "leads": world.leads,
         "sum": world.sum(torch.tensor([1, 10 * world.rank])).tolist(),
         "greatest": int(world.greatest(torch.tensor(2 + world.rank))),
-        "shared": world.share({"from": world.rank}),
+        "shared": world.share({"from": world.rank, "text": "é\udc80", "nan": float("nan")}),
+        "gathered": world.gather("x" * world.rank),
         "led": world.lead(lambda: world.rank),
         "own": world.leader_first(lambda: world.rank),
         "gradients": [parameter.grad.tolist() for parameter in mine if parameter.grad is not None],
     }
 
 
+def no_pickles(*_: object) -> None:
+    raise AssertionError("something was pickled")
+
+
 def main(folder: Path) -> None:
+    for name in ("_object_to_tensor", "_tensor_to_object"):  # torch pickles objects for others by these
+        assert hasattr(torch.distributed.distributed_c10d, name)
+        setattr(torch.distributed.distributed_c10d, name, no_pickles)
     world = distributed.join()
     cut = tokenizer()
     corpora = TokenisedCorpus(folder / "train", cut), TokenisedCorpus(folder / "valid", cut)
@@ -47,7 +55,7 @@ def main(folder: Path) -> None:
         folder / "run",
         corpora,
         options=config(**OPTIONS),
-        net=model(cut, dropout=0.0).double(),
+        net=model(cut).double(),
         world=world,
     )
     run.train()
@@ -62,7 +70,7 @@ def main(folder: Path) -> None:
     except Interrupted as interrupted:
         report |= {"stopped": stopped.progress.step, "exit_code": interrupted.exit_code}
 
-    # Masks differ between the ranks, or two would be no more than one.
+    # Masks differ between the batches of an update, or two would be no more than one.
     torch.manual_seed(world.rank)
     drawn = trainer(folder / "drawn", corpora, options=config(max_updates=1), world=world)
     drawn.train()

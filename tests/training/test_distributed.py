@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -74,7 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def alone(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Trainer:
-    """The same run in one process: two batches an update, one after the other."""
+    """The same run in one process: two batches an update, one after the other, with the same dropout."""
     cut = tokenizer()
     corpora = (
         TokenisedCorpus(folder / "train", cut),
@@ -84,7 +85,7 @@ def alone(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Trainer:
         tmp_path_factory.mktemp("alone"),
         corpora,
         options=config(**OPTIONS, accumulate=2),
-        net=model(cut, dropout=0.0).double(),
+        net=model(cut).double(),
     )
     run.train()
     return run
@@ -104,12 +105,12 @@ def test_two_processes_train_the_model_that_one_does(folder: Path, alone: Traine
 
 
 def test_both_processes_hold_the_same_model(folder: Path) -> None:
-    """The leader's weights end as the average, the other's as training left them."""
     moments = [read_weights(folder / f"moments-{rank}") for rank in range(2)]
     assert all(torch.equal(moments[0][name], moments[1][name]) for name in moments[0])
-    last = read_weights(folder / "run" / "checkpoints" / "step-0000008.safetensors")
-    other = read_weights(folder / "weights-1")
-    assert all(torch.equal(last[name], other[name]) for name in last)
+    final = read_weights(folder / "run" / "checkpoints" / "final.safetensors")
+    for rank in range(2):
+        own = read_weights(folder / f"weights-{rank}")
+        assert all(torch.equal(final[name], own[name]) for name in final)
 
 
 def test_metrics_are_written_once_and_count_all_processes(folder: Path, alone: Trainer) -> None:
@@ -132,7 +133,9 @@ def test_what_the_processes_tell_each_other(folder: Path) -> None:
         assert (report["rank"], report["leads"]) == (rank, rank == 0)
         assert report["sum"] == [2, 10]
         assert report["greatest"] == 3
-        assert report["shared"] == {"from": 0}
+        assert report["shared"] | {"nan": 0} == {"from": 0, "text": "é\udc80", "nan": 0}
+        assert math.isnan(report["shared"]["nan"])
+        assert report["gathered"] == ["", "x"]
         assert (report["led"], report["own"]) == (0, rank)
         assert report["gradients"] == [[1, 2], [1, 1, 1]]
 

@@ -34,8 +34,9 @@ from dragoman.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
 from dragoman.training import selection
 from dragoman.training.batches import collate, plan
+from dragoman.training.examine import Scored
 from dragoman.training.tokenised import TokenisedCorpus
-from dragoman.training.trainer import Scored, Trainer
+from dragoman.training.trainer import Trainer
 
 HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")
 

@@ -78,7 +78,9 @@ def fit(
         translate=(
             None
             if prepared.validation is None
-            else lambda _: translate_and_score(bundle, prepared.validation_pairs, seed=recipe.seed)
+            else lambda _: translate_and_score(
+                bundle, prepared.validation_pairs, seed=recipe.seed, world=world
+            )
         ),
         stop=stop,
         anchor=_anchor(model, recipe.tuning.penalty, world),

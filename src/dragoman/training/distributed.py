@@ -2,18 +2,21 @@
 
 `torchrun` starts them and sets RANK, WORLD_SIZE and LOCAL_RANK. Without it there is one process. Torch is
 imported only when it is needed, so that a single process can check a run before that slow import.
+
+Processes exchange tensors, and values as JSON. Nothing is pickled.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.base.errors import Elsewhere, TrainingError
 
@@ -90,36 +93,76 @@ class World:
             for gradient, part in zip(same, torch.split(flat, [g.numel() for g in same]), strict=True):
                 gradient.copy_(part.view_as(gradient))
 
+    def spread(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        """Give every process the leader's weights."""
+        if self.size > 1:
+            import torch.distributed as dist
+
+            with self._reaching_others():
+                for parameter in parameters:
+                    dist.broadcast(parameter.data, src=0)
+
     def share(self, value: T) -> T:
-        """The leader's `value`, on every process."""
+        """The leader's `value`, on every process. It must be what JSON can hold; NaN is allowed."""
         if self.size == 1:
             return value
+        import torch
         import torch.distributed as dist
 
-        values = [value]
+        bytes_ = self._packed(value) if self.leads else torch.empty(0, dtype=torch.uint8, device=self.device)
+        length = self.greatest(torch.tensor(len(bytes_), device=self.device))
+        if not self.leads:
+            bytes_ = bytes_.new_empty(int(length))
         with self._reaching_others():
-            dist.broadcast_object_list(values, src=0)
-        return values[0]
+            dist.broadcast(bytes_, src=0)
+        result: T = _unpacked(bytes_)
+        return result
 
-    def lead(self, work: Callable[[], T]) -> T:
+    def gather(self, value: T) -> list[T]:
+        """The `value` of every process in the order of their ranks, on every process, as `share` does."""
+        if self.size == 1:
+            return [value]
+        import torch
+        import torch.distributed as dist
+
+        bytes_ = self._packed(value)
+        lengths = torch.zeros(self.size, dtype=torch.long, device=self.device)
+        lengths[self.rank] = len(bytes_)
+        self.sum(lengths)
+        padded = bytes_.new_zeros(int(lengths.max()))
+        padded[: len(bytes_)] = bytes_
+        parts = [torch.empty_like(padded) for _ in range(self.size)]
+        with self._reaching_others():
+            dist.all_gather(parts, padded)
+        return [_unpacked(part[:length]) for part, length in zip(parts, lengths.tolist(), strict=True)]
+
+    def lead(
+        self,
+        work: Callable[[], T],
+        *,
+        pack: Callable[[T], Any] = lambda result: result,
+        unpack: Callable[[Any], T] = lambda packed: packed,
+    ) -> T:
         """Do `work` on the leader alone and return its result on every process.
 
-        If it fails, the leader raises the error and the other processes raise Elsewhere.
+        `pack` makes of the result what JSON can hold, and `unpack` the result again. If the work fails, the
+        leader raises the error and the other processes raise Elsewhere.
         """
         if self.size == 1:
             return work()
-        result: tuple[T] | None = None
         if self.leads:
             try:
-                result = (work(),)
+                result = work()
             except Exception:
                 with contextlib.suppress(TrainingError):  # the first error is the one to report
-                    self.share(result)
+                    self.share(None)
                 raise
-        result = self.share(result)
-        if result is None:
+            self.share([pack(result)])
+            return result
+        packed = self.share(None)
+        if packed is None:
             raise Elsewhere("the first process of this run reports what went wrong")
-        return result[0]
+        return unpack(packed[0])
 
     def leader_first(self, work: Callable[[], T]) -> T:
         """Do `work` on the leader, then on the other processes; return each one's own result.
@@ -130,6 +173,12 @@ class World:
         self.lead(lambda: results.append(work()))
         return results[0] if self.leads else work()
 
+    def _packed(self, value: object) -> Tensor:
+        import torch
+
+        bytes_ = bytearray(json.dumps(value), encoding="ascii")
+        return torch.frombuffer(bytes_, dtype=torch.uint8).to(self.device)
+
     @contextmanager
     def _reaching_others(self) -> Iterator[None]:
         try:
@@ -139,6 +188,10 @@ class World:
                 f"process {self.rank}: the other processes of this run ended or cannot be reached",
                 hint="read their messages; repeat the command to resume from the last checkpoint",
             ) from error
+
+
+def _unpacked(bytes_: Tensor) -> Any:
+    return json.loads(bytes_.cpu().numpy().tobytes())
 
 
 @contextmanager

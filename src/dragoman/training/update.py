@@ -63,18 +63,20 @@ class Learner:
     def update(self, batches: list[Batch], step: int, *, seed: int, seconds: float = 0.0) -> Update:
         """Make update number `step`, counted from 1, on the batches of this process.
 
+        All processes have the same number of batches. Batch i of process r is number r + i * (processes) of
+        the update. Its dropout depends on this number, on `step` and on `seed`, and not on the processes.
         `seconds` is the time that training took so far. It must be the same in every process.
         """
-        # The seed of the run, the update and the rank determine every mask.
-        words = np.random.SeedSequence((seed, step, self.world.rank)).generate_state(2)
-        torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
         self.model.train()
         device = self.world.device
         tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
         slots = sum(b.source_BS.numel() + b.predict_BT.numel() for b in batches)
         real = sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
         sums = torch.tensor([0, 0, slots, real], dtype=torch.float64, device=device)
-        for batch in batches:
+        for number, batch in enumerate(batches):
+            if not batch.tokens:
+                continue
+            seed_masks(seed, step, self.world.rank + number * self.world.size)
             loss, nll = self.objective(batch)
             torch.autograd.backward(loss / tokens)
             sums[:2] += torch.stack((loss.detach(), nll.detach()))
@@ -92,3 +94,9 @@ class Learner:
         self.model.zero_grad()
         loss_, nll_, slots_, real_ = sums.tolist()
         return Update(tokens, loss_, nll_, int(slots_), int(real_), norm, math.isfinite(norm))
+
+
+def seed_masks(seed: int, step: int, number: int) -> None:
+    """Determine the masks of batch `number` of an update, whichever process has it."""
+    words = np.random.SeedSequence((seed, step, number)).generate_state(2)
+    torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
