@@ -28,7 +28,10 @@ _OTHER_FOLDER = "choose another folder with -o"
 # Options that may change when a run is resumed.
 _MAY_CHANGE = {
     "title",
-    *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
+    *(
+        f"training.{name}"
+        for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every", "parallel")
+    ),
 }
 # Files that training writes. It refuses a folder that has such files from elsewhere.
 _WRITTEN = (

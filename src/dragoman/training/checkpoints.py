@@ -74,3 +74,9 @@ def previous(folder: Path) -> Path:
 def whole(folder: Path) -> Path | None:
     """The checkpoint at `folder`, or the previous one if a crash interrupted its replacement."""
     return next((path for path in (folder, previous(folder)) if path.exists()), None)
+
+
+def is_sharded(folder: Path) -> bool:
+    """Whether the checkpoint at `folder` was written by processes that share the weights."""
+    checkpoint = whole(folder)
+    return checkpoint is not None and any(checkpoint.glob("shard-*.safetensors"))

@@ -17,8 +17,7 @@ from torch import Tensor
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.training import checkpoint, selection
-from dragoman.training.anchor import Anchor
+from dragoman.training import selection
 from dragoman.training.batches import Batch, plan
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
@@ -29,6 +28,7 @@ from dragoman.training.mixture import TrainingText
 from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
 from dragoman.training.progress import Candidate, Progress, Totals
+from dragoman.training.saving import Saver
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.update import Learner
 
@@ -51,7 +51,7 @@ class Trainer:
     translate: Translate | None = None
     stop: Stop = lambda: 0
     profile: Profile | None = None
-    anchor: Anchor | None = None
+    penalty: float = 0.0  # on the distance from the first weights, see `Anchor`
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
@@ -59,13 +59,16 @@ class Trainer:
             raise ConfigError(
                 'training.stop_on = "bleu" needs validation text', hint="pass --valid FILE FILE"
             )
-        self.learner = Learner(self.model, self.config, self.world, self.anchor)
+        self.learner = Learner(self.model, self.config, self.world, self.penalty)
         self.examiner = Examiner(
             learner=self.learner,
             valid=self.valid,
             translate=self.translate,
             config=self.config,
             world=self.world,
+        )
+        self.saver = Saver(
+            checkpoints=self.checkpoints, learner=self.learner, config=self.config, world=self.world
         )
         self.progress.processes = self.world.size
 
@@ -75,7 +78,7 @@ class Trainer:
         Raises DataError for other training text, ConfigError for a number of processes that cannot share
         the batches of an update equally.
         """
-        progress = checkpoint.restore(self.checkpoints.latest, self.model, self.learner.optimizers)
+        progress = self.saver.restore()
         if progress is None:
             self.progress.corpus = self.corpus.fingerprint
             return False
@@ -128,7 +131,9 @@ class Trainer:
             self._validate()
         # Save before averaging, so that a longer run resumes from the last update and not from the average.
         self.progress.finished = True
-        self._save()
+        self.saver.save(self.progress)
+        self.saver.finish()
+        self.learner.gather()
         return self._finish()
 
     # ---- one update ------------------------------------------------------------------------------
@@ -196,9 +201,12 @@ class Trainer:
     def _stop_if_asked(self) -> None:
         signal = self.stop()
         if self.world.size > 1:
-            signal = int(self.world.greatest(torch.tensor(signal, device=self.world.device)))
+            states = torch.tensor([signal, self.saver.state], device=self.world.device)
+            signal, state = self.world.greatest(states).tolist()
+            self.saver.complete(state)
         if signal:
-            self._save()
+            self.saver.save(self.progress)
+            self.saver.finish()
             raise Interrupted(
                 f"stopped at update {self.progress.step}; everything is saved in {self.checkpoints.folder}",
                 signal=signal,
@@ -233,10 +241,11 @@ class Trainer:
 
     def _validate(self) -> None:
         began = time.monotonic()
-        candidate, scored = self.examiner.examine(self.progress.step)
-        self.world.lead(lambda: self._report_validation(candidate, scored, time.monotonic() - began))
-        self.progress.history.append(candidate)
-        self._save(with_step=True)
+        with self.learner.whole():
+            candidate, scored = self.examiner.examine(self.progress.step)
+            self.world.lead(lambda: self._report_validation(candidate, scored, time.monotonic() - began))
+            self.progress.history.append(candidate)
+            self.saver.save(self.progress, with_step=True)
 
     def _report_validation(self, candidate: Candidate, scored: Scored | None, seconds: float) -> None:
         validation = Validation(
@@ -254,18 +263,6 @@ class Trainer:
         )
         self.metrics.append(validation)
         self.observer.on_validation(validation)
-
-    def _save(self, *, with_step: bool = False) -> None:
-        """Write the latest checkpoint; `with_step`, also the weights of this update, for the average."""
-        self.world.lead(lambda: self._write_checkpoint(with_step))
-
-    def _write_checkpoint(self, with_step: bool) -> None:
-        if with_step:
-            write_weights(self.checkpoints.step(self.progress.step), weights_of(self.model))
-        checkpoint.save(self.checkpoints.latest, self.model, self.learner.optimizers, self.progress)
-        # Not earlier: the previous checkpoint may need more of them. And not only with a step: a run that
-        # was killed before this has left one too many.
-        self.checkpoints.prune(selection.kept(self.progress.history, self.config))
 
     # ---- the end ---------------------------------------------------------------------------------
 
