@@ -73,7 +73,7 @@ def main(folder: Path, task: str) -> None:
         two(folder, corpora, world)
     else:
         four(folder, corpora, world)
-    distributed.leave()
+    distributed.leave(world)
 
 
 def four(folder: Path, corpora: Corpora, world: World) -> None:

@@ -226,4 +226,4 @@ def test_without_torchrun_a_process_is_alone(monkeypatch: pytest.MonkeyPatch) ->
     world = distributed.join()
 
     assert (world.rank, world.size, world.device) == (0, 1, torch.device("cpu"))
-    distributed.leave()
+    distributed.leave(world)

@@ -13,12 +13,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dragoman.base.errors import Elsewhere, TrainingError
+from dragoman.base.errors import Elsewhere, Interrupted, TrainingError
+from dragoman.training.lookout import RESUME, Lookout, guilty, lookout_of
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # How long a process waits for the others. The leader may have to tokenise tens of millions of lines.
-# If one process ends, torchrun ends the others at once.
+# The lookout notices a process that ends or stalls.
 _PATIENCE = timedelta(days=1)
 
 
@@ -38,6 +39,7 @@ class World:
     rank: int
     size: int
     chosen: torch.device | None = None  # by default a GPU of its own, or the CPU
+    lookout: Lookout | None = field(default=None, compare=False)
 
     @property
     def leads(self) -> bool:
@@ -152,7 +154,8 @@ class World:
             return work()
         if self.leads:
             try:
-                result = work()
+                with self._alone():
+                    result = work()
             except Exception:
                 with contextlib.suppress(TrainingError):  # the first error is the one to report
                     self.share(None)
@@ -179,15 +182,52 @@ class World:
         bytes_ = bytearray(json.dumps(value), encoding="ascii")
         return torch.frombuffer(bytes_, dtype=torch.uint8).to(self.device)
 
+    def watch(self) -> None:
+        """From now on, a process that stalls ends the run."""
+        if self.lookout is not None:
+            self.lookout.training()
+
     @contextmanager
-    def _reaching_others(self) -> Iterator[None]:
+    def together(self) -> Iterator[None]:
+        """Name the process that is lost, if the block fails for that. Other errors pass unchanged."""
         try:
             yield
         except RuntimeError as error:
-            raise TrainingError(
-                f"process {self.rank}: the other processes of this run ended or cannot be reached",
-                hint="read their messages; repeat the command to resume from the last checkpoint",
-            ) from error
+            if self.lookout is not None and (lost := self.lookout.lost()):
+                raise self._apart(lost) from error
+            raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if self.lookout is None:
+            yield
+            return
+        self.lookout.work_alone(True)
+        try:
+            yield
+        finally:
+            self.lookout.work_alone(False)
+
+    @contextmanager
+    def _reaching_others(self) -> Iterator[None]:
+        lookout = self.lookout
+        if lookout is not None:
+            lookout.arrive()
+        try:
+            yield
+        except RuntimeError as error:
+            lost = "" if lookout is None else lookout.lost()
+            raise self._apart(lost or "the other processes ended or cannot be reached") from error
+        finally:
+            if lookout is not None:
+                lookout.leave_exchange()
+
+    def _apart(self, why: str) -> Apart:
+        return Apart(f"process {self.rank} of this run ends: {why}", hint=RESUME)
+
+
+class Apart(TrainingError):
+    """This process cannot go on, because another one is lost."""
 
 
 def _unpacked(bytes_: Tensor) -> Any:
@@ -198,11 +238,15 @@ def _unpacked(bytes_: Tensor) -> Any:
 def joined() -> Iterator[World]:
     """Join the processes that `torchrun` started, and leave them at the end of the block."""
     world = join()
+    reason = ""
     try:
         yield world
+    except BaseException as error:
+        reason = guilty(error, (Apart, Elsewhere, Interrupted))
+        raise
     finally:
         if world.size > 1:
-            leave()
+            leave(world, reason)
 
 
 def join() -> World:
@@ -210,16 +254,21 @@ def join() -> World:
     world = World(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
     if world.size > 1:
         import torch.distributed as dist
+        from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]  # public
 
-        if not dist.is_initialized():
-            backend = "nccl" if world.device.type == "cuda" else "gloo"
-            dist.init_process_group(backend, timeout=_PATIENCE)
+        store, rank, size = next(rendezvous("env://"))
+        backend = "nccl" if world.device.type == "cuda" else "gloo"
+        group = PrefixStore("group", store)
+        dist.init_process_group(backend, store=group, rank=rank, world_size=size, timeout=_PATIENCE)
+        world = World(rank, size, lookout=lookout_of(store, rank, size))
     return world
 
 
-def leave() -> None:
-    """End what `join` began."""
+def leave(world: World, reason: str = "") -> None:
+    """End what `join` began. `reason` is the error of this process, for the others."""
     import torch.distributed as dist
 
+    if world.lookout is not None:
+        world.lookout.close(reason)
     if dist.is_initialized():
         dist.destroy_process_group()

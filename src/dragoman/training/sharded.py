@@ -74,8 +74,9 @@ class Shards:
     def fill(self) -> None:
         """Give the model of the original objective the current weights, in every process."""
         sharded = dict(self.model.named_parameters())
-        for name, parameter in self._whole.named_parameters():
-            parameter.data = whole_of(sharded[name].detach())
+        with self._world.together():
+            for name, parameter in self._whole.named_parameters():
+                parameter.data = whole_of(sharded[name].detach())
 
     def _empty(self) -> None:
         for _, parameter in self._whole.named_parameters():

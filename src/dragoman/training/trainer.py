@@ -105,6 +105,7 @@ class Trainer:
         Raises Interrupted, after saving, if asked to stop; TrainingError if updates keep failing.
         """
         clock = time.monotonic()
+        self.world.watch()
         if self.world.leads:
             self.metrics.trim(self.progress.step)
         if not self.done():  # a finished run may have got a higher limit
@@ -158,7 +159,8 @@ class Trainer:
     def _update(self, batches: list[Batch]) -> None:
         progress, totals = self.progress, self.progress.totals
         step = progress.step + 1
-        update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
+        with self.learner.together():
+            update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
         if update.made:
             progress.skipped = 0
         else:

@@ -75,6 +75,10 @@ class Learner:
         """Within the block, `model` has all current weights in every process."""
         return nullcontext() if self._shards is None else self._shards.whole()
 
+    def together(self) -> AbstractContextManager[None]:
+        """Name the process that is lost, if the block fails for that: the layers exchange weights."""
+        return nullcontext() if self._shards is None else self.world.together()
+
     def gather(self) -> None:
         """Give `model` all current weights in every process."""
         if self._shards is not None:
