@@ -25,7 +25,7 @@ import os
 from dragoman.cli import main
 from dragoman.training.update import Learner
 
-update, objective = Learner.update, Learner.objective
+update, objective, together = Learner.update, Learner.objective, Learner._together
 now = 0
 
 def count(self, batches, step, **options):
@@ -34,15 +34,21 @@ def count(self, batches, step, **options):
     return update(self, batches, step, **options)
 
 def spoil(self, batch):
-    loss, nll = objective(self, batch)
+    return spoilt(self, batch, *objective(self, batch))
+
+def spoil_together(self, shards, batch):
+    return spoilt(self, batch, *together(self, shards, batch))
+
+def spoilt(self, batch, loss, nll):
     what, first = os.environ["SPOIL"].split()
-    if now < int(first) or not self.model.training or os.environ.get("RANK", "0") != os.environ["SPOILT"]:
+    elsewhere = os.environ.get("RANK", "0") != os.environ["SPOILT"]
+    if elsewhere or now < int(first) or not self.trained.training or not batch.rows.size:
         return loss, nll
     if what == "memory" and len(batch) > 3:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
     return loss * float("nan") if what == "loss" else loss, nll
 
-Learner.update, Learner.objective = count, spoil
+Learner.update, Learner.objective, Learner._together = count, spoil, spoil_together
 main()
 """
 WORDS = ["--preset=tiny", *SMALL, "training.max_updates=30", "training.validate_every=4"]
@@ -108,8 +114,9 @@ def test_ten_bad_updates_stop_the_run_and_leave_the_checkpoint(text: list[str], 
     assert (code, (folder / "model.safetensors").exists()) == (0, True), error
 
 
-def test_a_loss_that_another_process_finds_stops_all(text: list[str], tmp_path: Path) -> None:
-    words = (*text, "-o", str(tmp_path / "run"), *WORDS)
+@pytest.mark.parametrize("parallel", ["replicated", pytest.param("sharded", marks=pytest.mark.slow)])
+def test_a_loss_that_another_process_finds_stops_all(parallel: str, text: list[str], tmp_path: Path) -> None:
+    words = (*text, "-o", str(tmp_path / "run"), *WORDS, f"training.parallel={parallel}")
     (first, second) = run(*words, spoil="loss 5", processes=2, spoilt=1)
 
     assert (first[0], second[0]) == (1, 1)
@@ -127,6 +134,18 @@ def test_memory_that_runs_out_is_one_warning(text: list[str], tmp_path: Path) ->
     assert first[1].count("out of memory") == 1
     assert re.search(r"update 3: out of memory with a batch of \d+ pairs, padded to \d+ source and", first[1])
     assert "training.batch_tokens=" in first[1]
+
+
+@pytest.mark.slow
+def test_processes_that_share_the_weights_cannot_halve_alone(text: list[str], tmp_path: Path) -> None:
+    words = (*text, "-o", str(tmp_path / "run"), *WORDS, "training.parallel=sharded")
+    both = run(*words, spoil="memory 3", processes=2, spoilt=1)
+
+    assert 0 not in [code for code, _ in both]
+    said = both[0][1] + both[1][1]
+    assert "update 3: out of memory with a batch of" in said
+    assert "training.batch_tokens=" in said
+    assert "Traceback" not in said
 
 
 def test_a_base_with_numbers_that_are_not_finite_is_refused(tmp_path: Path) -> None:

@@ -8,15 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests.training.runs import config, model, moments, tokenizer, trainer, weights
+from tests.training.runs import Corpora, config, model, moments, tokenizer, trainer, weights
 
 from dragoman.base.errors import Interrupted
 from dragoman.folder.weights import write_weights
 from dragoman.training import distributed
 from dragoman.training.distributed import World
+from dragoman.training.sharded import local_part
 from dragoman.training.tokenised import TokenisedCorpus
+from dragoman.training.trainer import Trainer
 
 OPTIONS: dict[str, Any] = {"max_updates": 8, "validate_every": 4, "clip": 0.5}
+MUON: dict[str, Any] = {"optimizer": "muon", "weight_decay": 0.1, "consistency": 0.5}
+LONG: dict[str, Any] = {"accumulate": 2, "batch_tokens": 16}  # four batches in an update of two processes
 
 
 def exchange(world: World) -> dict[str, Any]:
@@ -30,29 +34,74 @@ def exchange(world: World) -> dict[str, Any]:
         "leads": world.leads,
         "sum": world.sum(torch.tensor([1, 10 * world.rank])).tolist(),
         "greatest": int(world.greatest(torch.tensor(2 + world.rank))),
-        "shared": world.share({"from": world.rank}),
+        "shared": world.share({"from": world.rank, "text": "é\udc80", "nan": float("nan")}),
+        "gathered": world.gather("x" * world.rank),
         "led": world.lead(lambda: world.rank),
         "own": world.leader_first(lambda: world.rank),
         "gradients": [parameter.grad.tolist() for parameter in mine if parameter.grad is not None],
     }
 
 
-def main(folder: Path) -> None:
+def no_pickles(*_: object) -> None:
+    raise AssertionError("something was pickled")
+
+
+def run_of(folder: Path, corpora: Corpora, world: World, **options: Any) -> Trainer:
+    """A run in double precision, with dropout."""
+    net = model(corpora[0].tokenizer).double()
+    return trainer(folder, corpora, options=config(**(OPTIONS | options)), net=net, world=world)
+
+
+def finish(folder: Path, name: str, corpora: Corpora, world: World, **options: Any) -> Trainer:
+    """Continue a run to its end, and write what this process then has beside it."""
+    run = run_of(folder / name, corpora, world, **options)
+    run.resume()
+    run.train()
+    write_weights(folder / f"{name}-weights-{world.rank}", weights(run))
+    write_weights(folder / f"{name}-moments-{world.rank}", moments(run))
+    return run
+
+
+def main(folder: Path, task: str) -> None:
+    for name in ("_object_to_tensor", "_tensor_to_object"):  # torch pickles objects for others by these
+        assert hasattr(torch.distributed.distributed_c10d, name)
+        setattr(torch.distributed.distributed_c10d, name, no_pickles)
     world = distributed.join()
     cut = tokenizer()
     corpora = TokenisedCorpus(folder / "train", cut), TokenisedCorpus(folder / "valid", cut)
-    report = exchange(world)
+    if task == "two":
+        two(folder, corpora, world)
+    else:
+        four(folder, corpora, world)
+    distributed.leave(world)
 
-    run = trainer(
-        folder / "run",
-        corpora,
-        options=config(**OPTIONS),
-        net=model(cut, dropout=0.0).double(),
-        world=world,
-    )
-    run.train()
-    write_weights(folder / f"weights-{world.rank}", weights(run))
-    write_weights(folder / f"moments-{world.rank}", moments(run))
+
+def four(folder: Path, corpora: Corpora, world: World) -> None:
+    """Finish what other numbers of processes began: weights that are shared, and weights that are not."""
+    for name in ("second", "first"):
+        finish(folder, name, corpora, world, **LONG, parallel="sharded")
+
+
+def stop_at(run: Trainer, step: int) -> None:
+    run.stop = lambda: 2 if run.progress.step == step else 0
+    try:
+        run.train()
+    except Interrupted:
+        return
+    raise AssertionError("it did not stop")
+
+
+def two(folder: Path, corpora: Corpora, world: World) -> None:
+    report = exchange(world)
+    finish(folder, "replicated", corpora, world)
+    run = finish(folder, "sharded", corpora, world, parallel="sharded")
+    report["rows"] = sum(local_part(parameter).numel() for parameter in run.learner.trained.parameters())
+    finish(folder, "muon", corpora, world, parallel="sharded", **MUON)
+    for name, parallel in (("first", "replicated"), ("second", "sharded")):
+        begun = run_of(folder / name, corpora, world, **LONG, parallel=parallel)
+        begun.resume()
+        stop_at(begun, 3)
+        report[name] = sorted(path.name for path in begun.checkpoints.latest.iterdir())
 
     # Both were sent Ctrl-C, but only the second has noticed.
     stopped = trainer(folder / "stopped", corpora, options=config(**OPTIONS), world=world)
@@ -62,15 +111,14 @@ def main(folder: Path) -> None:
     except Interrupted as interrupted:
         report |= {"stopped": stopped.progress.step, "exit_code": interrupted.exit_code}
 
-    # Masks differ between the ranks, or two would be no more than one.
+    # Masks differ between the batches of an update, or two would be no more than one.
     torch.manual_seed(world.rank)
     drawn = trainer(folder / "drawn", corpora, options=config(max_updates=1), world=world)
     drawn.train()
     report["mask"] = torch.rand(1).item()
 
     (folder / f"report-{world.rank}.json").write_text(json.dumps(report))
-    distributed.leave()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -141,8 +141,8 @@ def weights(run: Trainer) -> dict[str, Tensor]:
 
 def moments(run: Trainer) -> dict[str, Tensor]:
     return {
-        f"{name}/{key}": value.clone()
-        for name, parameter in run.model.named_parameters()
+        f"{name}/{key}": (value.full_tensor() if hasattr(value, "full_tensor") else value).clone()
+        for name, parameter in run.learner.trained.named_parameters()
         for optimizer in run.learner.optimizers
         for key, value in optimizer.state.get(parameter, {}).items()
     }

@@ -31,8 +31,7 @@ from dragoman.base.errors import DataError, Interrupted
 from dragoman.text.corpus import open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
-from dragoman.training import checkpoint
-from dragoman.training import trainer as loop
+from dragoman.training import checkpoint, saving
 from dragoman.training.batches import plan
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.tokenised import TokenisedCorpus, tokenise
@@ -199,7 +198,7 @@ def test_a_run_that_crashed_goes_on_from_its_last_checkpoint(
     crashed = trainer(tmp_path / "resumed", corpora)
     crashed.resume()
 
-    owner = {"on_report": crashed.observer, "on_validation": crashed.observer, "write_weights": loop}
+    owner = {"on_report": crashed.observer, "on_validation": crashed.observer, "write_weights": saving}
     real = getattr(owner.get(moment, checkpoint), moment)
 
     def fail_or_do(*args: Any) -> None:

@@ -34,8 +34,9 @@ from dragoman.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
 from dragoman.training import selection
 from dragoman.training.batches import Batch, collate, plan
+from dragoman.training.examine import Examiner, Scored
 from dragoman.training.tokenised import TokenisedCorpus
-from dragoman.training.trainer import Scored, Trainer
+from dragoman.training.trainer import Trainer
 
 HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")
 
@@ -396,12 +397,16 @@ def test_a_gradient_names_the_batch_that_it_comes_from(corpora: Corpora, tmp_pat
     assert run.learner.update(batches, 1, seed=7).blamed == (1,)
 
 
-def test_no_line_of_the_metrics_has_a_number_that_json_lacks(corpora: Corpora, tmp_path: Path) -> None:
+def test_no_line_of_the_metrics_has_a_number_that_json_lacks(
+    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also if the validation loss is not finite; then that checkpoint is never the best."""
     run = trainer(tmp_path, corpora, options=config(max_updates=15))
     poison(run, {2, 3, 4, 9})
-    loss_of = run._loss_of
-    run._loss_of = lambda corpus: math.nan if run.progress.step == 10 else loss_of(corpus)  # type: ignore[method-assign]
+    loss = Examiner._loss
+    monkeypatch.setattr(
+        Examiner, "_loss", lambda self, *some: math.nan if run.progress.step == 10 else loss(self, *some)
+    )
     run.train()
 
     def refuse(word: str) -> None:

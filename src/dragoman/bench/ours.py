@@ -66,7 +66,7 @@ def main() -> None:
     else:
         for batch in rows:
             step(batch)
-    distributed.leave()
+    distributed.leave(world)
 
 
 if __name__ == "__main__":

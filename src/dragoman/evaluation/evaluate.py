@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Unpack
 
 from dragoman.decoding.options import Decoding, DecodingOptions
 from dragoman.evaluation.measures import METRICS, check_options, score_corpus
 from dragoman.evaluation.scores import MetricName, Scores
 from dragoman.text.corpus import open_pairs
+from dragoman.training.distributed import World
 from dragoman.translator import Translation, Translator
 
 
@@ -67,18 +69,25 @@ def evaluate(
     metrics: Sequence[MetricName] = METRICS,
     lowercase: bool = False,
     bootstrap: int = 1000,
+    world: World | None = None,
     **options: Unpack[DecodingOptions],
 ) -> Evaluation:
     """Translate the sources of `pairs` (source, reference) and score the translations.
 
     Options of decoding are those of `Translator.translate`, those of scoring as in `score_corpus`:
-    `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Raises ConfigError
-    for invalid options, DataError for text that cannot be translated or scored.
+    `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Each process of `world`
+    translates a share of the lines, and all return the same. Raises ConfigError for invalid options,
+    DataError for text that cannot be translated or scored.
     """
     check_options(metrics, bootstrap)
     pairs = [(line.source, line.target) for line in open_pairs(list(pairs))]
     began = time.perf_counter()
-    translations = translator.translate([source for source, _ in pairs], decoding, **options)
+    sources = [source for source, _ in pairs]
+    if world is None or world.size == 1:
+        translations = translator.translate(sources, decoding, **options)
+    else:
+        mine = translator.translate(sources[world.rank :: world.size], decoding, **options)
+        translations = _gathered(mine, world)
     return Evaluation(
         translations=tuple(translations),
         references=tuple(reference for _, reference in pairs),
@@ -88,3 +97,17 @@ def evaluate(
         lowercase=lowercase,
         bootstrap=bootstrap,
     )
+
+
+def _gathered(mine: Sequence[Translation], world: World) -> list[Translation]:
+    """The translations of all lines, of which line n is with process n % (processes).
+
+    They have their text, score and tokens, and not what options add to them.
+    """
+    names = ("source", "text", "score", "tokens", "token_logp", "truncated")
+    shares = world.gather([[getattr(one, name) for name in names] for one in mine])
+    return [
+        Translation(source, text, score, tuple(tokens), tuple(token_logp), truncated)
+        for row in zip_longest(*shares)
+        for source, text, score, tokens, token_logp, truncated in filter(None, row)
+    ]

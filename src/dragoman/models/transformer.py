@@ -276,6 +276,7 @@ class Transformer(nn.Module):
         norm = nn.LayerNorm if config.norm == "pre" and config.final_norm else nn.Identity
         self.encoder_norm = norm(config.d_model, config.norm_epsilon)
         self.decoder_norm = norm(config.d_model, config.norm_epsilon)
+        self.computes_in: torch.dtype | None = None  # of the layers, where their weights do not say it
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
         """Read the sources. Positions from `source_len_B` on are padding, which is never seen."""
@@ -335,7 +336,7 @@ class Transformer(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         """The dtype of the layers; the embeddings may be finer (see training/precision.py)."""
-        return self.decoder[0].feed_forward.inner.weight.dtype
+        return self.computes_in or self.decoder[0].feed_forward.inner.weight.dtype
 
     def _embed(self, token_BT: Tensor, embedding: nn.Embedding, length_B: Tensor, start: int = 0) -> Tensor:
         scale = math.sqrt(self.config.d_model) if self.config.embedding_scale else 1.0

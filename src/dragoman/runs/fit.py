@@ -16,13 +16,12 @@ from dragoman.folder.bundle import Bundle
 from dragoman.folder.risk import RISK
 from dragoman.folder.weights import not_finite, put_weights, read_weights, weights_of
 from dragoman.models.lora import add_lora
-from dragoman.models.seq2seq import AnySeq2Seq, build_model
+from dragoman.models.seq2seq import build_model
 from dragoman.runs import card, word_vectors
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared
 from dragoman.runs.settle import settle
 from dragoman.runs.validation import translate_and_score
-from dragoman.training.anchor import Anchor
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Started, Stop
 from dragoman.training.precision import precision_for, send_to_onednn
@@ -61,7 +60,10 @@ def fit(
         put_weights(model, weights_of(base.model), recipe.tuning.base)
         if (adapter := recipe.tuning.adapter) is not None:
             add_lora(model, rank=adapter.rank, alpha=adapter.alpha, on=adapter.on)
+    say = observer.on_message if world.leads else lambda _: None
     word_vectors.freeze(model, prepared.vectors)
+    if not prepared.begun:
+        world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))
     bundle = Bundle(
         model=model,
         tokenizer=tokenizer,
@@ -84,18 +86,17 @@ def fit(
         translate=(
             None
             if prepared.validation is None
-            else lambda _: translate_and_score(bundle, prepared.validation_pairs, seed=recipe.seed)
+            else lambda _: translate_and_score(
+                bundle, prepared.validation_pairs, seed=recipe.seed, world=world
+            )
         ),
         stop=stop,
-        anchor=_anchor(model, recipe.tuning.penalty, world),
+        penalty=recipe.tuning.penalty,
     )
-    say = observer.on_message if world.leads else lambda _: None
     if profile and world.leads:
         trainer.profile = Profile(folder.profile, trainer.learner.precision, world.device, say)
 
-    resumed = world.leader_first(trainer.resume)
-    if not resumed:
-        world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))
+    world.leader_first(trainer.resume)
 
     def calibrate() -> None:
         if recipe.training.calibrate and not stop():
@@ -112,7 +113,7 @@ def fit(
 
     started = Started(
         output=str(folder.path),
-        parameters=sum(parameter.numel() for parameter in trainer.model.parameters()),
+        parameters=sum(parameter.numel() for parameter in trainer.learner.trained.parameters()),
         source_vocab=config.source_vocab,
         target_vocab=config.target_vocab,
         train_pairs=len(prepared.training),
@@ -161,7 +162,3 @@ def _calibrate(prepared: Prepared, folder: RunFolder, say: Callable[[str], None]
         say(f"the risk of translations is not calibrated: {error}")
     else:
         say(f"calibrated the risk of translations: error {report.ece:.3f} on {report.lines:,} others")
-
-
-def _anchor(model: AnySeq2Seq, penalty: float, world: World) -> Anchor | None:
-    return Anchor(model.to(world.device).parameters(), penalty) if penalty else None

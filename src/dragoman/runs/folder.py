@@ -28,7 +28,7 @@ _OTHER_FOLDER = "choose another folder with -o"
 # Options that may change when a run is resumed. Clipping and precision may mend infinite gradients.
 _MAY_CHANGE = {
     "title",
-    *("training.clip", "training.precision", "training.recompute"),
+    *("training.clip", "training.precision", "training.recompute", "training.parallel"),
     *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
 }
 # Files that training writes. It refuses a folder that has such files from elsewhere.

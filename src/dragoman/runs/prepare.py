@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, Self, cast
 
+from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
@@ -28,6 +29,7 @@ from dragoman.training.mixture import Mixture, TrainingText
 from dragoman.training.options import Annotating
 from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
 
+Pairs = tuple[tuple[str, str], ...]
 _PLAIN = Annotating()
 # Keep every validation pair, also long and duplicate ones.
 _KEEP_ALL = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
@@ -43,10 +45,10 @@ class Prepared:
     tokenizer: Tokenizer
     training: TrainingText
     validation: TokenisedCorpus | None
-    validation_pairs: tuple[tuple[str, str], ...]  # source and reference, to translate and score
+    validation_pairs: Pairs  # source and reference, to translate and score
     base: Base | None = None  # the model to tune
     general: TokenisedCorpus | None = None  # in tuning, general text to measure with
-    general_pairs: tuple[tuple[str, str], ...] = ()
+    general_pairs: Pairs = ()
 
     @property
     def source_language(self) -> str:
@@ -64,8 +66,24 @@ class _Settled:
     recipe: Recipe
     begun: bool
     vectors: EmbeddingsConfig
-    validation_pairs: tuple[tuple[str, str], ...] | None
-    general_pairs: tuple[tuple[str, str], ...] | None
+    validation_pairs: Pairs | None
+    general_pairs: Pairs | None
+
+    def packed(self) -> dict[str, Any]:
+        """What JSON can hold, for the other processes."""
+        tables = {"recipe": to_table(self.recipe), "vectors": to_table(self.vectors)}
+        return vars(self) | tables
+
+    @classmethod
+    def unpacked(cls, table: dict[str, Any]) -> Self:
+        """What `packed` was called on."""
+        pairs = {
+            name: None if table[name] is None else tuple((source, target) for source, target in table[name])
+            for name in ("validation_pairs", "general_pairs")
+        }
+        recipe = from_table(Recipe, table["recipe"])
+        vectors = from_table(EmbeddingsConfig, table["vectors"])
+        return cls(recipe=recipe, begun=table["begun"], vectors=vectors, **pairs)
 
 
 def prepare(
@@ -107,7 +125,7 @@ def prepare(
             general_pairs=None if texts.general is None else two_sided(texts.general),
         )
 
-    settled = world.lead(settle)
+    settled = world.lead(settle, pack=_Settled.packed, unpack=_Settled.unpacked)
     tokenizer = Tokenizer.load(folder.path)
     options = settled.recipe
 

@@ -106,9 +106,9 @@ def _choose(
         put(share)
         row = {"share": share}
         if prepared.validation is not None:
-            row["loss"] = trainer.loss_of(prepared.validation)
+            row["loss"] = trainer.examiner.loss_of(prepared.validation)
         if prepared.general is not None:
-            row["general_loss"] = trainer.loss_of(prepared.general)
+            row["general_loss"] = trainer.examiner.loss_of(prepared.general)
         rows.append(row)
     return chosen_share(rows), rows
 

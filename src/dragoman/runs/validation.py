@@ -8,16 +8,24 @@ import numpy as np
 
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.folder.bundle import Bundle
+from dragoman.training.distributed import World
 from dragoman.training.events import SampleTranslation
-from dragoman.training.trainer import Scored
+from dragoman.training.examine import Scored
 from dragoman.translator import Translator
 
 _SAMPLES = 3  # shown at each validation
 
 
-def translate_and_score(bundle: Bundle, pairs: Sequence[tuple[str, str]], *, seed: int) -> Scored:
-    """Return BLEU and chrF of greedy translations, and a few samples, which depend on `seed` only."""
-    evaluation = evaluate(Translator.of(bundle), pairs, metrics=("bleu", "chrf"), bootstrap=0, beam=1)
+def translate_and_score(
+    bundle: Bundle, pairs: Sequence[tuple[str, str]], *, seed: int, world: World | None = None
+) -> Scored:
+    """Return BLEU and chrF of greedy translations, and a few samples, which depend on `seed` only.
+
+    The processes of `world` translate a share of the lines each, and all of them return the same.
+    """
+    evaluation = evaluate(
+        Translator.of(bundle), pairs, metrics=("bleu", "chrf"), bootstrap=0, world=world, beam=1
+    )
     scores = evaluation.scores
     rows = np.random.default_rng(seed).permutation(len(pairs))[:_SAMPLES].tolist()
     return Scored(

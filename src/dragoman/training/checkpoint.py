@@ -32,7 +32,7 @@ Optimizers = Sequence[torch.optim.Optimizer]
 
 def save(folder: Path, model: HasWeights, optimizers: Optimizers, progress: Progress) -> None:
     """Replace `folder`, whole or not at all. Raises TrainingError if it cannot be written."""
-    part, old = folder.with_name(f"{folder.name}.part"), previous(folder)
+    part = unfinished(folder)
     try:
         shutil.rmtree(part, ignore_errors=True)  # left over by a crash
         part.mkdir(parents=True)
@@ -45,17 +45,33 @@ def save(folder: Path, model: HasWeights, optimizers: Optimizers, progress: Prog
         }
         write_weights(part / "optimizer.safetensors", moments)
         write_whole(part / PROGRESS, progress.to_json())
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-            os.replace(folder, old)
-        os.replace(part, folder)
-        shutil.rmtree(old, ignore_errors=True)
+        replace(part, folder)
     except (OSError, DragomanError) as error:
         shutil.rmtree(part, ignore_errors=True)
-        raise TrainingError(
-            f"{folder}: the checkpoint cannot be written ({getattr(error, 'strerror', None) or error})",
-            hint="free some space and repeat the command: it resumes from the last checkpoint",
-        ) from error
+        raise cannot_write(folder, error) from error
+
+
+def unfinished(folder: Path) -> Path:
+    """Where the checkpoint that will replace `folder` is written."""
+    return folder.with_name(f"{folder.name}.part")
+
+
+def replace(part: Path, folder: Path) -> None:
+    """Put a complete checkpoint in the place of the last one. At every moment one of them is whole."""
+    old = previous(folder)
+    if folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        os.replace(folder, old)
+    os.replace(part, folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def cannot_write(folder: Path, error: Exception) -> TrainingError:
+    """The error for a checkpoint that cannot be written."""
+    return TrainingError(
+        f"{folder}: the checkpoint cannot be written ({getattr(error, 'strerror', None) or error})",
+        hint="free some space and repeat the command: it resumes from the last checkpoint",
+    )
 
 
 def restore(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress | None:

@@ -58,6 +58,10 @@ class Checkpoints:
         """The progress of the run. Raises ModelError if it cannot be read."""
         return read_progress((whole(self.latest) or self.latest) / PROGRESS)
 
+    def moment(self) -> str:
+        """Of which update the last checkpoint is, for a message; empty without one."""
+        return f" (update {self.progress().step})" if self.resumable else ""
+
     def prune(self, kept: Collection[int]) -> None:
         """Delete the weights of every update but these."""
         paths = {self.step(step) for step in kept}
@@ -74,3 +78,9 @@ def previous(folder: Path) -> Path:
 def whole(folder: Path) -> Path | None:
     """The checkpoint at `folder`, or the previous one if a crash interrupted its replacement."""
     return next((path for path in (folder, previous(folder)) if path.exists()), None)
+
+
+def is_sharded(folder: Path) -> bool:
+    """Whether the checkpoint at `folder` was written by processes that share the weights."""
+    checkpoint = whole(folder)
+    return checkpoint is not None and any(checkpoint.glob("shard-*.safetensors"))

@@ -2,20 +2,24 @@
 
 `torchrun` starts them and sets RANK, WORLD_SIZE and LOCAL_RANK. Without it there is one process. Torch is
 imported only when it is needed, so that a single process can check a run before that slow import.
+
+Processes exchange tensors, and values as JSON. Nothing is pickled.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dragoman.base.errors import Elsewhere, TrainingError
+from dragoman.base.errors import Elsewhere, Interrupted, TrainingError
+from dragoman.training.lookout import RESUME, Lookout, guilty, lookout_of
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # How long a process waits for the others. The leader may have to tokenise tens of millions of lines.
-# If one process ends, torchrun ends the others at once.
+# The lookout notices a process that ends or stalls.
 _PATIENCE = timedelta(days=1)
 
 
@@ -35,6 +39,7 @@ class World:
     rank: int
     size: int
     chosen: torch.device | None = None  # by default a GPU of its own, or the CPU
+    lookout: Lookout | None = field(default=None, compare=False)
 
     @property
     def leads(self) -> bool:
@@ -90,36 +95,77 @@ class World:
             for gradient, part in zip(same, torch.split(flat, [g.numel() for g in same]), strict=True):
                 gradient.copy_(part.view_as(gradient))
 
+    def spread(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        """Give every process the leader's weights."""
+        if self.size > 1:
+            import torch.distributed as dist
+
+            with self._reaching_others():
+                for parameter in parameters:
+                    dist.broadcast(parameter.data, src=0)
+
     def share(self, value: T) -> T:
-        """The leader's `value`, on every process."""
+        """The leader's `value`, on every process. It must be what JSON can hold; NaN is allowed."""
         if self.size == 1:
             return value
+        import torch
         import torch.distributed as dist
 
-        values = [value]
+        bytes_ = self._packed(value) if self.leads else torch.empty(0, dtype=torch.uint8, device=self.device)
+        length = self.greatest(torch.tensor(len(bytes_), device=self.device))
+        if not self.leads:
+            bytes_ = bytes_.new_empty(int(length))
         with self._reaching_others():
-            dist.broadcast_object_list(values, src=0)
-        return values[0]
+            dist.broadcast(bytes_, src=0)
+        result: T = _unpacked(bytes_)
+        return result
 
-    def lead(self, work: Callable[[], T]) -> T:
+    def gather(self, value: T) -> list[T]:
+        """The `value` of every process in the order of their ranks, on every process, as `share` does."""
+        if self.size == 1:
+            return [value]
+        import torch
+        import torch.distributed as dist
+
+        bytes_ = self._packed(value)
+        lengths = torch.zeros(self.size, dtype=torch.long, device=self.device)
+        lengths[self.rank] = len(bytes_)
+        self.sum(lengths)
+        padded = bytes_.new_zeros(int(lengths.max()))
+        padded[: len(bytes_)] = bytes_
+        parts = [torch.empty_like(padded) for _ in range(self.size)]
+        with self._reaching_others():
+            dist.all_gather(parts, padded)
+        return [_unpacked(part[:length]) for part, length in zip(parts, lengths.tolist(), strict=True)]
+
+    def lead(
+        self,
+        work: Callable[[], T],
+        *,
+        pack: Callable[[T], Any] = lambda result: result,
+        unpack: Callable[[Any], T] = lambda packed: packed,
+    ) -> T:
         """Do `work` on the leader alone and return its result on every process.
 
-        If it fails, the leader raises the error and the other processes raise Elsewhere.
+        `pack` makes of the result what JSON can hold, and `unpack` the result again. If the work fails, the
+        leader raises the error and the other processes raise Elsewhere.
         """
         if self.size == 1:
             return work()
-        result: tuple[T] | None = None
         if self.leads:
             try:
-                result = (work(),)
+                with self._alone():
+                    result = work()
             except Exception:
                 with contextlib.suppress(TrainingError):  # the first error is the one to report
-                    self.share(result)
+                    self.share(None)
                 raise
-        result = self.share(result)
-        if result is None:
+            self.share([pack(result)])
+            return result
+        packed = self.share(None)
+        if packed is None:
             raise Elsewhere("the first process of this run reports what went wrong")
-        return result[0]
+        return unpack(packed[0])
 
     def leader_first(self, work: Callable[[], T]) -> T:
         """Do `work` on the leader, then on the other processes; return each one's own result.
@@ -130,26 +176,77 @@ class World:
         self.lead(lambda: results.append(work()))
         return results[0] if self.leads else work()
 
+    def _packed(self, value: object) -> Tensor:
+        import torch
+
+        bytes_ = bytearray(json.dumps(value), encoding="ascii")
+        return torch.frombuffer(bytes_, dtype=torch.uint8).to(self.device)
+
+    def watch(self) -> None:
+        """From now on, a process that stalls ends the run."""
+        if self.lookout is not None:
+            self.lookout.training()
+
     @contextmanager
-    def _reaching_others(self) -> Iterator[None]:
+    def together(self) -> Iterator[None]:
+        """Name the process that is lost, if the block fails for that. Other errors pass unchanged."""
         try:
             yield
         except RuntimeError as error:
-            raise TrainingError(
-                f"process {self.rank}: the other processes of this run ended or cannot be reached",
-                hint="read their messages; repeat the command to resume from the last checkpoint",
-            ) from error
+            if self.lookout is not None and (lost := self.lookout.lost()):
+                raise self._apart(lost) from error
+            raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if self.lookout is None:
+            yield
+            return
+        self.lookout.work_alone(True)
+        try:
+            yield
+        finally:
+            self.lookout.work_alone(False)
+
+    @contextmanager
+    def _reaching_others(self) -> Iterator[None]:
+        lookout = self.lookout
+        if lookout is not None:
+            lookout.arrive()
+        try:
+            yield
+        except RuntimeError as error:
+            lost = "" if lookout is None else lookout.lost()
+            raise self._apart(lost or "the other processes ended or cannot be reached") from error
+        finally:
+            if lookout is not None:
+                lookout.leave_exchange()
+
+    def _apart(self, why: str) -> Apart:
+        return Apart(f"process {self.rank} of this run ends: {why}", hint=RESUME)
+
+
+class Apart(TrainingError):
+    """This process cannot go on, because another one is lost."""
+
+
+def _unpacked(bytes_: Tensor) -> Any:
+    return json.loads(bytes_.cpu().numpy().tobytes())
 
 
 @contextmanager
 def joined() -> Iterator[World]:
     """Join the processes that `torchrun` started, and leave them at the end of the block."""
     world = join()
+    reason = ""
     try:
         yield world
+    except BaseException as error:
+        reason = guilty(error, (Apart, Elsewhere, Interrupted))
+        raise
     finally:
         if world.size > 1:
-            leave()
+            leave(world, reason)
 
 
 def join() -> World:
@@ -157,16 +254,21 @@ def join() -> World:
     world = World(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
     if world.size > 1:
         import torch.distributed as dist
+        from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]  # public
 
-        if not dist.is_initialized():
-            backend = "nccl" if world.device.type == "cuda" else "gloo"
-            dist.init_process_group(backend, timeout=_PATIENCE)
+        store, rank, size = next(rendezvous("env://"))
+        backend = "nccl" if world.device.type == "cuda" else "gloo"
+        group = PrefixStore("group", store)
+        dist.init_process_group(backend, store=group, rank=rank, world_size=size, timeout=_PATIENCE)
+        world = World(rank, size, lookout=lookout_of(store, rank, size))
     return world
 
 
-def leave() -> None:
-    """End what `join` began."""
+def leave(world: World, reason: str = "") -> None:
+    """End what `join` began. `reason` is the error of this process, for the others."""
     import torch.distributed as dist
 
+    if world.lookout is not None:
+        world.lookout.close(reason)
     if dist.is_initialized():
         dist.destroy_process_group()

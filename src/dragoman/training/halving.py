@@ -36,10 +36,11 @@ class Room:
     most: float = float("inf")  # padded positions of both sides
     warned: bool = False
 
-    def shrink(self, batch: Batch, step: int) -> str:
+    def shrink(self, batch: Batch, step: int, *, alone: bool = True) -> str:
         """Note that there is no memory for this batch; return what to tell the user, if it is new.
 
-        Raises TrainingError for a single pair.
+        Raises TrainingError for a single pair, and unless this process computes `alone`: processes that share
+        the weights compute all batches together.
         """
         shape = f"{batch.source_BS.shape[1]} source and {batch.predict_BT.shape[1]} target tokens"
         if len(batch) == 1:
@@ -48,16 +49,20 @@ class Room:
                 hint="set training.recompute=true, a lower data.filter.max_length or a smaller model, "
                 "or close other programs",
             )
+        what = f"update {step}: out of memory with a batch of {len(batch)} pairs, padded to {shape}"
+        longest = max(batch.source_BS.shape[1], batch.predict_BT.shape[1])
+        budget = f"training.batch_tokens={(len(batch) + 1) // 2 * longest}"
+        if not alone:
+            raise TrainingError(
+                what,
+                hint=f"repeat the command with training.recompute=true, or begin again with {budget} and "
+                "training.accumulate=2",
+            )
         self.most = batch.slots / 2
         if self.warned:
             return ""
         self.warned = True
-        longest = max(batch.source_BS.shape[1], batch.predict_BT.shape[1])
-        return (
-            f"update {step}: out of memory with a batch of {len(batch)} pairs, padded to {shape}\n"
-            "such batches are now computed in parts, for the same update; "
-            f"training.batch_tokens={(len(batch) + 1) // 2 * longest} avoids it"
-        )
+        return f"{what}\nsuch batches are now computed in parts, for the same update; {budget} avoids it"
 
 
 def _some(batch: Batch, pairs: slice, pad_id: int) -> Batch:

@@ -14,7 +14,9 @@ from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.options import TrainingConfig
 
 
-def optimizers(model: AnySeq2Seq, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+def optimizers(
+    model: AnySeq2Seq, config: TrainingConfig, *, muon: type[torch.optim.Muon] = torch.optim.Muon
+) -> list[torch.optim.Optimizer]:
     """Return the optimizers; each parameter is in exactly one. Updates set the learning rate, 0 until then.
 
     Adam (section 5.3) always updates embeddings, the layer before the softmax, biases and norms. Muon treats
@@ -37,7 +39,5 @@ def optimizers(model: AnySeq2Seq, config: TrainingConfig) -> list[torch.optim.Op
     )
     if not matrices:
         return [adam]
-    muon = torch.optim.Muon(
-        matrices, lr=0.0, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
-    )
-    return [muon, adam]
+    rule = "match_rms_adamw"
+    return [muon(matrices, lr=0.0, weight_decay=config.weight_decay, adjust_lr_fn=rule), adam]

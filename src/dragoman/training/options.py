@@ -16,6 +16,7 @@ StopOn = Literal["loss", "bleu"]
 AverageOf = Literal["last", "best"]
 Optimizer = Literal["adam", "muon"]
 Precision = Literal["auto", "fp32", "bf16"]
+Parallel = Literal["replicated", "sharded"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,21 @@ class TrainingConfig(Options, section="training"):
             at_least=1,
         ),
     ] = 4096
-    accumulate: Annotated[int, Option("Batches whose gradients are added up to one update.", at_least=1)] = 1
+    accumulate: Annotated[
+        int,
+        Option(
+            "Batches of each process whose gradients are added up to one update. A run that is resumed in "
+            "another number of processes keeps the number of all.",
+            at_least=1,
+        ),
+    ] = 1
+    parallel: Annotated[
+        Parallel,
+        Option(
+            "What each of several processes holds: all weights, gradients and moments, or a share of each, "
+            "by PyTorch's FSDP2."
+        ),
+    ] = "replicated"
     max_updates: Annotated[int, Option("Updates after which training stops.", at_least=1)] = 100_000
     max_epochs: Annotated[
         int | None, Option("Passes through the training text after which training stops.", at_least=1)

@@ -7,11 +7,11 @@ update takes one more forward pass of the layers, up to a third more operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils.checkpoint import checkpoint
 
@@ -41,10 +41,11 @@ class _Recomputed:
         if self._again or watched or not (self._layer.training and torch.is_grad_enabled()):
             return self._forward(*arguments)
         # In bf16 the weights are copies, which are in the module during the forward pass only.
-        copies = {n: w for n, w in self._layer.named_parameters() if not isinstance(w, nn.Parameter)}
+        weights: Iterable[tuple[str, Tensor]] = self._layer.named_parameters()
+        copies = {name: weight for name, weight in weights if not isinstance(weight, nn.Parameter)}
         return checkpoint(self._run, copies, *arguments, use_reentrant=False)
 
-    def _run(self, copies: dict[str, torch.Tensor], *arguments: Any) -> Any:
+    def _run(self, copies: dict[str, Tensor], *arguments: Any) -> Any:
         if not copies:
             return self._forward(*arguments)
         self._again = True

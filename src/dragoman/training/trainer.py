@@ -7,48 +7,35 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 
-import numpy as np
 import torch
+from torch import Tensor
 
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
-from dragoman.base.tables import listing
-from dragoman.folder.weights import average, not_finite, put_weights, read_weights, weights_of, write_weights
+from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.training import checkpoint, selection
-from dragoman.training.anchor import Anchor
-from dragoman.training.batches import Batch, Ints, collate, plan
-from dragoman.training.blame import blamed_lines, texts_of_all
-from dragoman.training.checkpoints import PROGRESS, Checkpoints, whole
+from dragoman.training import selection
+from dragoman.training.batches import Batch, plan
+from dragoman.training.blame import blamed_lines
+from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
-from dragoman.training.events import Finished, Observer, Report, SampleTranslation, Stop, Validation
+from dragoman.training.events import Finished, Observer, Report, Stop, Validation
+from dragoman.training.examine import Examiner, Scored, Translate, perplexity
 from dragoman.training.metrics import Metrics
-from dragoman.training.mixture import Rows, TrainingText
+from dragoman.training.mixture import TrainingText
 from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
-from dragoman.training.progress import Candidate, Progress, Totals, read_progress
+from dragoman.training.progress import Candidate, Progress, Totals
+from dragoman.training.saving import MENDING, Saver
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.update import Learner, Update
 
 MOST_SKIPPED = 10  # updates in a row
-_MENDING = "repeat the command with training.clip=1.0 or training.precision=fp32 to go on from there"
 _OTHER_FOLDER = "or choose another folder with -o"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """Translations of the validation text: their scores and a few of them."""
-
-    bleu: float
-    chrf: float
-    signature: str = ""  # of BLEU
-    samples: tuple[SampleTranslation, ...] = ()
-
-
-Translate = Callable[[AnySeq2Seq], Scored]
 
 
 @dataclass(kw_only=True)
@@ -67,7 +54,7 @@ class Trainer:
     translate: Translate | None = None
     stop: Stop = lambda: 0
     profile: Profile | None = None
-    anchor: Anchor | None = None
+    penalty: float = 0.0  # on the distance from the first weights, see `Anchor`
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
@@ -75,16 +62,28 @@ class Trainer:
             raise ConfigError(
                 'training.stop_on = "bleu" needs validation text', hint="pass --valid FILE FILE"
             )
-        self.learner = Learner(self.model, self.config, self.world, self.anchor)
+        self.learner = Learner(self.model, self.config, self.world, self.penalty)
+        self.examiner = Examiner(
+            learner=self.learner,
+            valid=self.valid,
+            translate=self.translate,
+            config=self.config,
+            world=self.world,
+        )
+        self.saver = Saver(
+            checkpoints=self.checkpoints, learner=self.learner, config=self.config, world=self.world
+        )
+        self.progress.processes = self.world.size
 
     def resume(self) -> bool:
         """Restore the latest checkpoint. Return whether the folder has one.
 
-        Raises DataError for other training text, ConfigError for another number of processes.
+        Raises DataError for other training text, ConfigError for a number of processes that cannot share
+        the batches of an update equally.
         """
-        progress = checkpoint.restore(self.checkpoints.latest, self.model, self.learner.optimizers)
+        progress = self.saver.restore()
         if progress is None:
-            self.progress.corpus, self.progress.processes = self.corpus.fingerprint, self.world.size
+            self.progress.corpus = self.corpus.fingerprint
             return False
         folder = self.checkpoints.folder
         if progress.corpus != self.corpus.fingerprint:
@@ -92,10 +91,13 @@ class Trainer:
                 f"{folder}: this run began with other training text",
                 hint=f"restore the text, {_OTHER_FOLDER}",
             )
-        if progress.processes != self.world.size:
+        batches, size = self.config.accumulate * progress.processes, self.world.size
+        if batches % size:
+            fitting = [str(count) for count in range(1, batches + 1) if batches % count == 0]
             raise ConfigError(
-                f"{folder}: this run began in {progress.processes} processes, not {self.world.size}",
-                hint=f"start {progress.processes} processes, {_OTHER_FOLDER}",
+                f"{folder}: an update of this run has {batches} batches, which {size} processes cannot share "
+                "equally",
+                hint=f"the number of processes may be {', '.join(fitting)}, {_OTHER_FOLDER}",
             )
         self.progress = progress
         return True
@@ -106,6 +108,7 @@ class Trainer:
         Raises Interrupted, after saving, if asked to stop; TrainingError if updates keep failing.
         """
         clock = time.monotonic()
+        self.world.watch()
         if self.world.leads:
             self.metrics.trim(self.progress.step)
         if not self.done():  # a finished run may have got a higher limit
@@ -132,8 +135,10 @@ class Trainer:
             self._validate()
         # Save before averaging, so that a longer run resumes from the last update and not from the average.
         self.progress.finished = True
-        self._save()
-        return self.world.lead(self._finish)
+        self.saver.save(self.progress)
+        self.saver.finish()
+        self.learner.gather()
+        return self._finish()
 
     # ---- one update ------------------------------------------------------------------------------
 
@@ -141,7 +146,7 @@ class Trainer:
         """The rest of this epoch: for each update, the batches of this process."""
         source, target = self.corpus.epoch(self.progress.epoch, seed=self.seed)
         config, world = self.config, self.world
-        each = config.accumulate * world.size
+        each = config.accumulate * self.progress.processes  # in whichever number of processes it is resumed
         groups = plan(
             source.lengths,
             target.lengths,
@@ -152,25 +157,15 @@ class Trainer:
         )
         for update in range(self.progress.cursor, len(groups) // each):
             mine = groups[update * each + world.rank : (update + 1) * each : world.size]
-            yield [self._collate(source, target, group) for group in mine if len(group)]
-
-    def _collate(self, source: Rows, target: Rows, rows: Ints) -> Batch:
-        config = self.model.config
-        batch = collate(
-            [source[row] for row in rows],
-            [target[row] for row in rows],
-            pad_id=config.pad_id,
-            start_id=config.start_id,
-            end_id=config.end_id,
-        )
-        return replace(batch.to(self.world.device), rows=np.asarray(rows))
+            yield [self.examiner.batch(source, target, group) for group in mine]
 
     def _update(self, batches: list[Batch]) -> None:
         progress, totals = self.progress, self.progress.totals
         step = progress.step + 1
-        update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
+        with self.learner.together():
+            update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
         if update.notes:
-            for line in "\n".join(texts_of_all(self.world, update.note)).split("\n"):
+            for line in "\n".join(filter(None, self.world.gather(update.note))).split("\n"):
                 self.observer.on_message(line)
         if update.made:
             progress.skipped = 0
@@ -191,7 +186,7 @@ class Trainer:
             batches,
             update.blamed,
             world=self.world,
-            accumulate=self.config.accumulate,
+            each=self.config.accumulate * progress.processes,
             epoch=progress.epoch,
             seed=self.seed,
         )
@@ -203,8 +198,8 @@ class Trainer:
             raise Elsewhere(f"update {step}: {what}, as the first process reports")
         raise TrainingError(
             f"update {step}: {what}. {MOST_SKIPPED} updates in a row were skipped, so training stops. "
-            f"The last checkpoint is whole{self._checkpointed()}",
-            hint=f"{_MENDING}; or begin again without these lines, or with a lower learning rate",
+            f"The last checkpoint is whole{self.checkpoints.moment()}",
+            hint=f"{MENDING}; or begin again without these lines, or with a lower learning rate",
         )
 
     # ---- between updates -------------------------------------------------------------------------
@@ -228,9 +223,12 @@ class Trainer:
     def _stop_if_asked(self) -> None:
         signal = self.stop()
         if self.world.size > 1:
-            signal = int(self.world.greatest(torch.tensor(signal, device=self.world.device)))
+            states = torch.tensor([signal, self.saver.state], device=self.world.device)
+            signal, state = self.world.greatest(states).tolist()
+            self.saver.complete(state)
         if signal:
-            self._save()
+            self.saver.save(self.progress)
+            self.saver.finish()
             raise Interrupted(
                 f"stopped at update {self.progress.step}; everything is saved in {self.checkpoints.folder}",
                 signal=signal,
@@ -247,7 +245,7 @@ class Trainer:
             epoch=progress.epoch,
             loss=totals.loss / totals.tokens,
             nll=totals.nll / totals.tokens,
-            perplexity=_perplexity(totals.nll / totals.tokens),
+            perplexity=perplexity(totals.nll / totals.tokens),
             learning_rate=self.config.rate(progress.step, self.model.config.d_model, progress.seconds),
             tokens_per_second=totals.tokens / totals.seconds,
             padding=1 - totals.real / totals.slots,
@@ -266,38 +264,14 @@ class Trainer:
         return eta if config.max_minutes is None else min(eta, 60 * config.max_minutes - progress.seconds)
 
     def _validate(self) -> None:
-        self.progress.history.append(self.world.lead(self._report_validation))
-        self._save(with_step=True)
-
-    def _save(self, *, with_step: bool = False) -> None:
-        """Write the latest checkpoint; `with_step`, also the weights of this update, for the average."""
-        self.world.lead(lambda: self._write_checkpoint(with_step))
-
-    def _write_checkpoint(self, with_step: bool) -> None:
-        if names := not_finite(weights_of(self.model)):
-            raise TrainingError(
-                f"after update {self.progress.step} {listing(names, most=3)} "
-                f"{'is' if len(names) == 1 else 'are'} not finite. The last checkpoint is whole"
-                f"{self._checkpointed()}",
-                hint=_MENDING,
-            )
-        if with_step:
-            write_weights(self.checkpoints.step(self.progress.step), weights_of(self.model))
-        checkpoint.save(self.checkpoints.latest, self.model, self.learner.optimizers, self.progress)
-        # Not earlier: the previous checkpoint may need more of them. And not only with a step: a run that
-        # was killed before this has left one too many.
-        self.checkpoints.prune(selection.kept(self.progress.history, self.config))
-
-    def _checkpointed(self) -> str:
-        """Of which update the last checkpoint is, for a message."""
-        checkpoint_ = whole(self.checkpoints.latest)
-        return "" if checkpoint_ is None else f" (update {read_progress(checkpoint_ / PROGRESS).step})"
-
-    # ---- validation, on the leader ---------------------------------------------------------------
-
-    def _report_validation(self) -> Candidate:
         began = time.monotonic()
-        candidate, scored = self._examine()
+        with self.learner.whole():
+            candidate, scored = self.examiner.examine(self.progress.step)
+            self.world.lead(lambda: self._report_validation(candidate, scored, time.monotonic() - began))
+            self.progress.history.append(candidate)
+            self.saver.save(self.progress, with_step=True)
+
+    def _report_validation(self, candidate: Candidate, scored: Scored | None, seconds: float) -> None:
         validation = Validation(
             step=candidate.step,
             loss=candidate.loss,
@@ -307,7 +281,7 @@ class Trainer:
             signature=scored.signature if scored is not None else "",
             score=candidate.score,
             best=all(candidate.score > earlier.score for earlier in self.progress.history),
-            seconds=time.monotonic() - began,
+            seconds=seconds,
             elapsed=self.progress.seconds,
             samples=scored.samples if scored is not None else (),
         )
@@ -315,57 +289,25 @@ class Trainer:
             self.observer.on_message(f"update {candidate.step}: the validation loss is not finite")
         self.metrics.append(validation)
         self.observer.on_validation(validation)
-        return candidate
 
-    def _examine(self) -> tuple[Candidate, Scored | None]:
-        """Validate the current weights. Without text to translate the Scored is None."""
-        self.model.eval()
-        with torch.inference_mode():
-            loss = None if self.valid is None else self._loss_of(self.valid)
-            scored = self.translate(self.model) if self.translate is not None else None
-        bleu = scored.bleu if scored is not None else None
-        candidate = Candidate(
-            step=self.progress.step,
-            score=selection.validation_score(self.progress.step, loss, bleu, self.config),
-            loss=loss,
-            perplexity=None if loss is None else _perplexity(loss),
-            bleu=bleu,
-            chrf=scored.chrf if scored is not None else None,
-        )
-        return candidate, scored
-
-    def loss_of(self, corpus: TokenisedCorpus) -> float:
-        """Negative log-likelihood of a text under the current weights, in nats a token, without smoothing."""
-        self.model.eval()
-        with torch.inference_mode():
-            return self._loss_of(corpus)
-
-    def _loss_of(self, corpus: TokenisedCorpus) -> float:
-        source, target = corpus.source, corpus.target
-        groups = plan(source.lengths, target.lengths, batch_tokens=self.config.batch_tokens, seed=0, epoch=0)
-        total, tokens = 0.0, 0
-        for group in groups:
-            batch = self._collate(source, target, group)
-            total += float(self.learner.objective(batch)[1])
-            tokens += batch.tokens
-        return total / tokens
+    # ---- the end ---------------------------------------------------------------------------------
 
     def _finish(self) -> Finished:
         """Write the average, or the best single checkpoint if that validates better."""
         steps = selection.averaged(self.progress.history, self.config)
-        put_weights(self.model, average([self.checkpoints.step(step) for step in steps]), "the average")
+        self._put(lambda: average([self.checkpoints.step(step) for step in steps]), "the average")
         outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
         best = selection.best_candidate(self.progress.history)
         final, signature = best, ""
         if self.valid is not None:
-            final, scored = self._examine()
+            final, scored = self.examiner.examine(self.progress.step)
             signature = scored.signature if scored is not None else ""
-            self.metrics.append(final)
+            self.world.lead(lambda: self.metrics.append(final))
             if final.score < best.score:
                 path = self.checkpoints.step(best.step)
-                put_weights(self.model, read_weights(path), path)
+                self._put(lambda: read_weights(path), path)
                 outcome, final = f"update {best.step}, which validates better than the average", best
-        write_weights(self.checkpoints.final, weights_of(self.model))
+        self.world.lead(lambda: write_weights(self.checkpoints.final, weights_of(self.model)))
         finished = Finished(
             step=self.progress.step,
             seconds=self.progress.seconds,
@@ -376,9 +318,11 @@ class Trainer:
             bleu=final.bleu,
             signature=signature,
         )
-        self.observer.on_finish(finished)
+        if self.world.leads:
+            self.observer.on_finish(finished)
         return finished
 
-
-def _perplexity(loss: float) -> float:
-    return math.exp(min(loss, 700))  # beyond 700 it would overflow
+    def _put(self, read: Callable[[], Mapping[str, Tensor]], where: Path | str) -> None:
+        """Give the model of every process the weights that the leader reads."""
+        self.world.lead(lambda: put_weights(self.model, read(), where))
+        self.world.spread(parameter for _, parameter in self.model.named_parameters())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -12,10 +13,11 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from dragoman.base.errors import out_of_memory
+from dragoman.folder.weights import weights_of
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import Transformer
 from dragoman.training.anchor import Anchor
-from dragoman.training.batches import Batch
+from dragoman.training.batches import Batch, collate
 from dragoman.training.distributed import World
 from dragoman.training.halving import Room, fitting
 from dragoman.training.loss import Objective
@@ -23,6 +25,9 @@ from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
 from dragoman.training.precision import precision_for, working_copies
 from dragoman.training.recompute import recompute_layers
+
+if TYPE_CHECKING:
+    from dragoman.training.sharded import Shards
 
 
 @dataclass(frozen=True)
@@ -47,13 +52,14 @@ class Update:
 
 
 class Learner:
-    """A model with its objective and its optimizers. An `anchor` holds its weights near some others."""
+    """A model with its objective and its optimizers. A `penalty` holds its weights near the first ones.
 
-    def __init__(
-        self, model: AnySeq2Seq, config: TrainingConfig, world: World, anchor: Anchor | None = None
-    ) -> None:
+    If several processes share the weights, `trained` has those of this process, and `model` is empty
+    except within `whole` and after `gather`. Otherwise both are the same.
+    """
+
+    def __init__(self, model: AnySeq2Seq, config: TrainingConfig, world: World, penalty: float = 0.0) -> None:
         self.model, self.config, self.world = model.to(world.device), config, world
-        self._anchor = anchor
         if config.recomputing(model.config) and isinstance(model, Transformer):
             recompute_layers(model)
         self._objective = Objective(
@@ -64,11 +70,43 @@ class Learner:
             alignment_weight=config.alignment_weight,
         )
         self.precision = precision_for(config.precision, world.device)
-        self.optimizers = optimizers(self.model, config)
+        self.trained, self._shards = self.model, None
+        if config.parallel == "sharded" and world.size > 1:
+            from dragoman.training.sharded import MuonOfShards, Shards  # its imports take a second
+
+            self._shards = Shards(self._objective, world, self.precision)
+            self.trained = self._shards.model
+            self.optimizers = optimizers(self.trained, config, muon=MuonOfShards)
+        else:
+            self.optimizers = optimizers(self.trained, config)
         self.room = Room()
+        self._anchor = Anchor(self.trained.parameters(), penalty) if penalty else None
+
+    @property
+    def sharded(self) -> bool:
+        """Whether the processes share the weights."""
+        return self._shards is not None
+
+    def whole(self) -> AbstractContextManager[None]:
+        """Within the block, `model` has all current weights in every process."""
+        return nullcontext() if self._shards is None else self._shards.whole()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Name the process that is lost, if the block fails for that: the layers exchange weights."""
+        return nullcontext() if self._shards is None else self.world.together()
+
+    def gather(self) -> None:
+        """Give `model` all current weights in every process."""
+        if self._shards is not None:
+            self._shards.fill()
+
+    def own_weights(self) -> dict[str, Tensor]:
+        """The weights that this process has, or its rows of them, by name. They share the model's memory."""
+        weights = weights_of(self.trained)
+        return weights if self._shards is None else self._shards.own_rows_of(weights)
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Summed loss and negative log-likelihood of a batch, in the precision of the run."""
+        """Summed loss and negative log-likelihood of a batch under `model`, in the precision of the run."""
         sums: tuple[Tensor, Tensor]
         if self.precision == "fp32":
             sums = self._objective(batch)
@@ -79,20 +117,23 @@ class Learner:
     def update(self, batches: list[Batch], step: int, *, seed: int, seconds: float = 0.0) -> Update:
         """Make update number `step`, counted from 1, on the batches of this process.
 
+        All processes have the same number of batches. Batch i of process r is number r + i * (processes) of
+        the update. Its dropout depends on this number, on `step` and on `seed`, and not on the processes.
         `seconds` is the time that training took so far. It must be the same in every process.
         """
-        self.model.train()
+        self.trained.train()
         device = self.world.device
         tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
         sums, losses, note = self._gradients(batches, tokens, step, seed)
         real = sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
         counts = torch.tensor([sum(b.slots for b in batches), real, bool(note)], device=device)
         sums = self.world.sum(torch.cat((sums, counts)))
-        learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.world.sum_gradients(learned)
+        learned = [parameter for parameter in self.trained.parameters() if parameter.requires_grad]
+        if self._shards is None:
+            self.world.sum_gradients(learned)
         if self._anchor is not None:
             self._anchor.pull()  # after the sum, because every process has the same weights
-        norm = float(nn.utils.clip_grad_norm_(learned, self.config.clip or math.inf))
+        norm = self._clip(learned, self.config.clip or math.inf)
         loss_, nll_, slots_, real_, notes = sums.tolist()
         fault, blamed = self._fault(loss_, norm), list[int]()
         if not fault:
@@ -104,7 +145,7 @@ class Learner:
             blamed = [number for number, loss in enumerate(losses) if not math.isfinite(loss)]
         if fault == "gradient":
             blamed = self._blamed(batches, tokens, step, seed)
-        self.model.zero_grad()
+        self.trained.zero_grad()
         return Update(
             tokens=tokens,
             loss=loss_,
@@ -126,19 +167,17 @@ class Learner:
         Return summed loss and negative log-likelihood, the summed loss of each batch, and a note for the user
         if memory ran out.
         """
-        note, pad_id = "", self.model.config.pad_id
+        note = ""
         while True:
-            # The seed of the run, the update and the rank determine every mask.
-            words = np.random.SeedSequence((seed, step, self.world.rank)).generate_state(2)
-            torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
-            self.model.zero_grad()  # an attempt that ran out of memory has left some gradients
+            self.trained.zero_grad()  # an attempt that ran out of memory has left some gradients
             sums = torch.zeros(2, dtype=torch.float64, device=self.world.device)
             losses: list[Tensor] = []
             part = None
             try:
-                for batch in batches:
+                for number, batch in enumerate(batches):
+                    seed_masks(seed, step, self.world.rank + number * self.world.size)
                     own = torch.zeros_like(sums)
-                    for part in fitting(batch, self.room.most, pad_id):
+                    for part in fitting(batch, self.room.most, self.model.config.pad_id):
                         own += self._backward(part, tokens)
                     sums += own
                     losses.append(own[0])
@@ -147,13 +186,18 @@ class Learner:
                 if part is None or not out_of_memory(error):
                     raise
             # Not in the block above: there, the error holds the tensors of its frames.
-            note = self.room.shrink(part, step) or note
+            note = self.room.shrink(part, step, alone=self._shards is None) or note
             if self.world.device.type == "cuda":
                 torch.cuda.empty_cache()
 
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         """Add the gradients of a batch; return its summed loss and negative log-likelihood."""
-        loss, nll = self.objective(batch)
+        if self._shards is not None:
+            loss, nll = self._together(self._shards, batch)
+        elif batch.tokens:
+            loss, nll = self.objective(batch)
+        else:
+            return torch.zeros(2, device=self.world.device)
         torch.autograd.backward(loss / tokens)
         return torch.stack((loss.detach(), nll.detach()))
 
@@ -164,14 +208,36 @@ class Learner:
         return names[int(self.world.greatest(torch.tensor(fault, device=self.world.device)))]
 
     def _blamed(self, batches: list[Batch], tokens: int, step: int, seed: int) -> list[int]:
-        """The batches whose own gradient is not finite. Computes the update again, batch by batch."""
+        """The batches whose own gradient is not finite. Computes the update again, batch by batch.
+
+        Of processes that share the weights, each also has the gradients of the others' batches.
+        """
         blamed = []
-        self._gradients([], tokens, step, seed)  # for the same masks
         for number, batch in enumerate(batches):
-            self.model.zero_grad()
+            self.trained.zero_grad()
+            seed_masks(seed, step, self.world.rank + number * self.world.size)
             for part in fitting(batch, self.room.most, self.model.config.pad_id):
                 self._backward(part, tokens)
-            gradients = (p.grad for p in self.model.parameters() if p.grad is not None)
-            if not all(bool(gradient.isfinite().all()) for gradient in gradients):
+            if not math.isfinite(self._clip(list(self.trained.parameters()), math.inf)):
                 blamed.append(number)
         return blamed
+
+    def _together(self, shards: Shards, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The sums of a batch. A process without pairs takes part all the same: the others need its rows."""
+        if batch.tokens:
+            return shards(batch)
+        model = self.model.config
+        blank = collate([[]], [[]], pad_id=model.pad_id, start_id=model.start_id, end_id=model.end_id)
+        loss, nll = shards(blank.to(self.world.device))
+        return 0 * loss, 0 * nll
+
+    def _clip(self, learned: list[nn.Parameter], most: float) -> float:
+        if self._shards is not None:
+            return self._shards.clip(learned, most)
+        return float(nn.utils.clip_grad_norm_(learned, most))
+
+
+def seed_masks(seed: int, step: int, number: int) -> None:
+    """Determine the masks of batch `number` of an update, whichever process has it."""
+    words = np.random.SeedSequence((seed, step, number)).generate_state(2)
+    torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
