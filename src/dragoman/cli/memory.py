@@ -123,9 +123,15 @@ def memory_import(
     from dragoman.memory.exchange import import_files, languages_of
 
     given = source_language, target_language
-    languages = given if file.exists() else languages_of(files, given)
-    with _made(file, languages) as opened, waiting("importing", shown=not quiet):
-        added = import_files(opened, files, author=author)
+    made = not file.exists()
+    languages = languages_of(files, given) if made else given
+    try:
+        with _made(file, languages) as opened, waiting("importing", shown=not quiet):
+            added = import_files(opened, files, author=author)
+    except DataError:
+        if made:  # a part of the files, which a repeated command would go on from
+            file.unlink(missing_ok=True)
+        raise
     if as_json:
         print(_json({"new": added.new, "known": added.known, "blank": added.blank}))
     elif not quiet:

@@ -430,14 +430,20 @@ def _is_file(stream: TextIO) -> bool:
 
 def _check_exist(names: Iterable[str]) -> None:
     """Raise DataError for a missing file before the model is loaded, which takes seconds."""
+    from dragoman.text.lines import unreadable
+
     for name in names:
-        if name != STDIN and not Path(name).exists():
-            raise DataError(f"{name}: no such file", hint="check the path")
+        if name == STDIN:
+            continue
+        try:
+            Path(name).stat()
+        except OSError as error:
+            raise unreadable(name, error) from error
 
 
 def _keep_apart(output: Path, names: Iterable[str]) -> None:
     for name in names:
-        if name != STDIN and output.exists() and Path(name).exists() and output.samefile(name):
+        if name != STDIN and os.path.exists(output) and os.path.exists(name) and output.samefile(name):
             raise ConfigError(f"{output}: input and output are the same file", hint="choose another with -o")
 
 
