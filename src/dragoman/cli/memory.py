@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,15 +126,9 @@ def memory_import(
     from dragoman.memory.exchange import import_files, languages_of
 
     given = source_language, target_language
-    made = not file.exists()
-    languages = languages_of(files, given) if made else given
-    try:
-        with _made(file, languages) as opened, waiting("importing", shown=not quiet):
-            added = import_files(opened, files, author=author)
-    except DataError:
-        if made:  # a part of the files, which a repeated command would go on from
-            file.unlink(missing_ok=True)
-        raise
+    languages = given if file.exists() else languages_of(files, given)
+    with _made(file, languages) as opened, waiting("importing", shown=not quiet):
+        added = import_files(opened, files, author=author)
     if as_json:
         print(_json({"new": added.new, "known": added.known, "blank": added.blank}))
     elif not quiet:
@@ -192,12 +189,24 @@ def percent(score: float) -> str:
     return f"{min(round(score), 99) if score < 100 else 100}%"
 
 
-def _made(file: Path, languages: tuple[str | None, str | None]) -> TranslationMemory:
-    """The memory at `file`, made if it is missing."""
+@contextmanager
+def _made(file: Path, languages: tuple[str | None, str | None]) -> Iterator[TranslationMemory]:
+    """The memory at `file`, made if it is missing; deleted again if it was, and the text is bad."""
+    made = not os.path.lexists(file)
+    try:
+        with _opened(file, languages) as opened:
+            yield opened
+    except DataError:
+        if made:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def _opened(file: Path, languages: tuple[str | None, str | None]) -> TranslationMemory:
     from dragoman.memory.store import TranslationMemory
 
     source, target = languages
-    if file.exists() and not any(languages):
+    if os.path.exists(file) and not any(languages):
         return TranslationMemory(file)
     if source is None or target is None:
         raise ConfigError(

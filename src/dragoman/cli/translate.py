@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import replacing
+from dragoman.base.files import check_writable, replacing
 from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
@@ -273,6 +273,8 @@ def translate(
     )
     if documents:
         tasks = plan_documents(names, output, format)
+        if report is not None:
+            check_writable(report)
         about = _about(given, str(model), ()) if len(tasks) > 1 else {}
         with remembering(memory, match_least, to, offers=report is not None) as using:
             translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))

@@ -99,6 +99,10 @@ def tasks_of(paths: Sequence[Path], output: Path | None, format: Format | None =
         if not path.is_dir() and not path.is_file():
             raise DataError(f"{path}: not a file", hint="save it as a file first")
         if path.is_dir():
+            if output is not None and output.exists() and output.samefile(path):
+                raise ConfigError(
+                    f"{output}: is one of the folders to translate", hint="choose another place with -o"
+                )
             tasks += _of_folder(path, output, format)
         elif single and (output is None or not output.is_dir()):
             tasks.append(Task(path, output, format or format_of_name(path)))

@@ -88,15 +88,18 @@ def check(row: Row, ended: Ended, folder: Path, before: dict[str, bytes | None])
     assert not _OURS.search(err), err
     assert ended.code in CODES
     assert ended.code == row.code, err
-    assert row.message in err, err
+    assert row.message in (ended.out.decode() if row.form == "report" else err), err
     assert not _FORBIDDEN.search(err), repr(err)
     assert len(err.splitlines()) <= (8 if row.code else 20), err
     assert all(len(line) < 700 for line in err.splitlines()), err
     after = content_of(folder)
     assert not [name for name in after if name.endswith(".part")], "a half-written file"
     assert before.items() <= {name: after.get(name, b"gone") for name in before}.items(), "an input has changed"
-    if row.code:
+    if row.form == "report":
+        assert set(after) == set(before)
+    elif row.code:
         _check_refusal(row, ended.out, err)
+        after = {name: after[name] for name in after if row.form != "partial" or name.split("/")[0] != row.writes}
         assert {name for name in after if not name.endswith(_UNFINISHED)} - (_BEGUN - set(before)) == set(before)
     else:
         _check_output(row, ended.out, folder)

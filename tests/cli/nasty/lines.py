@@ -37,6 +37,7 @@ def all_good() -> bytes:
 ALL = all_good()
 _COUNT = ALL.count(b"\n")
 
+DOG = b"The dog sleeps.\n"
 _MORE = "--max-extra 4 --beam 1"
 
 
@@ -141,7 +142,7 @@ def _places() -> list[Row]:
             name="translate: a name of 5,000 letters",
             command="translate {MODEL} " + "a" * 5000,
             code=3,
-            message="no such file",
+            message="File name too long",
         ),
         Row(
             name="translate: a path below a file",
