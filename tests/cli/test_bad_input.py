@@ -13,7 +13,7 @@ from tests.cli.nasty.row import Row, write_files
 from tests.cli.nasty.table import ROWS
 
 _SAVED = Path(__file__).parents[1] / "saved/0.2/transformer"
-_OUTSIDE = [row for row in ROWS if row.outside or row.locked]
+_OUTSIDE = [row for row in ROWS if row.outside or row.locked]  # limits hold for a process
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +41,20 @@ def test_a_row_as_a_process(row: Row, tmp_path: Path, saved: Path) -> None:
     before = content_of(tmp_path)
 
     check(row, run_outside(row, tmp_path, saved), tmp_path, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="pipes, devices and permissions of Linux")
+@pytest.mark.parametrize("row", [row for row in ROWS if not (row.outside or row.locked)], ids=lambda row: row.name)
+def test_every_other_row_as_a_process(row: Row, tmp_path: Path, saved: Path) -> None:
+    write_files(row.files, tmp_path, saved)
+    before = content_of(tmp_path)
+
+    check(row, run_outside(row, tmp_path, saved), tmp_path, before)
+
+
+def test_the_table_is_large_and_has_no_row_twice() -> None:
+    assert len(ROWS) >= 300
+    assert len({row.name for row in ROWS}) == len(ROWS)
+    asked = {(row.command, *row.more, str(sorted(map(str, row.files.items()))), row.stdin) for row in ROWS}
+    assert len(asked) == len(ROWS)
