@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.text.marian import SPECIALS, marian
 from tests.text.sentences import DELICATE, PAIRS, SOURCES, TARGETS
 
@@ -486,3 +488,47 @@ def test_placeholders_that_do_not_fit_are_refused(options: dict[str, Any], hint:
     with pytest.raises(ConfigError) as caught:
         TokenizerConfig(**options)
     assert re.search(hint, str(caught.value.hint) + str(caught.value))
+
+
+# Any text
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if "words" not in name])
+@settings(max_examples=60)
+@given(lines=st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
+def test_any_text_comes_back_but_for_the_mark_of_a_space(
+    tokenizers: dict[str, Tokenizer], name: str, lines: list[str]
+) -> None:
+    tokenizer = tokenizers[name]
+    ids = tokenizer.encode_target(lines)
+
+    assert [tokenizer.decode(line) for line in ids] == [line.replace("▁", " ") for line in lines]
+    assert ids == [tokenizer.encode_target([line])[0] for line in lines]  # whatever stands beside it
+    assert all(3 < i < tokenizer.target_size for line in ids for i in line)
+    assert all(3 <= i < tokenizer.source_size for line in tokenizer.encode_source(lines) for i in line)
+
+
+@every
+@settings(max_examples=60)
+@given(data=st.data())
+def test_any_ids_are_text(tokenizers: dict[str, Tokenizer], name: str, data: st.DataObject) -> None:
+    """A model may write any tokens, also bytes that are not UTF-8."""
+    tokenizer = tokenizers[name]
+    ids = data.draw(st.lists(st.integers(0, tokenizer.target_size - 1), max_size=20))
+
+    tokenizer.decode(ids).encode("utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if "words" in name])
+@settings(max_examples=60)
+@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+def test_words_keep_known_words_and_show_the_others(
+    tokenizers: dict[str, Tokenizer], name: str, text: str
+) -> None:
+    """Unknown words are lost. What can be encoded stays within the vocabulary, and decodes to the same ids."""
+    tokenizer = tokenizers[name]
+    [ids] = tokenizer.encode_target([text])
+
+    assert all(3 <= i < tokenizer.target_size for i in ids)
+    if 3 not in ids:
+        assert tokenizer.encode_target([tokenizer.decode(ids)]) == [ids]

@@ -83,7 +83,9 @@ class Entry:
             return _convert(value, self.kind, self.option)
         except _Unfit:
             if variants(self.kind):
-                raise ConfigError(f"{name} is a section, not the value {show(value)}") from None
+                raise ConfigError(
+                    f"{name} is a section, not the value {show(value)}", hint=f"set its options: {name}.NAME"
+                ) from None
             infinite = isinstance(value, float) and not math.isfinite(value)
             hint = f"it must be {self.needed}" + ", and finite" * infinite
             raise ConfigError(f"{name} = {show(value)}", hint=hint) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -43,7 +44,8 @@ def are_documents(names: Sequence[str], format: str | None) -> bool:
 def _is_document(path: Path) -> bool:
     from dragoman.documents.formats import FORMATS, format_of_name
 
-    return path.is_dir() or format_of_name(path) not in (None, FORMATS["text"])
+    # Path.is_dir raises for a name that is too long or in a folder without permission.
+    return os.path.isdir(path) or format_of_name(path) not in (None, FORMATS["text"])
 
 
 def plan_documents(names: Sequence[str], output: Path | None, format: str | None) -> list[Task]:

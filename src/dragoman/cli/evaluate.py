@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -136,6 +137,8 @@ def evaluate(
 
     if risk_chart is not None and not risk:
         raise ConfigError("--risk-chart without --risk", hint="add --risk")
+    if min_bleu is not None and math.isnan(min_bleu):  # nothing is below it
+        raise ConfigError("--min-bleu nan", hint="use a number, such as 30")
     decoding = Decoding(
         beam=beam,
         length_penalty=length_penalty,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -186,12 +189,24 @@ def percent(score: float) -> str:
     return f"{min(round(score), 99) if score < 100 else 100}%"
 
 
-def _made(file: Path, languages: tuple[str | None, str | None]) -> TranslationMemory:
-    """The memory at `file`, made if it is missing."""
+@contextmanager
+def _made(file: Path, languages: tuple[str | None, str | None]) -> Iterator[TranslationMemory]:
+    """The memory at `file`, made if it is missing; deleted again if it was, and the text is bad."""
+    made = not os.path.lexists(file)
+    try:
+        with _opened(file, languages) as opened:
+            yield opened
+    except DataError:
+        if made:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def _opened(file: Path, languages: tuple[str | None, str | None]) -> TranslationMemory:
     from dragoman.memory.store import TranslationMemory
 
     source, target = languages
-    if file.exists() and not any(languages):
+    if os.path.exists(file) and not any(languages):
         return TranslationMemory(file)
     if source is None or target is None:
         raise ConfigError(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # click's UsageError. Old versions of typer import click, new ones contain it.
 _UsageError = typer.BadParameter.__mro__[1]
+_LONGEST = 600  # characters in a line of a message
 
 
 def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
@@ -122,12 +123,17 @@ def _say(word: str, text: str, colour: str) -> None:
             word = f"\033[{colour}m{word}:\033[0m"
         else:
             word = f"{word}:"
-        first, *others = (clean(line) for line in text.split("\n"))
+        first, *others = (_clipped(clean(line)) for line in text.split("\n"))
         lines = "\n".join([f"{word} {first}", *others])
         encoding = stream.encoding or "utf-8"
         print(lines.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
     except (OSError, ValueError):
         pass  # standard error is closed
+
+
+def _clipped(line: str) -> str:
+    """The line without its middle if it is very long, as with a name of thousands of letters."""
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 100]} ... {line[-95:]}"
 
 
 def _open_closed() -> None:

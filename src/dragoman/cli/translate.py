@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import replacing
+from dragoman.base.files import check_writable, replacing
 from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
@@ -273,6 +273,8 @@ def translate(
     )
     if documents:
         tasks = plan_documents(names, output, format)
+        if report is not None:
+            check_writable(report)
         about = _about(given, str(model), ()) if len(tasks) > 1 else {}
         with remembering(memory, match_least, to, offers=report is not None) as using:
             translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
@@ -430,14 +432,20 @@ def _is_file(stream: TextIO) -> bool:
 
 def _check_exist(names: Iterable[str]) -> None:
     """Raise DataError for a missing file before the model is loaded, which takes seconds."""
+    from dragoman.text.lines import unreadable
+
     for name in names:
-        if name != STDIN and not Path(name).exists():
-            raise DataError(f"{name}: no such file", hint="check the path")
+        if name == STDIN:
+            continue
+        try:
+            Path(name).stat()
+        except OSError as error:
+            raise unreadable(name, error) from error
 
 
 def _keep_apart(output: Path, names: Iterable[str]) -> None:
     for name in names:
-        if name != STDIN and output.exists() and Path(name).exists() and output.samefile(name):
+        if name != STDIN and os.path.exists(output) and os.path.exists(name) and output.samefile(name):
             raise ConfigError(f"{output}: input and output are the same file", hint="choose another with -o")
 
 

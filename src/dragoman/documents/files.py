@@ -91,14 +91,18 @@ def tasks_of(paths: Sequence[Path], output: Path | None, format: Format | None =
     overwrite a source, or if there is no place for them; DataError if a path does not exist or nothing is
     found.
     """
-    single = len(paths) == 1 and not paths[0].is_dir()
+    single = len(paths) == 1 and not os.path.isdir(paths[0])
     tasks: list[Task] = []
     for path in paths:
-        if not path.exists():
+        if not os.path.exists(path):  # Path.exists raises for a name that is too long
             raise DataError(f"{path}: no such file", hint="check the path")
         if not path.is_dir() and not path.is_file():
             raise DataError(f"{path}: not a file", hint="save it as a file first")
         if path.is_dir():
+            if output is not None and output.exists() and output.samefile(path):
+                raise ConfigError(
+                    f"{output}: is one of the folders to translate", hint="choose another place with -o"
+                )
             tasks += _of_folder(path, output, format)
         elif single and (output is None or not output.is_dir()):
             tasks.append(Task(path, output, format or format_of_name(path)))

@@ -127,7 +127,7 @@ def ended_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
             f"{name}: a damaged gzip file, readable up to line {number}", hint="copy or download it again"
         ) from error
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
 
 
 def decompressed(stream: BinaryIO, name: str) -> BinaryIO:
@@ -202,12 +202,13 @@ def _opened(path: Path, name: str) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
 
 
-def _unreadable(name: str, error: OSError) -> DataError:
+def unreadable(name: str, error: OSError) -> DataError:
+    """Return the error for a file that cannot be opened or read."""
     match error:
-        case FileNotFoundError():
+        case FileNotFoundError() | NotADirectoryError():
             return DataError(f"{name}: no such file", hint="check the path")
         case IsADirectoryError():
             return DataError(f"{name}: a folder, not a file", hint="name the files in the folder")

@@ -20,6 +20,9 @@ from dragoman.text.lines import Line, TextFile, one_line
 
 _HINT = 'write {"source": "...", "target": "..."} or {"translation": {"en": "...", "de": "..."}}'
 
+_SHOWN = 8  # keys in a message
+_LETTERS = 40  # of a key in a message
+
 
 def languages(file: TextFile) -> Languages:
     """Return the languages that are keys of the first object, in order.
@@ -38,7 +41,9 @@ def languages(file: TextFile) -> Languages:
         case [source, target]:
             return source, target
         case _:
-            keys = ", ".join(f'"{key}"' for key in codes or record) or "none"
+            names = codes or list(record)
+            keys = ", ".join(f'"{key[:_LETTERS]}"' for key in names[:_SHOWN]) or "none"
+            keys += ", ..." if len(names) > _SHOWN else ""
             raise DataError(
                 f"{file.name}:{number}: which keys hold the sentence and its translation? Keys: {keys}",
                 hint=_HINT,
@@ -57,10 +62,9 @@ def read(file: TextFile, keys: Languages) -> Iterator[Line]:
             yield Line(number, "", "")
             continue
         record = _record(line, where)
-        if "source" in record and "target" in record:
+        source, target = keys[0] or "source", keys[1] or "target"
+        if "source" in record and (source not in record or "target" in record):
             source, target = "source", "target"
-        else:
-            source, target = keys[0] or "source", keys[1] or "target"
         yield Line(number, _sentence(record, source, where), _sentence(record, target, where))
 
 

@@ -287,10 +287,13 @@ def _units(file: TextFile, reader: _Reader) -> Iterator[Unit]:
         stream: BinaryIO = decompressed(opened, file.name)
         blocks = iter(partial(stream.read, _BLOCK), b"")
         try:
-            for block in blocks:
+            for number, block in enumerate(blocks, 1):
                 reader.parser.Parse(block, False)
                 yield from reader.units
                 reader.units.clear()
+                # The parser keeps a tag until its end, and looks for that from the start each time.
+                if number * _BLOCK - reader.parser.CurrentByteIndex > _LONGEST:
+                    raise reader.problem(f"a tag or a name of more than {_LONGEST:,} bytes")
             reader.parser.Parse(b"", True)
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
