@@ -31,11 +31,13 @@ def check_place(on: str | None, given: Mapping[str, Any]) -> None:
     """Raise ConfigError for a place that does not exist, or options that only another has."""
     if on is not None and on not in PLACES:
         raise ConfigError(f"--on {on}", hint=f"use {' or '.join(PLACES)}")
-    for name, place in (("address", "ray"), ("workers", "ray"), ("column", None)):
-        if given[name] is not None and (on is None or (place is not None and on != place)):
-            raise ConfigError(f"--{name} without --on {place or 'here'}", hint=f"add --on {place or 'here'}")
-    if given["workers"] is not None and given["workers"] < 1:
-        raise ConfigError(f"--workers {given['workers']}", hint="use 1 or more")
+    places = {"address": ("ray",), "workers": ("ray",), "column": PLACES, "part_lines": PLACES}
+    for name, allowed in places.items():
+        option = f"--{name.replace('_', '-')}"
+        if given[name] is not None and on not in allowed:
+            raise ConfigError(f"{option} without --on {allowed[0]}", hint=f"add --on {allowed[0]}")
+        if isinstance(given[name], int) and given[name] < 1:
+            raise ConfigError(f"{option} {given[name]}", hint="use 1 or more")
 
 
 def run_bulk(
@@ -48,13 +50,14 @@ def run_bulk(
     address: str | None,
     workers: int | None,
     column: str | None,
+    part_lines: int | None,
     given: Mapping[str, Any],
     about: Mapping[str, str],
     quiet: bool,
 ) -> None:
     """Translate the files and say what came of it. Raises DataError if a file failed."""
     from dragoman.runs.bulk.job import Job, digest_of_model
-    from dragoman.runs.bulk.plan import bulk_tasks, work_place
+    from dragoman.runs.bulk.plan import PART_LINES, bulk_tasks, work_place
     from dragoman.runs.bulk.run import translate_bulk
 
     if output is None:
@@ -83,7 +86,16 @@ def run_bulk(
         locked(lock, file.fileno()),
         waiting("reading", shown=not quiet) as say,
     ):
-        outcome = translate_bulk(job, tasks, work, pool, about=about, column=column or "text", say=say)
+        outcome = translate_bulk(
+            job,
+            tasks,
+            work,
+            pool,
+            about=about,
+            column=column or "text",
+            part_lines=part_lines or PART_LINES,
+            say=say,
+        )
     if not quiet:
         _say(outcome, time.monotonic() - start, decoding)
     if outcome.failed:

@@ -146,7 +146,16 @@ def translate(
         typer.Option(
             "--workers",
             metavar="N",
-            help="With --on ray: processes that share the cores. [default: one for 8 cores, or for a machine]",
+            help="With --on ray: processes that share the cores. [default: one for each 8 cores]",
+            show_default=False,
+        ),
+    ] = None,
+    part_lines: Annotated[
+        int | None,
+        typer.Option(
+            "--part-lines",
+            metavar="N",
+            help="With --on: lines of a part, which is translated whole or not at all. [default: 5000]",
             show_default=False,
         ),
     ] = None,
@@ -329,6 +338,7 @@ def translate(
             address=address,
             workers=workers,
             column=column,
+            part_lines=part_lines,
             given=given,
             about=_about(given, str(model), ()),
             quiet=quiet,

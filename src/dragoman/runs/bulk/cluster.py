@@ -7,6 +7,7 @@ given out again; those that it had written are found and kept.
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -17,14 +18,14 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.machine import usable_cores
-from dragoman.runs.bulk.job import Job, Part, PartResult
+from dragoman.runs.bulk.job import Job, PartResult, TextPart
 
 _MOST_THREADS = 8  # of one worker: they share the weights, but wait for each other at the end of a part
 _BLOCKS = 64  # for each worker: what Ray gives out at once
@@ -45,11 +46,11 @@ class RayWorker:
         """Translate the parts of a batch, and yield each result as it comes."""
         for row in batch["item"]:
             number, part = json.loads(str(row))
-            yield {"result": [json.dumps([number, asdict(self._worker.translate(Part(**part)))])]}
+            yield {"result": [json.dumps([number, asdict(self._worker.translate(TextPart(**part)))])]}
 
 
 def on_ray(
-    job: Job, parts: Sequence[Part], *, workers: int | None = None, address: str | None = None
+    job: Job, parts: Sequence[TextPart], *, workers: int | None = None, address: str | None = None
 ) -> Iterator[tuple[int, PartResult]]:
     """Translate the parts on Ray. Yields the number of each and what came of it, in any order.
 
@@ -153,7 +154,8 @@ def _started(address: str | None, workers: int | None) -> Iterator[Any]:
         context.print_on_execution_start = False
         for name in ("ray", "ray.data"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        yield ray
+        with redirect_stdout(io.StringIO()):  # Ray prints there when it starts a worker again
+            yield ray
     finally:
         with suppress(Exception):
             import ray

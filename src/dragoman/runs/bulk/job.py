@@ -63,7 +63,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Part:
+class TextPart:
     """Some lines of a file, or some rows of a row group of a Parquet file."""
 
     name: str  # the file, for messages

@@ -6,15 +6,15 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from dragoman.base.files import replacing
 from dragoman.documents.files import Task
-from dragoman.runs.bulk.job import Part
-from dragoman.runs.bulk.source import NAME, open_parquet
+from dragoman.runs.bulk.job import TextPart
+from dragoman.runs.bulk.source import NAME, kind_of_name, open_parquet
 
 _BLOCK = 2**20  # bytes
 
@@ -36,12 +36,12 @@ class BulkCounts:
         self.first = [*self.first, *other.first][:5]
 
 
-def join_parts(task: Task, parts: Sequence[Part]) -> BulkCounts:
+def join_parts(task: Task, parts: Sequence[TextPart]) -> BulkCounts:
     """Write the output of a file from its parts, whole or not at all. A name that ends in .gz is gzipped."""
     output = cast(Path, task.output)
     counts = BulkCounts(files=1)
     with replacing(output) as path:
-        if parts and parts[0].kind == "parquet":
+        if kind_of_name(task.source) == "parquet":
             _write_parquet(task.source, path, parts, counts)
         else:
             with ExitStack() as stack:
@@ -55,17 +55,18 @@ def join_parts(task: Task, parts: Sequence[Part]) -> BulkCounts:
     return counts
 
 
-def _body(part: Part, counts: BulkCounts) -> BinaryIO:
+@contextmanager
+def _body(part: TextPart, counts: BulkCounts) -> Iterator[BinaryIO]:
     """The translations of a part; what the line before them says is counted."""
-    file = Path(part.place).open("rb")  # noqa: SIM115: the caller closes it
-    about = json.loads(file.readline())
-    counts.lines += about["lines"]
-    counts.truncated += about["truncated"]
-    counts.first = [*counts.first, *(f"{part.name}:{number}" for number in about["first"])][:5]
-    return file
+    with Path(part.place).open("rb") as file:
+        about = json.loads(file.readline())
+        counts.lines += about["lines"]
+        counts.truncated += about["truncated"]
+        counts.first = [*counts.first, *(f"{part.name}:{number}" for number in about["first"])][:5]
+        yield file
 
 
-def _write_parquet(source: Path, path: Path, parts: Sequence[Part], counts: BulkCounts) -> None:
+def _write_parquet(source: Path, path: Path, parts: Sequence[TextPart], counts: BulkCounts) -> None:
     import pyarrow
     from pyarrow import parquet
 
@@ -79,7 +80,7 @@ def _write_parquet(source: Path, path: Path, parts: Sequence[Part], counts: Bulk
             writer.write_table(table.append_column(schema.field(NAME), column).cast(schema))
 
 
-def _values(parts: Iterator[Part], counts: BulkCounts) -> Iterator[str | None]:
+def _values(parts: Iterator[TextPart], counts: BulkCounts) -> Iterator[str | None]:
     for part in parts:
         with _body(part, counts) as body:
             yield from map(json.loads, body)

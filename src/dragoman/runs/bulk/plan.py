@@ -16,7 +16,7 @@ from pathlib import Path
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents.files import Task, check_places
 from dragoman.documents.formats import format_of_name
-from dragoman.runs.bulk.job import Kind, Part
+from dragoman.runs.bulk.job import Kind, TextPart
 from dragoman.runs.bulk.source import (
     NAME,
     column_values,
@@ -59,7 +59,7 @@ def work_place(tasks: Sequence[Task], output: Path) -> Path:
     return output / ".unfinished.parts"
 
 
-def parts_of(task: Task, folder: Path, *, salt: str, column: str, lines: int = PART_LINES) -> list[Part]:
+def parts_of(task: Task, folder: Path, *, salt: str, column: str, lines: int = PART_LINES) -> list[TextPart]:
     """Cut a file into parts, whose translations go into `folder`. Nothing of them is kept in memory.
 
     `salt` says what is translated with: parts of the same text and salt have the same place. A gzipped file
@@ -87,10 +87,10 @@ _Cut = tuple[int, int, int, int, int, str]  # group, start, end, first, lines, d
 
 def _part(
     name: str, path: Path, kind: Kind, column: str, salt: str, folder: Path, number: int, *cut: int | str
-) -> Part:
+) -> TextPart:
     group, start, end, first, lines, digest = cut
     place = str(folder.absolute() / f"{number:07}-{digest}")
-    return Part(
+    return TextPart(
         name, str(path.absolute()), kind, column, int(group), int(start), int(end), int(first), int(lines),
         salt, str(digest), place,
     )  # fmt: skip

@@ -13,11 +13,11 @@ from typing import cast
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.documents.files import Task
 from dragoman.documents.journal import Journal
-from dragoman.runs.bulk.job import Job, Part, PartResult
+from dragoman.runs.bulk.job import Job, PartResult, TextPart
 from dragoman.runs.bulk.join import BulkCounts, join_parts
 from dragoman.runs.bulk.plan import PART_LINES, folder_of, parts_of, remove
 
-Pool = Callable[[Job, Sequence[Part]], Iterator[tuple[int, PartResult]]]
+Pool = Callable[[Job, Sequence[TextPart]], Iterator[tuple[int, PartResult]]]
 
 
 @dataclass
@@ -36,7 +36,7 @@ class _File:
     """A file that is not finished."""
 
     task: Task
-    parts: list[Part]
+    parts: list[TextPart]
     missing: int
     error: tuple[int, DataError] | None = None  # the first in the order of the file
 
@@ -112,7 +112,7 @@ def translate_bulk(
     return outcome
 
 
-def _missing(file: _File) -> list[Part]:
+def _missing(file: _File) -> list[TextPart]:
     """The parts that no earlier command has translated. Its tries do not count."""
     for part in file.parts[:1]:
         for left in Path(part.place).parent.glob("*.tries"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.runs.bulk.job import Kind, Part
+from dragoman.runs.bulk.job import Kind, TextPart
 from dragoman.text.lines import LONGEST, line_text, one_line
 
 NAME = "translation"  # the column, or the key, of the translation
@@ -71,7 +71,7 @@ def digest_of_part(salt: str, first: int) -> Any:
 class PartText:
     """The texts of a part, None for a null, and how each is written with its translation."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: TextPart) -> None:
         self._part = part
         self._digest = digest_of_part(part.salt, part.first)
         self._rows: list[tuple[str, str]] = []  # what stands around each translation

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.files import write_whole
-from dragoman.runs.bulk.job import Job, Part, PartResult
+from dragoman.runs.bulk.job import Job, PartResult, TextPart
 from dragoman.runs.bulk.source import PartText
 from dragoman.translator import Translator
 
@@ -29,7 +29,7 @@ class PartWorker:
         except DragomanError as error:
             self._error = error
 
-    def translate(self, part: Part) -> PartResult:
+    def translate(self, part: TextPart) -> PartResult:
         """Translate a part and write it, unless an earlier try has. Errors are in the result."""
         place = Path(part.place)
         if place.exists():
@@ -53,7 +53,7 @@ class PartWorker:
                 return PartResult.of_error(error, tries)
         return PartResult(tries)
 
-    def _content(self, translator: Translator, part: Part) -> str:
+    def _content(self, translator: Translator, part: TextPart) -> str:
         """A line about the part, then its translations."""
         text = PartText(part)
         null: deque[bool] = deque()
@@ -68,7 +68,7 @@ class PartWorker:
         return json.dumps(about) + "\n" + "".join(rows)
 
 
-def in_this_process(job: Job, parts: Sequence[Part]) -> Iterator[tuple[int, PartResult]]:
+def in_this_process(job: Job, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
     """Translate the parts one after the other. Yields the number of each and what came of it."""
     worker = PartWorker(job)
     for number, part in enumerate(parts):
