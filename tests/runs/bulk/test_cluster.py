@@ -158,14 +158,14 @@ needs_ray = pytest.mark.skipif(
 
 @needs_ray
 def test_a_worker_that_is_killed_loses_no_text(tmp_path):
-    put_text(tmp_path, 4000)
+    put_text(tmp_path, 1600)
     with start(tmp_path) as process:
         until(lambda: written_parts(tmp_path) and kill_working(process, tmp_path), process)
         others = [pid for pid, _ in descendants(process.pid)]
         out, err = process.communicate(timeout=SECONDS)
 
     assert (process.returncode, out) == (0, ""), err
-    assert "4,000 lines in 2 files" in err
+    assert "1,600 lines in 2 files" in err
     assert "begun again because a worker was lost" in err
     assert alive(others) == []
     check_translations(tmp_path)
@@ -173,7 +173,7 @@ def test_a_worker_that_is_killed_loses_no_text(tmp_path):
 
 @needs_ray
 def test_a_command_that_is_killed_goes_on(tmp_path):
-    put_text(tmp_path, 4000)
+    put_text(tmp_path, 1600)
     with start(tmp_path) as process:
         until(lambda: len(written_parts(tmp_path)) > 2, process)
         process.kill()
@@ -199,7 +199,7 @@ def test_a_command_that_is_killed_goes_on(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_ray_too(tmp_path, number):
-    put_text(tmp_path, 4000)
+    put_text(tmp_path, 1600)
     with start(tmp_path) as process:
         until(lambda: written_parts(tmp_path), process)
         others = [pid for pid, _ in descendants(process.pid)]
@@ -216,7 +216,7 @@ def test_a_signal_ends_ray_too(tmp_path, number):
 @pytest.mark.slow
 def test_ray_listens_only_on_this_machine(tmp_path):
     """A Ray that others reach would run their programs."""
-    put_text(tmp_path, 4000)
+    put_text(tmp_path, 1600)
     with start(tmp_path) as process:
         until(lambda: written_parts(tmp_path), process)
         mine = {

@@ -18,7 +18,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,7 @@ def _started(address: str | None, workers: int | None) -> Iterator[Any]:
     # Nothing is reported to the makers of Ray.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # else it keeps messages back until it has ended
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "CRITICAL"}
     if address is None:
         # Only this machine reaches it, and only with a password of this run.
@@ -140,31 +141,34 @@ def _started(address: str | None, workers: int | None) -> Iterator[Any]:
     try:
         import ray
 
-        try:
-            with _silent():
-                ray.init(**options)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            raise _no_cluster(address, str(error).strip().partition("\n")[0]) from error
-        import ray.data
-
-        for number, handler in handlers.items():  # Ray has set its own, which hides the exit code
-            signal.signal(number, handler)
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
-        context.print_on_execution_start = False
-        for name in ("ray", "ray.data"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
         with redirect_stdout(io.StringIO()):  # Ray prints there when it starts a worker again
-            yield ray
+            try:
+                _connect(ray, address, options)
+                for number, handler in handlers.items():  # Ray has set its own, which hides the exit code
+                    signal.signal(number, handler)
+                yield ray
+            finally:
+                ray.shutdown()
     finally:
-        with suppress(Exception):
-            import ray
-
-            ray.shutdown()
         for number, handler in handlers.items():
             signal.signal(number, handler)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _connect(ray: Any, address: str | None, options: dict[str, Any]) -> None:
+    try:
+        with _silent():
+            ray.init(**options)
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        raise _no_cluster(address, str(error).strip().partition("\n")[0]) from error
+    import ray.data as data
+
+    context = data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @contextmanager
