@@ -56,7 +56,7 @@ def run_bulk(
     quiet: bool,
 ) -> None:
     """Translate the files and say what came of it. Raises DataError if a file failed."""
-    from dragoman.runs.bulk.job import Job, digest_of_model
+    from dragoman.runs.bulk.job import BulkJob, digest_of_model
     from dragoman.runs.bulk.plan import PART_LINES, bulk_tasks, work_place
     from dragoman.runs.bulk.run import translate_bulk
 
@@ -66,7 +66,7 @@ def run_bulk(
         raise ConfigError(f"--on {on} does not read standard input", hint="name files or folders")
     pool = _pool(on, address, workers)
     tasks = bulk_tasks(names, output)
-    job = Job(
+    job = BulkJob(
         model=_absolute(model) or "",
         decoding=decoding,
         dtype=given["dtype"],

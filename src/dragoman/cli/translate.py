@@ -136,8 +136,8 @@ def translate(
         typer.Option(
             "--address",
             metavar="ADDRESS",
-            help="With --on ray: a cluster, as auto, HOST:PORT or ray://HOST:PORT. [default: Ray on this "
-            "machine]",
+            help="With --on ray: the cluster that this machine is part of, auto or HOST:PORT. [default: "
+            "Ray on this machine only]",
             show_default=False,
         ),
     ] = None,

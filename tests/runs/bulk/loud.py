@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.decoding.options import Decoding
-from dragoman.runs.bulk.job import Job
+from dragoman.runs.bulk.job import BulkJob
 from dragoman.translator import Translation
 
-JOB = Job(model="m", decoding=Decoding())
+JOB = BulkJob(model="m", decoding=Decoding())
 
 
 class Loud:
@@ -37,5 +37,5 @@ class Loud:
 def use_loud(monkeypatch: pytest.MonkeyPatch) -> Loud:
     """Let every worker have the same translator, which is returned."""
     loud = Loud()
-    monkeypatch.setattr(Job, "load", lambda job: loud)
+    monkeypatch.setattr(BulkJob, "load", lambda job: loud)
     return loud

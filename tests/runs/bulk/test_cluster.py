@@ -57,16 +57,17 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
     assert "pip install 'dragoman[ray]'" in caught.value.hint
 
 
-def test_an_address_where_nobody_answers_is_refused_at_once():
+def test_an_address_where_nobody_answers_is_refused_at_once(monkeypatch):
     pytest.importorskip("ray")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        for scheme in ("", "ray://"):
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        for asked in (address, "auto"):
             with pytest.raises(ConfigError, match="no Ray cluster answers") as caught:
-                next(on_ray(JOB, [], address=f"{scheme}127.0.0.1:{port}"))
+                next(on_ray(JOB, [], address=asked))
             assert "ray start --head" in caught.value.hint
-    for address in ("nonsense", "host:", "host:port"):
+    for address in ("nonsense", "host:", "host:port", "ray://127.0.0.1:1"):
         with pytest.raises(ConfigError, match=f"--address {address}"):
             next(on_ray(JOB, [], address=address))
 

@@ -12,7 +12,7 @@ from tests.runs.bulk.loud import JOB, Loud, use_loud
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
 from dragoman.documents.files import Task
-from dragoman.runs.bulk.job import Job, PartResult, TextPart
+from dragoman.runs.bulk.job import BulkJob, PartResult, TextPart
 from dragoman.runs.bulk.plan import bulk_tasks
 from dragoman.runs.bulk.run import BulkOutcome, translate_bulk
 from dragoman.runs.bulk.worker import in_this_process
@@ -42,13 +42,13 @@ def run(folder: Path, pool=in_this_process, about: str = "m", **options: int) ->
     return translate_bulk(JOB, tasks, work, pool, about={"model": about}, part_lines=2, **options)
 
 
-def backwards(job: Job, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
+def backwards(job: BulkJob, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
     """Answers as workers may: in any order."""
     yield from reversed(list(in_this_process(job, parts)))
 
 
 def stopped_after(count: int):
-    def pool(job: Job, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
+    def pool(job: BulkJob, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
         for done, answer in enumerate(in_this_process(job, parts)):
             if done == count:
                 raise KeyboardInterrupt
@@ -140,17 +140,19 @@ def test_a_bad_line_fails_its_file_and_a_repeat_translates_only_its_part(folder,
 
 
 def test_what_is_not_about_the_text_ends_it_at_once(folder, monkeypatch):
-    def no_model(job: Job) -> None:
+    def no_model(job: BulkJob) -> None:
         raise ModelError("m: damaged", hint="copy it again")
 
-    monkeypatch.setattr(Job, "load", no_model)
+    monkeypatch.setattr(BulkJob, "load", no_model)
+    (folder / "in/empty").unlink()
     with pytest.raises(ModelError, match="m: damaged") as caught:
         run(folder)
     assert caught.value.hint == "copy it again"
+    assert list((folder / "out").glob(".*")) == []
 
 
 def test_parts_without_an_answer_are_an_error(folder, loud):
-    def forgetful(job: Job, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
+    def forgetful(job: BulkJob, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
         yield from list(in_this_process(job, parts))[1:]
 
     with pytest.raises(DragomanError, match="1 parts have no answer"):

@@ -25,7 +25,7 @@ from typing import Any
 
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.machine import usable_cores
-from dragoman.runs.bulk.job import Job, PartResult, TextPart
+from dragoman.runs.bulk.job import BulkJob, PartResult, TextPart
 
 _MOST_THREADS = 8  # of one worker: they share the weights, but wait for each other at the end of a part
 _BLOCKS = 64  # for each worker: what Ray gives out at once
@@ -36,7 +36,7 @@ _STORE = 80 * 2**20  # bytes of shared memory; Ray takes no less, and parts need
 class RayWorker:
     """A worker as Ray Data wants it: rows of parts in, rows of results out."""
 
-    def __init__(self, job: Job, threads: int) -> None:
+    def __init__(self, job: BulkJob, threads: int) -> None:
         os.environ["OMP_NUM_THREADS"] = str(threads)
         from dragoman.runs.bulk.worker import PartWorker
 
@@ -50,12 +50,12 @@ class RayWorker:
 
 
 def on_ray(
-    job: Job, parts: Sequence[TextPart], *, workers: int | None = None, address: str | None = None
+    job: BulkJob, parts: Sequence[TextPart], *, workers: int | None = None, address: str | None = None
 ) -> Iterator[tuple[int, PartResult]]:
     """Translate the parts on Ray. Yields the number of each and what came of it, in any order.
 
-    `address` is that of a cluster: `auto` on one of its machines, HOST:PORT or ray://HOST:PORT. Without one,
-    Ray runs on this machine until the end. By default all cores are used. Raises ConfigError if Ray is not
+    `address` is that of a cluster, HOST:PORT or `auto`; this machine must be part of it. Without one, Ray
+    runs on this machine until the end. By default all cores are used. Raises ConfigError if Ray is not
     installed, nothing answers at the address, or the cluster has too few cores for the workers.
     """
     with _started(address, workers) as ray:
@@ -192,12 +192,16 @@ def _handlers() -> dict[int, Any]:
 
 
 def _check_reached(address: str) -> None:
-    """Raise ConfigError if nothing listens at HOST:PORT. Ray itself would try for a long time."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if address == "auto":
-        return
-    if not colon or not port.isdecimal():
-        raise ConfigError(f"--address {address}", hint="write auto, HOST:PORT or ray://HOST:PORT")
+    """Raise ConfigError if nothing listens at HOST:PORT. Ray itself would try for minutes."""
+    where = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    if address == "auto" and where in ("", "auto"):
+        return  # Ray looks for a cluster on this machine, and says at once if it finds none
+    host, colon, port = where.rpartition(":")
+    if not colon or not port.isdecimal() or "/" in host:
+        raise ConfigError(
+            f"--address {where}",
+            hint="write HOST:PORT, or auto, and run the command on a machine of the cluster",
+        )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED).close()
     except (OSError, OverflowError) as error:
@@ -209,7 +213,7 @@ def _no_cluster(address: str | None, reason: str) -> DragomanError:
         return DragomanError(f"Ray does not start: {reason}", hint="translate without it: --on here")
     return ConfigError(
         f"--address {address}: no Ray cluster answers ({reason})",
-        hint="start one with `ray start --head`, and see its address with `ray status`",
+        hint="start one with `ray start --head --port 6379`, and run the command on one of its machines",
     )
 
 

@@ -22,7 +22,7 @@ _SMALL = 2**20  # bytes of a file of a model folder up to which its content is c
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class BulkJob:
     """The model and the options of a bulk translation. Every machine must have the files at these paths."""
 
     model: str

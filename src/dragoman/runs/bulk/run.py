@@ -12,12 +12,13 @@ from typing import cast
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.documents.files import Task
+from dragoman.documents.journal import NAME as JOURNAL
 from dragoman.documents.journal import Journal
-from dragoman.runs.bulk.job import Job, PartResult, TextPart
+from dragoman.runs.bulk.job import BulkJob, PartResult, TextPart
 from dragoman.runs.bulk.join import BulkCounts, join_parts
 from dragoman.runs.bulk.plan import PART_LINES, folder_of, parts_of, remove
 
-Pool = Callable[[Job, Sequence[TextPart]], Iterator[tuple[int, PartResult]]]
+Pool = Callable[[BulkJob, Sequence[TextPart]], Iterator[tuple[int, PartResult]]]
 
 
 @dataclass
@@ -42,7 +43,7 @@ class _File:
 
 
 def translate_bulk(
-    job: Job,
+    job: BulkJob,
     tasks: Sequence[Task],
     work: Path,
     pool: Pool,
@@ -58,6 +59,37 @@ def translate_bulk(
     command then translates only what is missing. `about` says what is translated with. Raises ConfigError if
     another command was stopped here, and any error that is not about the text of one file.
     """
+    try:
+        outcome = _translate_files(
+            job, tasks, work, pool, about=about, column=column, part_lines=part_lines, say=say
+        )
+    except DragomanError:
+        if not any(work.glob("*/[0-9]*")) and not _has_finished(work):
+            remove(work)  # nothing was done that a repeated command could use
+        raise
+    if not outcome.failed:
+        remove(work)
+    return outcome
+
+
+def _has_finished(work: Path) -> bool:
+    try:
+        return len((work / JOURNAL).read_bytes().splitlines()) > 1
+    except OSError:
+        return False
+
+
+def _translate_files(
+    job: BulkJob,
+    tasks: Sequence[Task],
+    work: Path,
+    pool: Pool,
+    *,
+    about: Mapping[str, str],
+    column: str,
+    part_lines: int,
+    say: Callable[[str], None],
+) -> BulkOutcome:
     outcome = BulkOutcome()
     salt = hashlib.blake2b(json.dumps([sorted(about.items()), column]).encode(), digest_size=16).hexdigest()
     with ExitStack() as stack:
@@ -107,8 +139,6 @@ def translate_bulk(
         outcome.failed.sort(key=lambda failure: places[failure[0]])
         if outcome.failed:
             stack.pop_all()  # the journal stays
-    if not outcome.failed:
-        remove(work)
     return outcome
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.files import write_whole
-from dragoman.runs.bulk.job import Job, PartResult, TextPart
+from dragoman.runs.bulk.job import BulkJob, PartResult, TextPart
 from dragoman.runs.bulk.source import PartText
 from dragoman.translator import Translator
 
@@ -20,7 +20,7 @@ MOST_TRIES = 3  # times that a part may take its worker with it
 class PartWorker:
     """Translates parts. An error in loading the model is the result of every part."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: BulkJob) -> None:
         self._job = job
         self._translator: Translator | None = None
         self._error: DragomanError | None = None
@@ -68,7 +68,7 @@ class PartWorker:
         return json.dumps(about) + "\n" + "".join(rows)
 
 
-def in_this_process(job: Job, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
+def in_this_process(job: BulkJob, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
     """Translate the parts one after the other. Yields the number of each and what came of it."""
     worker = PartWorker(job)
     for number, part in enumerate(parts):
