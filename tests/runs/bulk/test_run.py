@@ -85,6 +85,7 @@ def test_the_same_text_gzipped_is_the_same_bytes(folder, loud):
     first = (folder / "out/b.txt.gz").read_bytes()
     run(folder)
     assert (folder / "out/b.txt.gz").read_bytes() == first
+    assert first[3:8] == bytes(5)  # neither name nor time
 
 
 @pytest.mark.parametrize("count", range(1, 6))
@@ -121,10 +122,18 @@ def test_another_model_is_refused_and_leaves_everything(folder, loud):
     assert run(folder).kept == 4
 
 
+def test_parts_of_another_model_are_never_used(folder, loud):
+    """Not even if the journal is deleted, as the hint allows."""
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, stopped_after(3))
+    (folder / "out/.unfinished.parts/.unfinished.jsonl").unlink()
+    assert run(folder, about="other").kept == 0
+
+
 def test_a_bad_line_fails_its_file_and_a_repeat_translates_only_its_part(folder, loud):
     (folder / "in/a.txt").write_bytes(b"one\ntwo\n\xff\nfour\nfive\n\xff\n")
 
-    outcome = run(folder)
+    outcome = run(folder, backwards)
 
     ((source, error),) = outcome.failed
     assert (source.name, str(error)) == ("a.txt", f"{folder / 'in/a.txt'}:3: not valid UTF-8")
