@@ -62,7 +62,7 @@ TORCHLESS = [
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
     *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
-    *("training.mixture", "models.operations", "bench.cost", "bench.goodput"),
+    *("training.mixture", "models.operations", "bench.cost", "bench.goodput", "runs.bulk"),
 ]
 # The only file that may read a pickle, and only the tensors in it.
 READS_TENSORS = "dragoman.interop.huggingface.files"
@@ -72,7 +72,7 @@ SLOW_TO_IMPORT = ["torch", "transformers", "numpy", "sacrebleu", "sentencepiece"
 # What a translation with the native engine does without. The tokenizer needs sentencepiece.
 HEAVY = [
     *("torch", "transformers", "numpy", "sacrebleu", "safetensors", "huggingface_hub", "filelock"),
-    *("rich", "pydantic", "multiprocessing", "urllib.request"),
+    *("rich", "pydantic", "multiprocessing", "urllib.request", "ray", "pyarrow"),
 ]
 COMMANDS = [
     "demo",

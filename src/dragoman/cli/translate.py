@@ -16,7 +16,8 @@ import typer
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import check_writable, replacing
-from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
+from dragoman.cli.bulk import UNUSED, check_place, run_bulk
+from dragoman.cli.documents import LINES, are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
 from dragoman.cli.options import (
@@ -120,6 +121,53 @@ def translate(
             help="Lines: keep placeholders, tags and URLs, as in documents, and copy what is not language.",
         ),
     ] = False,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="here|ray",
+            help="Translate folders and patterns of text line by line, JSON Lines and Parquet, in parts: in "
+            "this process, or by workers on Ray. [default: here for folders with --format lines]",
+            show_default=False,
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="ADDRESS",
+            help="With --on ray: the cluster that this machine is part of, auto or HOST:PORT. [default: "
+            "Ray on this machine only]",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            help="With --on ray: processes that share the cores. [default: one for each 8 cores]",
+            show_default=False,
+        ),
+    ] = None,
+    part_lines: Annotated[
+        int | None,
+        typer.Option(
+            "--part-lines",
+            metavar="N",
+            help="With --on: lines of a part, which is translated whole or not at all. [default: 5000]",
+            show_default=False,
+        ),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="With --on: the column, or the key, that has the text. [default: text]",
+            show_default=False,
+        ),
+    ] = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
     stop: StopRule = None,
@@ -232,16 +280,25 @@ def translate(
       dragoman translate runs/en-de de.po -o de.new.po --terms terms.csv
       echo "A man rides a bike." | dragoman translate runs/en-de
       dragoman translate runs/en-de test.en --n-best 3 --jsonl
+      dragoman translate runs/en-de corpus -o corpus.de --on ray
     """
     given = dict(locals())
     names = files or [STDIN]
-    if documents := are_documents(names, format):
+    if on is None and format == LINES and any(Path(name).is_dir() for name in names):
+        on = "here"
+    check_place(on, given)
+    if on is not None:
+        _check_options(UNUSED, given, "for --on")
+        if format not in (None, LINES):
+            raise ConfigError(f"--format {format} with --on", hint="--on is for lines: leave out one of them")
+    documents = on is None and are_documents(names, format)
+    if documents:
         _check_options(LINE_OPTIONS, given, "for documents")
-    else:
+    elif on is None:
         _check_options(DOCUMENT_OPTIONS, given, "for lines: choose a document's --format")
     if protect:
         _check_options(UNPROTECTED, given, "for --protect")
-    if output is not None and not documents:
+    if output is not None and not documents and on is None:
         _keep_apart(output, names)
     check_terms(terms, terms_mode)
     check_reverse_folder(reverse)
@@ -271,6 +328,22 @@ def translate(
         mbr=cast("Utility | None", mbr),
         candidates=candidates,
     )
+    if on is not None:
+        run_bulk(
+            model,
+            names,
+            output,
+            decoding,
+            on=on,
+            address=address,
+            workers=workers,
+            column=column,
+            part_lines=part_lines,
+            given=given,
+            about=_about(given, str(model), ()),
+            quiet=quiet,
+        )
+        return
     if documents:
         tasks = plan_documents(names, output, format)
         if report is not None:
@@ -336,6 +409,7 @@ def _about(given: dict[str, Any], model: str, text: Sequence[str]) -> dict[str, 
     """What a translation is made from: the text, the model, and the options that change it."""
     files = {name: given[name] for name in FILE_OPTIONS}
     apart = {"model", "files", "output", "report", "quiet", "debug", *files}
+    apart |= {"on", "address", "workers"}  # where it runs changes nothing
     options = {name: value for name, value in given.items() if name not in apart}
     return made_of(text=text, model=model, files=files, options=options)
 

@@ -69,7 +69,7 @@ class Unfinished:
             ) from error
         with ExitStack() as stack:
             stack.callback(self.file.close)
-            stack.enter_context(_locked(self._text, self.file.fileno()))
+            stack.enter_context(locked(self._text, self.file.fileno()))
             size = self._take_up()
             self.file.truncate(size)  # what follows was written after the note
             self._noted = time.monotonic()
@@ -181,7 +181,7 @@ def _digest(files: Iterable[Iterator[bytes]]) -> str:
 
 
 @contextmanager
-def _locked(path: Path, file: int) -> Iterator[None]:
+def locked(path: Path, file: int) -> Iterator[None]:
     """Hold a lock on an open file. Raises ConfigError if another command has it, or just moved the file."""
     try:
         import fcntl

@@ -113,7 +113,7 @@ def tasks_of(paths: Sequence[Path], output: Path | None, format: Format | None =
         raise DataError(
             f"{paths[0]}: no document in this folder", hint="--format says which format its files have"
         )
-    _check_places(tasks, output)
+    check_places(tasks, output)
     return tasks
 
 
@@ -132,7 +132,8 @@ def _inside(path: Path, folder: Path) -> bool:
     return folder.exists() and path.resolve().is_relative_to(folder.resolve()) and folder.is_dir()
 
 
-def _check_places(tasks: Sequence[Task], output: Path | None) -> None:
+def check_places(tasks: Sequence[Task], output: Path | None) -> None:
+    """Raise ConfigError if two would go to one file, one to a source, or several to no folder."""
     if len(tasks) > 1 and output is None:
         raise ConfigError(
             f"{len(tasks)} files and no place for their translations", hint="give a folder with -o"

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -64,9 +65,14 @@ def _line(row: object) -> str:
 
 def _digests(*paths: Path) -> list[str]:
     try:
-        return [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in paths]
+        return [_digest(path) for path in paths]
     except OSError:
         return []
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from dragoman.base.errors import DataError
 
 STDIN = "-"
-_LONGEST = 1 << 24  # bytes; a longer line is not text, and reading it could fill the memory
+LONGEST = 1 << 24  # bytes; a longer line is not text, and reading it could fill the memory
 _GZIP = b"\x1f\x8b"  # not valid UTF-8, so no text begins with it
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -118,9 +118,9 @@ def ended_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
     name = "standard input" if name == STDIN else name
     number = 0
     try:
-        read = partial(decompressed(stream, name).readline, _LONGEST)
+        read = partial(decompressed(stream, name).readline, LONGEST)
         for number, line in enumerate(iter(read, b""), 1):
-            text = _text(line, name, number)
+            text = line_text(line, name, number)
             yield text, "\r\n" if line.endswith(b"\r\n") else "\n" if line.endswith(b"\n") else ""
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
@@ -145,7 +145,8 @@ def decompressed(stream: BinaryIO, name: str) -> BinaryIO:
     return ahead
 
 
-def _text(line: bytes, name: str, number: int) -> str:
+def line_text(line: bytes, name: str, number: int) -> str:
+    """Return the text of line `number` without its ending. Raise DataError naming file and line."""
     if number == 1:
         if line.startswith(_UTF16):
             raise DataError(
@@ -153,9 +154,9 @@ def _text(line: bytes, name: str, number: int) -> str:
                 hint="convert it: iconv -f UTF-16 -t UTF-8",
             )
         line = line.removeprefix(codecs.BOM_UTF8)
-    if len(line) >= _LONGEST:
+    if len(line) >= LONGEST:
         raise DataError(
-            f"{name}:{number}: a line of more than {_LONGEST >> 20} MB",
+            f"{name}:{number}: a line of more than {LONGEST >> 20} MB",
             hint="write one sentence a line",
         )
     if b"\0" in line:

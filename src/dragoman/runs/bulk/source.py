@@ -1,0 +1,138 @@
+"""The text of a part: lines, or the values of a column, as the file has them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.runs.bulk.job import Kind, TextPart
+from dragoman.text.lines import LONGEST, line_text, one_line
+
+NAME = "translation"  # the column, or the key, of the translation
+_KINDS: dict[str, Kind] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+def kind_of_name(path: Path) -> Kind:
+    """What the file holds, by its name; `.gz` at its end does not count."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return _KINDS.get(suffixes[-1], "lines") if suffixes else "lines"
+
+
+def raw_lines(path: Path, start: int, end: int) -> Iterator[bytes]:
+    """Yield the lines between two bytes of a file, with their ends. One that is too long comes in pieces."""
+    with path.open("rb") as file:
+        file.seek(start)
+        while (left := end - file.tell()) > 0 and (line := file.readline(min(left, LONGEST))):
+            yield line
+
+
+def column_values(path: Path, name: str, column: str, group: int) -> list[str | None]:
+    """The texts in a row group of a Parquet file. Raises DataError without such a column, or for numbers."""
+    parquet = open_parquet(path, name)
+    field = parquet.schema_arrow.names.index(column) if column in parquet.schema_arrow.names else None
+    if field is None:
+        raise DataError(
+            f"{name}: no column {column!r}",
+            hint=f"choose one with --column: {', '.join(parquet.schema_arrow.names)}",
+        )
+    values = parquet.read_row_group(group, columns=[column]).column(0).to_pylist()
+    if any(not isinstance(value, str | None) for value in values):
+        raise DataError(f"{name}: column {column!r} is not text", hint="choose another with --column")
+    return list(values)
+
+
+def open_parquet(path: Path, name: str) -> Any:
+    """Open a Parquet file. Raises DataError if it is damaged, ConfigError without pyarrow."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ConfigError(
+            f"{name}: reading Parquet needs pyarrow", hint="pip install 'dragoman[ray]'"
+        ) from error
+    try:
+        return parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        first = str(error).partition("\n")[0]
+        raise DataError(
+            f"{name}: cannot be read as Parquet ({first})", hint="copy or download it again"
+        ) from error
+
+
+def digest_of_part(salt: str, first: int) -> Any:
+    """A digest to which the lines of a part are added. A file's first line may have a byte order mark."""
+    return hashlib.blake2b(f"{salt} {first == 1}\n".encode(), digest_size=16)
+
+
+class PartText:
+    """The texts of a part, None for a null, and how each is written with its translation."""
+
+    def __init__(self, part: TextPart) -> None:
+        self._part = part
+        self._digest = digest_of_part(part.salt, part.first)
+        self._rows: list[tuple[str, str]] = []  # what stands around each translation
+
+    def texts(self) -> Iterator[str | None]:
+        """Yield each text. Raises DataError, which names the line, for what is not text."""
+        part = self._part
+        path = Path(part.path)
+        count = 0
+        if part.kind == "parquet":
+            rows = column_values(path, part.name, part.column, part.group)[part.start : part.end]
+            for number, value in enumerate(rows, part.first):
+                self._digest.update(json.dumps(value).encode())
+                yield None if value is None else one_line(value, f"{part.name}: row {number}")
+                count += 1
+        else:
+            for number, line in enumerate(raw_lines(path, part.start, part.end), part.first):
+                self._digest.update(line)
+                yield self._text(line, number)
+                count += 1
+        if count != part.lines or self._digest.hexdigest() != part.digest:
+            raise DataError(f"{part.name}: changed while it was translated", hint="repeat the command")
+
+    def written(self, number: int, translation: str | None) -> str:
+        """The output for text `number`, from 0: a line, or for Parquet the translation as JSON."""
+        if self._part.kind == "parquet":
+            return json.dumps(translation) + "\n"
+        before, after = self._rows[number]
+        if self._part.kind == "lines":
+            return f"{translation}{after}"
+        return f"{before}{json.dumps(translation, ensure_ascii=False)}{after}" if before else after
+
+    def _text(self, line: bytes, number: int) -> str | None:
+        text = line_text(line, self._part.name, number)
+        end = "\r\n" if line.endswith(b"\r\n") else "\n" if line.endswith(b"\n") else ""
+        if self._part.kind == "lines":
+            self._rows.append(("", end))
+            return text
+        if not text.strip():
+            self._rows.append(("", text + end))
+            return ""
+        where = f"{self._part.name}:{number}"
+        value = _value(text, self._part.column, where)
+        body = text.rstrip()
+        # Everything else stays as it is, byte for byte: numbers, escapes, spaces.
+        self._rows.append((f'{body[:-1].rstrip()}, "{NAME}": ', "}" + text[len(body) :] + end))
+        return None if value is None else one_line(value, where)
+
+
+def _value(text: str, key: str, where: str) -> str | None:
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
+        raise DataError(f"{where}: not valid JSON ({reason})", hint="write one object a line") from error
+    if not isinstance(table, dict):
+        raise DataError(f"{where}: not a JSON object", hint=f'write {{"{key}": "..."}}')
+    value = table.get(key)
+    if key not in table or not isinstance(value, str | None):
+        problem = f'"{key}" is not text' if key in table else f'no "{key}"'
+        raise DataError(f"{where}: {problem}", hint="--column names the key of the text")
+    if NAME in table:
+        raise DataError(f'{where}: has a "{NAME}" already', hint="rename that key")
+    return value
