@@ -19,6 +19,7 @@ from dragoman.base.files import replacing
 from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
+from dragoman.cli.models import AverageOfModels, check_models, load_models, models_and_text
 from dragoman.cli.options import (
     AdapterFolder,
     BatchTokens,
@@ -51,7 +52,6 @@ from dragoman.cli.unfinished import Unfinished, Written, can_resume, made_of
 if TYPE_CHECKING:
     from dragoman.decoding.mbr import Utility
     from dragoman.decoding.options import Quality, Sample, Stop
-    from dragoman.engine.choice import DType
     from dragoman.translator import Translation
 
 # Options that documents, or lines, have no use for, and their defaults.
@@ -73,7 +73,8 @@ def translate(
         typer.Argument(
             metavar="FILE",
             help="Text, one sentence a line, plain or gzipped; - is standard input. Or documents: PO, XLIFF, "
-            "Word and others, and folders of them. [default: -]",
+            "Word and others, and folders of them. More model folders come first: all translate together, "
+            "as an ensemble. [default: -]",
             show_default=False,
         ),
     ] = None,
@@ -204,6 +205,7 @@ def translate(
     batch_tokens: BatchTokens = 4096,
     dtype: NumberType = None,
     adapter: AdapterFolder = None,
+    average: AverageOfModels = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score and a tab before each translation.")
     ] = False,
@@ -230,11 +232,14 @@ def translate(
       dragoman translate runs/en-de manual.docx -o manual.de.docx
       dragoman translate runs/en-de manual.docx -o manual.de.docx --memory app.tm
       dragoman translate runs/en-de de.po -o de.new.po --terms terms.csv
+      dragoman translate runs/en-de-1 runs/en-de-2 runs/en-de-3 test.en -o test.out.de
       echo "A man rides a bike." | dragoman translate runs/en-de
       dragoman translate runs/en-de test.en --n-best 3 --jsonl
     """
     given = dict(locals())
-    names = files or [STDIN]
+    models, names = models_and_text(model, files)
+    names = names or [STDIN]
+    check_models(models, average, adapter)
     if documents := are_documents(names, format):
         _check_options(LINE_OPTIONS, given, "for documents")
     else:
@@ -249,7 +254,6 @@ def translate(
     from dragoman.decoding.options import Decoding
     from dragoman.text.arriving import arriving
     from dragoman.text.lines import read_lines
-    from dragoman.translator import Translator
 
     decoding = Decoding(
         beam=beam,
@@ -273,9 +277,9 @@ def translate(
     )
     if documents:
         tasks = plan_documents(names, output, format)
-        about = _about(given, str(model), ()) if len(tasks) > 1 else {}
+        about = _about(given, models, ()) if len(tasks) > 1 else {}
         with remembering(memory, match_least, to, offers=report is not None) as using:
-            translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
+            translator = using(load_models(models, average, dtype=dtype, adapter=adapter))
             translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
             run_documents(
                 translator,
@@ -300,10 +304,10 @@ def translate(
         )
     _check_exist(names)
     with (
-        _writer(output, None if protect else names, partial(_about, given, str(model), names)) as writer,
+        _writer(output, None if protect else names, partial(_about, given, models, names)) as writer,
         remembering(memory, match_least, to, offers=jsonl) as using,
     ):
-        translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
+        translator = using(load_models(models, average, dtype=dtype, adapter=adapter))
         translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
         if typed and not quiet and sys.stderr.isatty():
             languages = f"{translator.source_language} to {translator.target_language}"
@@ -330,12 +334,12 @@ def translate(
         _warn_of_truncated(writer.written, max_extra)
 
 
-def _about(given: dict[str, Any], model: str, text: Sequence[str]) -> dict[str, str]:
-    """What a translation is made from: the text, the model, and the options that change it."""
+def _about(given: dict[str, Any], models: Sequence[Path], text: Sequence[str]) -> dict[str, str]:
+    """What a translation is made from: the text, the models, and the options that change it."""
     files = {name: given[name] for name in FILE_OPTIONS}
     apart = {"model", "files", "output", "report", "quiet", "debug", *files}
     options = {name: value for name, value in given.items() if name not in apart}
-    return made_of(text=text, model=model, files=files, options=options)
+    return made_of(text=text, models=[*map(str, models)], files=files, options=options)
 
 
 def _sample(sample: bool, **choices: float | None) -> Sample | None:
