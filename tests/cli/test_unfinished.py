@@ -227,14 +227,15 @@ def test_what_a_translation_is_made_of(folder):
     def made(**changes: object) -> dict[str, str]:
         usual = {
             "text": [str(folder / "in")],
-            "model": str(SAVED),
+            "models": [str(SAVED)],
             "files": {"terms": None},
             "options": {"beam": 3},
         }
         return made_of(**{**usual, **changes})
 
     assert made() == made()
-    assert made(model="name/on-a-hub")["model"] == "name/on-a-hub"
+    assert made(models=["name/on-a-hub"])["model"] == "name/on-a-hub"
+    assert made(models=[str(SAVED), "name/on-a-hub"])["model 2"] == "name/on-a-hub"
     assert made(files={"terms": folder / "in"})["--terms"] == made()["text"]
     before = made()["text"]
     (folder / "in").write_text("changed\n")

@@ -13,6 +13,7 @@ import typer
 
 from dragoman.base.errors import ConfigError, QualityError
 from dragoman.cli import score as scoring
+from dragoman.cli.models import AverageOfModels, check_models, load_models, models_and_text
 from dragoman.cli.options import (
     AdapterFolder,
     BatchTokens,
@@ -58,7 +59,8 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="TEXT",
-            help="Test text and its reference translation: two files, one .tsv, .jsonl or .tmx, or -.",
+            help="Test text and its reference translation: two files, one .tsv, .jsonl or .tmx, or -. More "
+            "model folders come first: all translate together, as an ensemble.",
             show_default=False,
         ),
     ] = None,
@@ -90,6 +92,7 @@ def evaluate(
         ),
     ] = None,
     adapter: AdapterFolder = None,
+    average: AverageOfModels = None,
     against: Annotated[
         Path | None,
         typer.Option(
@@ -126,6 +129,7 @@ def evaluate(
     \b
       dragoman evaluate runs/en-de test.en test.de
       dragoman evaluate runs/new test.en test.de --against runs/old --min-bleu 30
+      dragoman evaluate runs/en-de-1 runs/en-de-2 test.en test.de --against runs/en-de-1
       dragoman evaluate runs/en-de test.en test.de --dtype bfloat16,int8
       dragoman evaluate runs/en-de test.en test.de --adapter runs/help --against runs/en-de
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
@@ -157,28 +161,30 @@ def evaluate(
     check_terms(terms, terms_mode)
     check_reverse_folder(reverse)
     dtypes = _dtypes(dtype, alone=against is not None)
-    names = _names(text or [], recipe, data)
+    models, text = models_and_text(model, text)
+    check_models(models, average, adapter)
+    names = _names(text, recipe, data)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
-    if against is not None and against.resolve() == model.resolve() and adapter is None:
+    alone = len(models) == 1 and adapter is None
+    if against is not None and against.resolve() == model.resolve() and alone:
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
     about = read_config(model)
     # The model's languages say which key of a JSONL file is the source.
     corpus = open_corpus(names, languages=(about.source_language, about.target_language))
     if risk:
-        _check_risk(model, about, to, dtypes, adapter)
+        _check_risk(models, about, to, dtypes, adapter)
     keep_freed_memory()
     pairs = [(line.source, line.target) for line in corpus]
     types: dict[str, TypeSpeed] = {}
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
         for each in dtypes:  # the last is the one that was asked for
-            translator = with_terms(
-                Translator.load(model, dtype=each, adapter=adapter), terms, terms_mode, to
-            )
+            loaded = load_models(models, average, dtype=each, adapter=adapter)
+            translator = with_terms(loaded, terms, terms_mode, to)
             translator = with_reverse(translator, reverse)
             in_type = f" in {each}" if len(dtypes) > 1 else ""
             evaluation = _evaluate(translator, pairs, decoding, f"translating{in_type}", quiet, world)
-            types[str(each)] = _speed(each, translator, evaluation, model)
+            types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
         if against is not None and other is None:
             rival = Translator.load(against, dtype=each)
@@ -191,7 +197,7 @@ def evaluate(
         write_whole(output, "".join(f"{line}\n" for line in evaluation.hypotheses))
     if risk_chart is not None and report is not None:
         write_whole(risk_chart, report.to_svg())
-    whole = str(model) if adapter is None else f"{model} + {adapter}"
+    whole = " + ".join(map(str, models if adapter is None else [model, adapter]))
     name = whole if len(dtypes) == 1 else str(each)
     systems = {name: evaluation.hypotheses} if len(dtypes) == 1 else hypotheses
     if against is not None:
@@ -212,6 +218,7 @@ def evaluate(
     if as_json:
         table = {
             "model": str(model),
+            **({} if len(models) == 1 else {"models": [*map(str, models)]}),
             **({} if adapter is None else {"adapter": str(adapter)}),
             "text": names,
             "sentences": len(pairs),
@@ -244,13 +251,22 @@ def evaluate(
 
 
 def _check_risk(
-    model: Path, about: FolderConfig, to: str | None, dtypes: Sequence[DType | None], adapter: Path | None
+    models: Sequence[Path],
+    about: FolderConfig,
+    to: str | None,
+    dtypes: Sequence[DType | None],
+    adapter: Path | None,
 ) -> None:
     """Raise ConfigError if the risk cannot be measured: no risk.json, an adapter, or several types."""
     from dragoman.folder.risk import read_risk
 
     if len(dtypes) > 1:
         raise ConfigError("--risk with several types of numbers", hint="leave out --dtype")
+    if len(models) > 1:
+        raise ConfigError(
+            "--risk with several models: the risk is calibrated for one", hint="leave out --risk, or name one"
+        )
+    model = models[0]
     if adapter is not None:
         raise ConfigError(
             f"{adapter}: the risk is not calibrated for a model with an adapter",
@@ -308,7 +324,9 @@ def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
     return [cast("DType", name) for name in dict.fromkeys(["float32", *names])]
 
 
-def _speed(dtype: DType | None, translator: Translator, evaluation: Evaluation, model: Path) -> TypeSpeed:
+def _speed(
+    dtype: DType | None, translator: Translator, evaluation: Evaluation, models: Sequence[Path]
+) -> TypeSpeed:
     from dragoman.folder.config import WEIGHTS
     from dragoman.folder.header import read_header
     from dragoman.folder.quantised import bytes_in_memory
@@ -321,7 +339,7 @@ def _speed(dtype: DType | None, translator: Translator, evaluation: Evaluation, 
         engine=engine.removesuffix("Engine").lower(),
         seconds=evaluation.seconds,
         sentences_per_second=evaluation.sentences_per_second,
-        weights_bytes=bytes_in_memory(read_header(model / WEIGHTS), used),
+        weights_bytes=sum(bytes_in_memory(read_header(model / WEIGHTS), used) for model in models),
     )
 
 

@@ -20,6 +20,7 @@ from dragoman.cli.bulk import UNUSED, check_place, run_bulk
 from dragoman.cli.documents import LINES, are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
+from dragoman.cli.models import AverageOfModels, check_models, load_models, models_and_text
 from dragoman.cli.options import (
     AdapterFolder,
     BatchTokens,
@@ -52,7 +53,6 @@ from dragoman.cli.unfinished import Unfinished, Written, can_resume, made_of
 if TYPE_CHECKING:
     from dragoman.decoding.mbr import Utility
     from dragoman.decoding.options import Quality, Sample, Stop
-    from dragoman.engine.choice import DType
     from dragoman.translator import Translation
 
 # Options that documents, or lines, have no use for, and their defaults.
@@ -74,7 +74,8 @@ def translate(
         typer.Argument(
             metavar="FILE",
             help="Text, one sentence a line, plain or gzipped; - is standard input. Or documents: PO, XLIFF, "
-            "Word and others, and folders of them. [default: -]",
+            "Word and others, and folders of them. More model folders come first: all translate together, "
+            "as an ensemble. [default: -]",
             show_default=False,
         ),
     ] = None,
@@ -252,6 +253,7 @@ def translate(
     batch_tokens: BatchTokens = 4096,
     dtype: NumberType = None,
     adapter: AdapterFolder = None,
+    average: AverageOfModels = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score and a tab before each translation.")
     ] = False,
@@ -278,17 +280,22 @@ def translate(
       dragoman translate runs/en-de manual.docx -o manual.de.docx
       dragoman translate runs/en-de manual.docx -o manual.de.docx --memory app.tm
       dragoman translate runs/en-de de.po -o de.new.po --terms terms.csv
+      dragoman translate runs/en-de-1 runs/en-de-2 runs/en-de-3 test.en -o test.out.de
       echo "A man rides a bike." | dragoman translate runs/en-de
       dragoman translate runs/en-de test.en --n-best 3 --jsonl
       dragoman translate runs/en-de corpus -o corpus.de --on ray
     """
     given = dict(locals())
-    names = files or [STDIN]
+    models, names = models_and_text(model, files)
+    names = names or [STDIN]
+    check_models(models, average, adapter)
     if on is None and format == LINES and any(Path(name).is_dir() for name in names):
         on = "here"
     check_place(on, given)
     if on is not None:
         _check_options(UNUSED, given, "for --on")
+        if len(models) > 1:
+            raise ConfigError("--on with several models", hint="leave out --on, or name one model")
         if format not in (None, LINES):
             raise ConfigError(f"--format {format} with --on", hint="--on is for lines: leave out one of them")
     documents = on is None and are_documents(names, format)
@@ -306,7 +313,6 @@ def translate(
     from dragoman.decoding.options import Decoding
     from dragoman.text.arriving import arriving
     from dragoman.text.lines import read_lines
-    from dragoman.translator import Translator
 
     decoding = Decoding(
         beam=beam,
@@ -340,7 +346,7 @@ def translate(
             column=column,
             part_lines=part_lines,
             given=given,
-            about=_about(given, str(model), ()),
+            about=_about(given, models, ()),
             quiet=quiet,
         )
         return
@@ -348,9 +354,9 @@ def translate(
         tasks = plan_documents(names, output, format)
         if report is not None:
             check_writable(report)
-        about = _about(given, str(model), ()) if len(tasks) > 1 else {}
+        about = _about(given, models, ()) if len(tasks) > 1 else {}
         with remembering(memory, match_least, to, offers=report is not None) as using:
-            translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
+            translator = using(load_models(models, average, dtype=dtype, adapter=adapter))
             translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
             run_documents(
                 translator,
@@ -375,10 +381,10 @@ def translate(
         )
     _check_exist(names)
     with (
-        _writer(output, None if protect else names, partial(_about, given, str(model), names)) as writer,
+        _writer(output, None if protect else names, partial(_about, given, models, names)) as writer,
         remembering(memory, match_least, to, offers=jsonl) as using,
     ):
-        translator = using(Translator.load(model, dtype=cast("DType | None", dtype), adapter=adapter))
+        translator = using(load_models(models, average, dtype=dtype, adapter=adapter))
         translator = with_reverse(with_terms(translator, terms, terms_mode, to), reverse)
         if typed and not quiet and sys.stderr.isatty():
             languages = f"{translator.source_language} to {translator.target_language}"
@@ -405,13 +411,13 @@ def translate(
         _warn_of_truncated(writer.written, max_extra)
 
 
-def _about(given: dict[str, Any], model: str, text: Sequence[str]) -> dict[str, str]:
-    """What a translation is made from: the text, the model, and the options that change it."""
+def _about(given: dict[str, Any], models: Sequence[Path], text: Sequence[str]) -> dict[str, str]:
+    """What a translation is made from: the text, the models, and the options that change it."""
     files = {name: given[name] for name in FILE_OPTIONS}
     apart = {"model", "files", "output", "report", "quiet", "debug", *files}
     apart |= {"on", "address", "workers"}  # where it runs changes nothing
     options = {name: value for name, value in given.items() if name not in apart}
-    return made_of(text=text, model=model, files=files, options=options)
+    return made_of(text=text, models=[*map(str, models)], files=files, options=options)
 
 
 def _sample(sample: bool, **choices: float | None) -> Sample | None:

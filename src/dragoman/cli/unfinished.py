@@ -127,14 +127,17 @@ def can_resume(output: Path, inputs: Sequence[str]) -> bool:
 
 
 def made_of(
-    *, text: Sequence[str], model: str, files: Mapping[str, object], options: Mapping[str, object]
+    *, text: Sequence[str], models: Sequence[str], files: Mapping[str, object], options: Mapping[str, object]
 ) -> dict[str, str]:
     """What a translation is made from: a digest of each thing, by its name.
 
     `files` are other files and folders by their options; None where an option is not used.
     """
     about = {"version": __version__, "engine": os.environ.get("DRAGOMAN_ENGINE", "")}
-    about |= {"text": _digest(_bytes_of(Path(name)) for name in text), "model": _of_place(model)}
+    about |= {"text": _digest(_bytes_of(Path(name)) for name in text)}
+    about |= {
+        f"model {number}" if number > 1 else "model": _of_place(m) for number, m in enumerate(models, 1)
+    }
     for name, place in files.items():
         if place is not None:
             about[f"--{name}"] = _of_memory(str(place)) if name == "memory" else _of_place(str(place))

@@ -17,6 +17,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.decoding.engine import Hypothesis, Tokens
 from dragoman.decoding.options import AttentionOf
 from dragoman.models.convolutional import ConvolutionalAttention
+from dragoman.models.ensemble import leading
 from dragoman.models.memory import Memory
 from dragoman.models.recurrent import RecurrentAttention
 from dragoman.models.seq2seq import AnySeq2Seq
@@ -105,7 +106,7 @@ def rows_of(weights_BTS: Tensor, visible_BS: Tensor, targets: Sequence[Tokens]) 
 def cross_attention(model: AnySeq2Seq, which: AttentionOf) -> nn.Module:
     """Return the module of a layer's attention to the source. Raises ConfigError if the model has none."""
     kinds = (CrossAttention, RecurrentAttention, ConvolutionalAttention)
-    layers = [module for module in model.modules() if isinstance(module, kinds)]
+    layers = [module for module in leading(model).modules() if isinstance(module, kinds)]
     if not layers:
         raise ConfigError(
             f"attention {which}: this model has no attention to the source", hint="leave the attention out"

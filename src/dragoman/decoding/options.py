@@ -16,6 +16,7 @@ from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Rule
 Normalization = Literal["gnmt", "power"]
 Stop = Literal["full", "patient", "shrinking", "exact"]
 Quality = Literal["fast", "normal", "best"]
+Average = Literal["log-probabilities", "probabilities"]  # what an ensemble averages
 
 CANDIDATES = 16  # translations of a line to choose from, if no number is given
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ctypes import c_char_p, c_double, c_float, c_int32, c_int64, c_void_p
 from typing import get_args
 
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.decoding.options import Normalization, Stop
+from dragoman.decoding.options import Average, Normalization, Stop
 from dragoman.engine.build import library
 from dragoman.engine.weights import SCALE, Placed, PlacedWeights
 from dragoman.models.shapes import Activation, SSRUConfig, Tie, TransformerConfig
@@ -16,6 +16,7 @@ from dragoman.models.shapes import Activation, SSRUConfig, Tie, TransformerConfi
 TYPES = ("float32", "bfloat16", "int8")
 STOPS: tuple[Stop, ...] = get_args(Stop)
 NORMALIZATIONS: tuple[Normalization, ...] = get_args(Normalization)
+AVERAGES: tuple[Average, ...] = get_args(Average)
 
 # The enumerations of the library, in its order.
 _STORED = ("float32", "float64", "float16", "bfloat16", "int8")
@@ -77,6 +78,10 @@ def functions() -> ctypes.CDLL:
     found.dragoman_adapt.argtypes = [
         c_void_p, ctypes.POINTER(_Weight), c_int64, c_int32, ctypes.POINTER(_Weight), c_int64, c_double,
         c_int32, c_char_p, c_int64,
+    ]  # fmt: skip
+    found.dragoman_ensemble.restype = c_void_p
+    found.dragoman_ensemble.argtypes = [
+        ctypes.POINTER(c_void_p), c_int32, c_int32, c_int32, c_char_p, c_int64,
     ]  # fmt: skip
     found.dragoman_close.argtypes = [c_void_p]
     found.dragoman_begin.restype = c_void_p
@@ -143,6 +148,20 @@ def open_adapted(
         raise ModelError(
             f"{where_adapter}: {message.value.decode()}", hint="this adapter belongs to another model"
         )
+    return handle
+
+
+def open_ensemble(engines: Sequence[int], average: Average, threads: int) -> int:
+    """Return an engine for the models of several engines together, for `dragoman_close`.
+
+    Their weights have to stay where they are.
+    """
+    message = ctypes.create_string_buffer(_MESSAGE)
+    handle: int | None = functions().dragoman_ensemble(
+        (c_void_p * len(engines))(*engines), len(engines), AVERAGES.index(average), threads, message, _MESSAGE
+    )
+    if handle is None:
+        raise ModelError(f"ensemble: {message.value.decode()}", hint="use fewer models")
     return handle
 
 

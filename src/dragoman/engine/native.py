@@ -10,7 +10,7 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -19,9 +19,9 @@ from typing import Any, Self
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.machine import usable_cores
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request, Tokens
-from dragoman.decoding.options import AttentionOf, Beam
+from dragoman.decoding.options import AttentionOf, Average, Beam
 from dragoman.decoding.watching import look_up
-from dragoman.engine.library import TYPES, functions, open_adapted, open_engine
+from dragoman.engine.library import TYPES, functions, open_adapted, open_engine, open_ensemble
 from dragoman.engine.message import Pair, message_of
 from dragoman.engine.session import Session
 from dragoman.engine.weights import PlacedWeights, map_weights
@@ -66,6 +66,7 @@ class NativeEngine:
             raise TypeError(type(config).__name__)
         self.config, self.dtype, self.threads = config, dtype, threads or usable_cores()
         self._weights, self._where = weights, where
+        self._members: tuple[Self, ...] = ()  # of an ensemble
         self._start(lambda: open_engine(config, weights, self.dtype, self.threads, where))
 
     @classmethod
@@ -99,6 +100,26 @@ class NativeEngine:
         engine = copy.copy(self)
         engine._start(new)
         return engine
+
+    @classmethod
+    def ensemble(cls, engines: Sequence[Self], average: Average = "log-probabilities") -> Self:
+        """Return an engine that translates with the models of several engines together.
+
+        It shares their memory and has threads of its own. Attention is that of the first model. The models
+        have the same vocabularies, as `Translator.ensemble` checks.
+        """
+
+        def new() -> int:
+            handles = []
+            for engine in engines:
+                with engine._lock:
+                    handles.append(engine._handle())
+            return open_ensemble(handles, average, threads)
+
+        together, threads = copy.copy(engines[0]), engines[0].threads
+        together._members = tuple(engines)  # their weights have to stay in memory
+        together._start(new)
+        return together
 
     def search(
         self, requests: Iterable[Request], *, batch_tokens: int = 4096, lookahead: int = 4096

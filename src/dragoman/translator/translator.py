@@ -14,7 +14,7 @@ from dragoman.base.pytorch import require_pytorch
 from dragoman.decoding.alignment import Aligning, Alignment, aligning_of
 from dragoman.decoding.engine import Engine
 from dragoman.decoding.evidence import Evidence, evidence_of
-from dragoman.decoding.options import Beam, Decoding, DecodingOptions, Normalization
+from dragoman.decoding.options import Average, Beam, Decoding, DecodingOptions, Normalization
 from dragoman.decoding.parts import by_parts
 from dragoman.decoding.phrasing import Phrasing
 from dragoman.decoding.risk import Risk, RiskModel, assess
@@ -24,6 +24,7 @@ from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.translator.adapters import adapter_folders, running, with_adapter
 from dragoman.translator.choice import choosing
+from dragoman.translator.ensemble import check_members, engine_of_members
 from dragoman.translator.exchange import Exchange
 from dragoman.translator.inspecting import bundle_of_engine, check_inspection
 from dragoman.translator.lines import (
@@ -167,6 +168,34 @@ class Translator:
             reads=loaded.config.guidance,
             load_bundle=loaded.load_bundle,
             adapters=loaded.adapters,
+        )
+
+    @classmethod
+    def ensemble(cls, members: Sequence[Translator], *, average: Average = "log-probabilities") -> Translator:
+        """Return a translator that averages the distributions of several models at each step.
+
+        "log-probabilities" takes their geometric mean, scaled to sum to 1, "probabilities" the arithmetic
+        mean. All need the same tokenizer and languages; their shapes may differ, and their weights are
+        shared, not copied. Options, shortlist, alignment, attention and `inspect` are those of the first.
+        Risks are not calibrated for an ensemble. Raises ConfigError for models that do not fit each other.
+        """
+        members = list(members)
+        check_members(members, average)
+        first = members[0]
+        if len(members) == 1:
+            return first
+        return cls(
+            first.tokenizer,
+            engine_of_members(members, average),
+            source_language=first.source_language,
+            target_language=first.target_language,
+            generation=first.generation,
+            shortlist=first.shortlist,
+            aligning=first.aligning,
+            guides=first.guides,
+            reads=[kind for kind in first.reads if all(kind in one.reads for one in members)],
+            reverse=first.reverse,
+            load_bundle=lambda: first.bundle,
         )
 
     @property

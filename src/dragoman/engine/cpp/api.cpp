@@ -47,10 +47,11 @@ NamedWeights by_name(const NamedWeight* weights, int64_t count) {
     return named;
 }
 
-// An engine for the model that `make` returns, or null and a message.
-template <class Make> SharedEngine* engine_of(int32_t threads, char* message, int64_t size, Make make) {
+// An engine for the models that `make` returns, or null and a message.
+template <class Make>
+SharedEngine* engine_of(int32_t threads, char* message, int64_t size, Make make, Average average = {}) {
     try {
-        return new SharedEngine(std::make_shared<Engine>(make(), threads));
+        return new SharedEngine(std::make_shared<Engine>(make(), average, threads));
     } catch (const std::bad_alloc&) {
         copy_message("out of memory", message, size);
     } catch (const std::exception& error) {
@@ -84,7 +85,7 @@ EXPORT SharedEngine* dragoman_open(const Shape* shape, const NamedWeight* weight
         const char* reason = nullptr;
         const Kernels* kernels = choose_kernels(&reason);
         if (!kernels) throw Unusable(reason);
-        return std::make_unique<Model>(*shape, Type(type), kernels, by_name(weights, count), mapped, threads);
+        return Models{std::make_shared<Model>(*shape, Type(type), kernels, by_name(weights, count), mapped, threads)};
     });
 }
 
@@ -95,8 +96,23 @@ EXPORT SharedEngine* dragoman_adapt(const SharedEngine* base, const NamedWeight*
                               char* message, int64_t size) {
     return engine_of(threads, message, size, [&] {
         const Adapter parts = read_adapter(by_name(adapter, adapter_count), scale);
-        return std::make_unique<Model>((*base)->model(), by_name(weights, count), mapped, parts, threads);
+        const Model& model = *(*base)->models()[0];
+        return Models{std::make_shared<Model>(model, by_name(weights, count), mapped, parts, threads)};
     });
+}
+
+// Return an engine for the models of `count` engines together, or null and a message. It shares their memory.
+EXPORT SharedEngine* dragoman_ensemble(const SharedEngine* const* engines, int32_t count, int32_t average, int32_t threads,
+                                       char* message, int64_t size) {
+    return engine_of(
+        threads, message, size,
+        [&] {
+            Models models;
+            for (int32_t i = 0; i < count; i++)
+                for (const auto& model : (*engines[i])->models()) models.push_back(model);
+            return models;
+        },
+        Average(average));
 }
 
 // The engine ends with its last session.

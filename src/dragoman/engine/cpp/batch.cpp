@@ -33,7 +33,8 @@ class Help {
 
 }  // namespace
 
-Engine::Engine(std::unique_ptr<Model> model, int threads) : model_(std::move(model)), threads_(threads), team_(threads - 1) {}
+Engine::Engine(Models models, Average average, int threads)
+    : models_(std::move(models)), average_(average), threads_(threads), team_(threads - 1) {}
 
 Engine::~Engine() {
     {
@@ -118,11 +119,12 @@ void Engine::answer(const Job& job, Answer answer) {
 }
 
 void Engine::work() {
-    Transformer transformer(*model_, closing_);
-    Vocabulary vocabulary(transformer);
+    std::deque<Transformer> transformers;
+    for (const auto& model : models_) transformers.emplace_back(*model, closing_);
+    Vocabulary vocabulary(transformers, average_);
     Pool pool;
     std::vector<Running> running;
-    std::vector<Row> rows;
+    std::vector<std::vector<Row>> rows(transformers.size());  // by model
     std::vector<Scan*> scans;
     Help help(team_);
     while (true) {
@@ -134,17 +136,22 @@ void Engine::work() {
             int64_t live = 0;
             for (const Running& one : running) live += one.rows();
             help.want(live <= FEW_ROWS && busy_ == 1);
-            transformer.use(help.team());
-            std::vector<Source*> sources;
+            std::vector<Search*> begun;
             for (Running& one : running) {
                 if (one.search) continue;
-                one.search = std::make_unique<Search>(std::move(one.job.request), transformer, pool);
-                sources.push_back(&one.search->source());
+                one.search = std::make_unique<Search>(std::move(one.job.request), transformers, pool);
+                begun.push_back(one.search.get());
             }
-            if (!sources.empty()) transformer.encode(sources);
-            rows.clear(), scans.clear();
+            scans.clear();
+            for (auto& each : rows) each.clear();
+            for (size_t m = 0; m < transformers.size(); m++) {
+                transformers[m].use(help.team());
+                std::vector<Source*> sources;
+                for (Search* search : begun) sources.push_back(&search->source(m));
+                if (!sources.empty()) transformers[m].encode(sources);
+            }
             for (Running& one : running) one.search->ask(rows, scans);
-            transformer.step(rows);
+            for (size_t m = 0; m < transformers.size(); m++) transformers[m].step(rows[m]);
             vocabulary.answer(scans);
             auto finished = std::stable_partition(running.begin(), running.end(),
                                                   [](Running& one) { return one.search->advance(); });

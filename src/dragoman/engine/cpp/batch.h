@@ -1,7 +1,8 @@
 // Continuous batching: one queue of sentences, and threads that translate them.
 //
 // Each thread has a batch of its own. When a sentence is finished, the next of the queue takes its place at the next
-// step. A session is one caller's sentences; the batches are shared by all sessions.
+// step. A session is one caller's sentences; the batches are shared by all sessions. Several models may translate
+// together, as an ensemble.
 #pragma once
 
 #include <atomic>
@@ -36,12 +37,14 @@ struct Job {
     Request request;
 };
 
+using Models = std::vector<std::shared_ptr<const Model>>;  // with the same vocabularies
+
 class Engine {
   public:
-    Engine(std::unique_ptr<Model> model, int threads);
+    Engine(Models models, Average average, int threads);
     ~Engine();
 
-    const Model& model() const { return *model_; }
+    const Models& models() const { return models_; }
     std::shared_ptr<Session> begin(int64_t budget);
     void submit(std::vector<Job> jobs);
     // Return the answers of a session so far, at most `most`. Without any, wait up to `milliseconds` for one.
@@ -60,7 +63,8 @@ class Engine {
     std::vector<Job> take(const std::vector<Running>& running);
     void answer(const Job& job, Answer answer);
 
-    std::unique_ptr<Model> model_;
+    const Models models_;
+    const Average average_;
     const int threads_;
     Team team_;
     std::atomic<int> busy_{0};  // threads with a batch

@@ -28,32 +28,35 @@ double Request::normalised(double logp, int64_t length) const {
     return kind == Kind::sample ? logp : logp / penalty(length);
 }
 
-Search::Search(Request request, Transformer& transformer, Pool& pool)
+Search::Search(Request request, std::deque<Transformer>& transformers, Pool& pool)
     : request_(std::move(request)),
       tracker_(request_.phrases, request_.joining),
-      cache_(pool, request_.rows(), transformer.slot_size()),
-      start_(transformer.model().shape.start),
-      end_(transformer.model().shape.end),
-      vocab_(transformer.model().shape.target_vocab),
+      start_(transformers[0].model().shape.start),
+      end_(transformers[0].model().shape.end),
+      vocab_(transformers[0].model().shape.target_vocab),
       live_(1),
       scans_(request_.rows()) {
-    source_.tokens = request_.source;
+    for (const Transformer& transformer : transformers) {
+        sides_.emplace_back(pool, request_.rows(), transformer.slot_size());
+        sides_.back().source.tokens = request_.source;
+    }
     live_[0].missing = request_.required;
     live_[0].place = tracker_.start();
 }
 
-void Search::ask(std::vector<Row>& rows, std::vector<Scan*>& scans) {
-    const int64_t length = source_.length();
+void Search::ask(std::vector<std::vector<Row>>& rows, std::vector<Scan*>& scans) {
+    const int64_t length = int64_t(request_.source.size());
     if (request_.layer >= 0) attention_.emplace_back(int64_t(live_.size()) * length);
     for (size_t r = 0; r < live_.size(); r++) {
         const Live& live = live_[r];
-        Row row{live.node < 0 ? start_ : nodes_[live.node].token, position_, int64_t(r), live.path.data(), &source_,
-                &cache_};
-        if (request_.layer >= 0) {
+        for (size_t m = 0; m < sides_.size(); m++)
+            rows[m].push_back({live.node < 0 ? start_ : nodes_[live.node].token, position_, int64_t(r), live.path.data(),
+                               &sides_[m].source, &sides_[m].cache});
+        if (request_.layer >= 0) {  // of the first model
+            Row& row = rows[0].back();
             row.layer = request_.layer, row.head = request_.head;
             row.attention = attention_.back().data() + int64_t(r) * length;
         }
-        rows.push_back(row);
 
         Scan& scan = scans_[r];
         scan.end = end_;
@@ -325,7 +328,7 @@ void Search::close(int64_t row, float end, bool truncated) {
     for (float one : hypothesis.token_logp) logp += one;
     hypothesis.logp = double(logp);
     hypothesis.score = request_.normalised(hypothesis.logp, position_ + 1);
-    const int64_t length = source_.length();
+    const int64_t length = int64_t(request_.source.size());
     for (int64_t t = 0; t < int64_t(attention_.size()); t++) {
         const int64_t slot = t < position_ ? live_[row].path[t] : row;
         const auto first = attention_[t].begin() + slot * length;

@@ -1,9 +1,11 @@
 // The search for the translations of one sentence: decoding/search.py, a sentence at a time.
 //
-// A search asks for rows of the next decoding step, then reads the answers. Many searches share a step.
+// A search asks for rows of the next decoding step, then reads the answers. Many searches share a step. In an ensemble
+// each model has rows of its own, and the answers are of all models together.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,14 +65,14 @@ struct Hypothesis {
 
 class Search {
   public:
-    Search(Request request, Transformer& transformer, Pool& pool);
+    Search(Request request, std::deque<Transformer>& transformers, Pool& pool);
 
-    Source& source() { return source_; }
+    Source& source(size_t model) { return sides_[model].source; }
     const Request& request() const { return request_; }
     int64_t tokens() const { return int64_t(request_.source.size()) * request_.rows(); }
 
-    // Append the rows of the next step, and what to find out about their next tokens.
-    void ask(std::vector<Row>& rows, std::vector<Scan*>& scans);
+    // Append the rows of the next step, for each model, and what to find out about their next tokens.
+    void ask(std::vector<std::vector<Row>>& rows, std::vector<Scan*>& scans);
 
     // Read the answers. Returns whether the search goes on.
     bool advance();
@@ -80,6 +82,11 @@ class Search {
     int64_t failed() const { return failed_; }
 
   private:
+    struct Side {  // of one model
+        Side(Pool& pool, int64_t slots, int64_t size) : cache(pool, slots, size) {}
+        Source source;
+        Cache cache;
+    };
     struct Node {  // a token of a tree of translations
         int32_t token, parent;
         float logp;
@@ -118,8 +125,7 @@ class Search {
 
     Request request_;
     Tracker tracker_;
-    Source source_;
-    Cache cache_;
+    std::deque<Side> sides_;  // by model
     int32_t start_, end_, vocab_;
     int64_t position_ = 0, failed_ = -1;
     std::vector<Live> live_;

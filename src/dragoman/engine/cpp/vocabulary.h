@@ -1,15 +1,20 @@
 // What a search reads of the logits of one row: the sum of all probabilities, single tokens, and the best few.
 //
-// The logits of a row are never all in memory. They come in stripes of the vocabulary, from first to last.
+// The logits of a row are never all in memory. They come in stripes of the vocabulary, from first to last. Those of an
+// ensemble are the average of its models.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "kernels.h"
 #include "transformer.h"
 
 namespace dragoman {
+
+// What an ensemble averages. The mean of log-probabilities is scaled to sum to 1, so it is the mean of logits.
+enum class Average : int32_t { log_probabilities, probabilities };
 
 // The question of one row, and its answer.
 struct Scan {
@@ -39,15 +44,21 @@ struct Scan {
 // Answer the scans of the rows of the last step.
 class Vocabulary {
   public:
-    explicit Vocabulary(Transformer& transformer) : transformer_(transformer) {}
+    Vocabulary(std::deque<Transformer>& transformers, Average average) : transformers_(transformers), average_(average) {}
     void answer(const std::vector<Scan*>& scans);
 
   private:
+    void average(int64_t rows, int64_t first, int64_t last, float* stripe);
+    void sum_up(int64_t rows);
     void read(Scan& scan, float* logits, int64_t first, int64_t last);
     void read_listed(Scan& scan);
 
-    Transformer& transformer_;
-    Buffer<float> stripe_;
+    const Model& model() const { return transformers_[0].model(); }
+
+    std::deque<Transformer>& transformers_;
+    const Average average_;
+    Buffer<float> stripe_, other_;
+    std::vector<float> log_sums_;  // [model][row]: logarithms of the sums of all exponentials
     std::vector<unsigned char> needed_;
 };
 

@@ -1,0 +1,98 @@
+"""Several models on the command line: which names are models, and what they give together."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.translator.bundles import PAIRS, bundle_of
+from tests.translator.test_ensemble import another
+
+from dragoman import Translator
+from dragoman.cli.models import models_and_text
+from dragoman.cli.translate import _about
+from dragoman.folder.bundle import save
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three models with one vocabulary, one with another, and text."""
+    place = tmp_path_factory.mktemp("models")
+    bundle = bundle_of("bpe")
+    for number, one in enumerate((bundle, another(bundle), another(bundle, 8)), 1):
+        save(one, place / str(number))
+    save(bundle_of("unigram"), place / "other")
+    for side, name in enumerate(("in.en", "in.de")):
+        (place / name).write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
+    return place
+
+
+def test_model_folders_after_the_model_join_it(place: Path) -> None:
+    one, two, text = place / "1", str(place / "2"), str(place / "in.en")
+    assert models_and_text(one, None) == ([one], [])
+    assert models_and_text(one, [two, text]) == ([one, Path(two)], [text])
+    assert models_and_text(one, [text, two]) == ([one], [text, two])
+    assert models_and_text(one, [str(place)]) == ([one], [str(place)])  # a folder of documents
+
+
+@pytest.mark.parametrize("options", [[], ["--average", "probabilities"], ["--dtype", "bfloat16"]])
+def test_translate_with_several(dragoman_, place: Path, options: list[str]) -> None:
+    models = [place / "1", place / "2", place / "3"]
+    ended = dragoman_("translate", *models, place / "in.en", *options)
+    assert ended.code == 0
+    average = "probabilities" if "probabilities" in options else "log-probabilities"
+    dtype = "bfloat16" if "bfloat16" in options else None
+    loaded = [Translator.load(model, dtype=dtype) for model in models]
+    together = Translator.ensemble(loaded, average=average)
+    lines = [source for source, _ in PAIRS]
+    assert ended.out.split("\n")[:-1] == [one.text for one in together.translate(lines)]
+    alone = dragoman_("translate", models[0], place / "in.en")
+    assert alone.out != ended.out
+
+
+def test_unfinished_work_of_other_models_is_not_gone_on_with(place: Path) -> None:
+    given = dict.fromkeys(("adapter", "memory", "prefix_file", "reverse", "terms"))
+    one, two = ([place / "1", place / name] for name in ("2", "3"))
+    text = [str(place / "in.en")]
+    assert _about(given, one, text) == _about(given, one, text)
+    assert _about(given, one, text) != _about(given, two, text)
+    assert _about(given, one, text) != _about(given, one[:1], text)
+
+
+def test_evaluate_several(dragoman_, place: Path) -> None:
+    text = place / "in.en", place / "in.de"
+    ended = dragoman_("evaluate", place / "1", place / "2", *text, "--against", place / "1", "--json")
+    table = json.loads(ended.out)
+    assert table["models"] == [str(place / "1"), str(place / "2")]
+    assert table["sentences"] == len(PAIRS)
+    whole = dragoman_("evaluate", place / "1", place / "2", *text)
+    assert f"{place / '1'} + {place / '2'}: " in whole.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["translate", "1", "other", "in.en"], "model 2 has another vocabulary"),
+        (["translate", "1", "in.en", "--average", "probabilities"], "--average with one model"),
+        (["translate", "1", "2", "in.en", "--average", "median"], "average = 'median'"),
+        (["translate", "1", "2", "in.en", "--adapter", "x"], "--adapter with several models"),
+        (["evaluate", "1", "2", "in.en", "in.de", "--risk"], "--risk with several models"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    dragoman_, place: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(place)
+    ended = dragoman_(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+
+
+def test_a_copy_of_a_model_changes_nothing(dragoman_, place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place / "1", tmp_path / "copy")
+    alone = dragoman_("translate", place / "1", place / "in.en", "--scores")
+    assert (
+        dragoman_("translate", place / "1", tmp_path / "copy", place / "in.en", "--scores").out == alone.out
+    )
