@@ -29,7 +29,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: {error.strerror or error}", hint="check the path of the recipe"
         ) from error
-    # ValueError also for bytes that are not UTF-8, and numbers too long to read; RecursionError for a thousand
+    # ValueError also for bytes that are not UTF-8, and numbers too long to read; RecursionError for many
     # brackets in one another.
     except (ValueError, RecursionError) as error:
         raise ConfigError(

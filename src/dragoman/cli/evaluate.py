@@ -12,6 +12,7 @@ import typer
 
 from dragoman.base.errors import ConfigError, QualityError
 from dragoman.cli import score as scoring
+from dragoman.cli.input import keep_apart
 from dragoman.cli.options import (
     AdapterFolder,
     BatchTokens,
@@ -151,12 +152,14 @@ def evaluate(
     check_reverse_folder(reverse)
     dtypes = _dtypes(dtype, alone=against is not None)
     names = _names(text or [], recipe, data)
+    keep_apart(output, [*names, against, terms, risk_chart])
+    keep_apart(risk_chart, [*names, against, terms])
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
     if against is not None and against.resolve() == model.resolve() and adapter is None:
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
     about = read_config(model)
     # The model's languages say which key of a JSONL file is the source.
-    corpus = open_corpus(names, languages=(about.source_language, about.target_language))
+    corpus = open_corpus(names, languages=(about.source_language, to or about.target_language))
     if risk:
         _check_risk(model, about, to, dtypes, adapter)
     keep_freed_memory()

@@ -17,7 +17,7 @@ import typer
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import replacing
 from dragoman.cli.documents import are_documents, plan_documents, protected, run_documents
-from dragoman.cli.input import STDIN, Input
+from dragoman.cli.input import STDIN, Input, keep_apart
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
 from dragoman.cli.options import (
     AdapterFolder,
@@ -242,7 +242,9 @@ def translate(
     if protect:
         _check_options(UNPROTECTED, given, "for --protect")
     if output is not None and not documents:
-        _keep_apart(output, names)
+        keep_apart(output, [*names, prefix_file, terms, memory])
+    if report is not None:
+        keep_apart(report, [*names, terms, memory])
     check_terms(terms, terms_mode)
     check_reverse_folder(reverse)
     typed = names == [STDIN] and sys.stdin.isatty()
@@ -433,12 +435,6 @@ def _check_exist(names: Iterable[str]) -> None:
     for name in names:
         if name != STDIN and not Path(name).exists():
             raise DataError(f"{name}: no such file", hint="check the path")
-
-
-def _keep_apart(output: Path, names: Iterable[str]) -> None:
-    for name in names:
-        if name != STDIN and output.exists() and Path(name).exists() and output.samefile(name):
-            raise ConfigError(f"{output}: input and output are the same file", hint="choose another with -o")
 
 
 # ---- standard error --------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-
 _AT_ONCE = 32  # steps whose random numbers are drawn together
 
 
