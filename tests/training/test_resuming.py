@@ -282,3 +282,27 @@ def test_a_signal_sets_the_exit_code(number: int, code: int, corpora: Corpora, t
         run.train()
 
     assert caught.value.exit_code == code
+
+
+def test_a_stop_within_an_update_goes_back_to_the_one_before(corpora: Corpora, tmp_path: Path) -> None:
+    """An update of thousands of batches may take minutes. It is made anew, bit for bit."""
+    options = config(accumulate=3, max_updates=8, batch_tokens=16)
+    whole, stopped = (trainer(tmp_path / name, corpora, options=options) for name in ("whole", "stopped"))
+    whole.resume()
+    whole.train()
+    stopped.resume()
+    asked = 0
+
+    def stop() -> int:
+        nonlocal asked
+        asked += stopped.progress.step == 4  # after update 4, before each batch that is read, or computed
+        return signal.SIGTERM if asked >= 6 else 0
+
+    stopped.stop = stop
+    with pytest.raises(Interrupted, match="stopped at update 4"):
+        stopped.train()
+    again = trainer(tmp_path / "stopped", corpora, options=options, net=model(corpora[0].tokenizer, seed=9))
+    again.resume()
+    again.train()
+
+    check_equal(again, whole)

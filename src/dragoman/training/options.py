@@ -30,7 +30,9 @@ class TrainingConfig(Options, section="training"):
             at_least=1,
         ),
     ] = 4096
-    accumulate: Annotated[int, Option("Batches whose gradients are added up to one update.", at_least=1)] = 1
+    accumulate: Annotated[
+        int, Option("Batches whose gradients are added up to one update.", at_least=1, at_most=100_000)
+    ] = 1
     max_updates: Annotated[int, Option("Updates after which training stops.", at_least=1)] = 100_000
     max_epochs: Annotated[
         int | None, Option("Passes through the training text after which training stops.", at_least=1)

@@ -147,7 +147,12 @@ class Trainer:
         )
         for update in range(self.progress.cursor, len(groups) // each):
             mine = groups[update * each + world.rank : (update + 1) * each : world.size]
-            yield [self._collate(source, target, group) for group in mine if len(group)]
+            batches = []
+            for group in mine:
+                self._stop_within_update()
+                if len(group):
+                    batches.append(self._collate(source, target, group))
+            yield batches
 
     def _collate(self, source: Rows, target: Rows, rows: Ints) -> Batch:
         config = self.model.config
@@ -163,7 +168,9 @@ class Trainer:
     def _update(self, batches: list[Batch]) -> None:
         progress, totals = self.progress, self.progress.totals
         step = progress.step + 1
-        update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
+        update = self.learner.update(
+            batches, step, seed=self.seed, seconds=progress.seconds, between=self._stop_within_update
+        )
         if update.made:
             progress.skipped = 0
         else:
@@ -202,6 +209,11 @@ class Trainer:
         if self.world.size == 1 or self.config.max_minutes is None:
             return seconds
         return float(self.world.share(seconds))
+
+    def _stop_within_update(self) -> None:
+        """Stop before the next batch: an update of many may take minutes. The next run begins it anew."""
+        if self.world.size == 1 and self.stop():  # several processes agree after an update
+            self._stop_if_asked()
 
     def _stop_if_asked(self) -> None:
         signal = self.stop()

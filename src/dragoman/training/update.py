@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,10 +61,19 @@ class Learner:
             sums = functional_call(self._objective, working_copies(self._objective), (batch,))
         return sums
 
-    def update(self, batches: list[Batch], step: int, *, seed: int, seconds: float = 0.0) -> Update:
+    def update(
+        self,
+        batches: list[Batch],
+        step: int,
+        *,
+        seed: int,
+        seconds: float = 0.0,
+        between: Callable[[], None] = lambda: None,
+    ) -> Update:
         """Make update number `step`, counted from 1, on the batches of this process.
 
-        `seconds` is the time that training took so far. It must be the same in every process.
+        `seconds` is the time that training took so far. It must be the same in every process. `between` is
+        called before each batch and may raise, which leaves the weights as they were.
         """
         # The seed of the run, the update and the rank determine every mask.
         words = np.random.SeedSequence((seed, step, self.world.rank)).generate_state(2)
@@ -75,6 +85,7 @@ class Learner:
         real = sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
         sums = torch.tensor([0, 0, slots, real], dtype=torch.float64, device=device)
         for batch in batches:
+            between()
             loss, nll = self.objective(batch)
             torch.autograd.backward(loss / tokens)
             sums[:2] += torch.stack((loss.detach(), nll.detach()))
