@@ -27,7 +27,7 @@ from tests.training.runs import (
     weights,
 )
 
-from dragoman.base.errors import DataError, Interrupted
+from dragoman.base.errors import DataError, Interrupted, TrainingError
 from dragoman.text.corpus import open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
@@ -306,3 +306,39 @@ def test_a_stop_within_an_update_goes_back_to_the_one_before(corpora: Corpora, t
     again.train()
 
     check_equal(again, whole)
+
+
+@pytest.mark.parametrize("fault", ["gone", "damaged"])
+def test_weights_that_are_gone_are_noticed_when_a_run_is_resumed(
+    corpora: Corpora, tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    run = trainer(tmp_path, corpora)
+    run.resume()
+    stop_after(run, 12)
+    with pytest.raises(Interrupted):
+        run.train()
+    assert step_files(tmp_path) == [5, 10]
+    path = run.checkpoints.step(10)
+    if fault == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-1] + b"\0")
+
+    again = trainer(tmp_path, corpora)
+    again.resume()
+    assert [candidate.step for candidate in history(again)] == [5]
+    assert "the weights of update 10 are gone" in caplog.text
+    again.train()
+    assert again.checkpoints.final.exists()
+
+
+def test_a_finished_run_without_weights_says_so(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=5))
+    run.resume()
+    run.train()
+    for step in step_files(tmp_path):
+        run.checkpoints.step(step).unlink()
+
+    with pytest.raises(TrainingError, match="no weights are left") as caught:
+        trainer(tmp_path, corpora, options=config(max_updates=5)).resume()
+    assert "max_updates" in caught.value.hint

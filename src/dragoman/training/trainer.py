@@ -22,6 +22,7 @@ from dragoman.training.batches import Batch, Ints, collate, plan
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Report, SampleTranslation, Stop, Validation
+from dragoman.training.intact import left
 from dragoman.training.metrics import Metrics
 from dragoman.training.mixture import Rows, TrainingText
 from dragoman.training.options import TrainingConfig
@@ -93,7 +94,22 @@ class Trainer:
                 hint=f"start {progress.processes} processes, {_OTHER_FOLDER}",
             )
         self.progress = progress
+        self._look_for_weights(read=self.world.leads)
         return True
+
+    def _look_for_weights(self, *, read: bool) -> None:
+        """Leave out the checkpoints whose weights are gone.
+
+        Raises TrainingError if none is left at the end.
+        """
+        progress = self.progress
+        needed = selection.kept(progress.history, self.config)
+        progress.history = left(progress.history, needed, self.checkpoints, read=read)
+        if not progress.history and self.done():
+            raise TrainingError(
+                f"{self.checkpoints.folder}: no weights are left to write a model of",
+                hint="raise training.max_updates to train on from the last checkpoint, or remove the folder",
+            )
 
     def train(self) -> Finished:
         """Train to the end and write the final weights.
@@ -326,6 +342,7 @@ class Trainer:
 
     def _finish(self) -> Finished:
         """Write the average, or the best single checkpoint if that validates better."""
+        self._look_for_weights(read=False)
         steps = selection.averaged(self.progress.history, self.config)
         put_weights(self.model, average([self.checkpoints.step(step) for step in steps]), "the average")
         outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
