@@ -23,7 +23,7 @@ from dragoman.folder.header import Outline
 from dragoman.folder.quantised import GREATEST, dequantised, holds_int8, is_quantised, scale_name
 
 _DIGEST = "digest"  # in the header of a file: of its numbers
-_RESTORE = "was it copied whole? restore it or train again"
+_RESTORE = "was it copied whole? restore it, or repeat the command that trained it"
 
 
 class HasWeights(Protocol):
