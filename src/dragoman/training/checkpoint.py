@@ -49,7 +49,8 @@ def save(folder: Path, model: HasWeights, optimizers: Optimizers, progress: Prog
         shutil.rmtree(part, ignore_errors=True)
         raise TrainingError(
             f"{folder}: the checkpoint cannot be written ({getattr(error, 'strerror', None) or error})",
-            hint="free some space and repeat the command: it resumes from the last checkpoint",
+            hint="free some space and repeat the command"
+            + (": it resumes from the last checkpoint" if whole(folder) else "; nothing was saved yet"),
         ) from error
 
 
