@@ -125,7 +125,9 @@ def test_the_risk_model_is_for_the_model_without_an_adapter(
     base = adapted.using(adapter=None)
     assert [*base.risk_models.values()] == [RISK_MODEL]
     assert base.using(adapter="help").risk_models == {}
-    code, _, err = command("evaluate", calibrated, text, text, "--risk", "--adapter", adapters["help"])
+    code, _, err = command(
+        "evaluate", calibrated, text, text.with_suffix(".de"), "--risk", "--adapter", adapters["help"]
+    )
     assert (code, "not calibrated for a model with an adapter" in err) == (2, True)
 
 
@@ -213,7 +215,8 @@ def test_wrong_adapters_are_refused(model: Path, adapters: dict[str, Path]) -> N
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     path = tmp_path / "test.en"
-    path.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    for name in (path, path.with_suffix(".de")):
+        name.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
     return path
 
 
@@ -249,15 +252,15 @@ def test_evaluate_an_adapter_against_its_model(
     model: Path, adapters: dict[str, Path], text: Path, command: Command
 ) -> None:
     code, out, err = command(
-        "evaluate", model, text, text, "--adapter", adapters["help"], "--against", model, "--json",
-        "--bootstrap", "10", "--quiet",
+        "evaluate", model, text, text.with_suffix(".de"), "--adapter", adapters["help"], "--against", model,
+        "--json", "--bootstrap", "10", "--quiet",
     )  # fmt: skip
 
     table = json.loads(out)
     assert (code, err) == (0, "")
     assert table["adapter"] == str(adapters["help"])
     assert f"{model} + {adapters['help']}" in out
-    assert command("evaluate", model, text, text, "--against", model)[0] != 0
+    assert command("evaluate", model, text, text.with_suffix(".de"), "--against", model)[0] != 0
 
 
 def test_inspect_with_an_adapter_beside_its_model(

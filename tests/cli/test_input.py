@@ -12,6 +12,8 @@ from dragoman.base.errors import DataError
 from dragoman.cli.input import Input
 from dragoman.cli.rate import Rate
 
+MODEL = Path(__file__).parents[1] / "saved/0.1/transformer"
+
 
 def test_lines_and_their_ends(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"one\r\ntwo")
@@ -78,3 +80,67 @@ def test_rate_and_time_left() -> None:
     assert not rate.due()
     assert rate.text(1200, 0.25) == "1,200 lines, 20.0 lines/s, 25%, 3:00 left"
     assert rate.text(1200, None) == "1,200 lines, 20.0 lines/s"
+
+
+@pytest.mark.parametrize("how", ["same", "link", "hard link"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("translate", MODEL, "{folder}/in.en", "--prefix-file", "{folder}/in.de", "-o", "{output}"),
+        ("translate", MODEL, "{folder}/in.de", "-o", "{output}"),
+        ("translate", MODEL, "{folder}/in.en", "--terms", "{folder}/in.de", "-o", "{output}"),
+        ("evaluate", MODEL, "{folder}/in.en", "{folder}/in.de", "-o", "{output}"),
+        ("evaluate", MODEL, "{folder}/in.de", "{folder}/in.x", "-o", "{output}"),
+        (
+            "evaluate",
+            MODEL,
+            "{folder}/in.en",
+            "{folder}/in.x",
+            "--against",
+            "{folder}/in.de",
+            "-o",
+            "{output}",
+        ),
+        ("align", MODEL, "{folder}/in.en", "{folder}/in.de", "-o", "{output}"),
+    ],
+    ids=lambda words: " ".join(str(word).rpartition("/")[2] for word in words),
+)
+def test_no_command_writes_over_what_it_reads(
+    dragoman_, tmp_path: Path, how: str, words: tuple[str, ...]
+) -> None:
+    for name in ("in.en", "in.de", "in.x"):
+        (tmp_path / name).write_text(f"A dog {name}.\n", encoding="utf-8")
+    output = tmp_path / ("in.de" if how == "same" else "out")
+    if how == "link":
+        output.symlink_to("in.de")
+    elif how == "hard link":
+        output.hardlink_to(tmp_path / "in.de")
+    ended = dragoman_(*(str(word).format(folder=tmp_path, output=output) for word in words))
+
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {output}: input and output are the same file")
+    assert (tmp_path / "in.de").read_text(encoding="utf-8") == "A dog in.de.\n"
+
+
+def test_training_on_one_language_is_refused(dragoman_, tmp_path: Path) -> None:
+    for name in ("a.en", "b.en", "valid.en", "valid.de", "a.de"):
+        (tmp_path / name).write_text(f"A dog {name}.\n", encoding="utf-8")
+    output, option = tmp_path / "model", "training.max_updates=1"
+    same = dragoman_("train", tmp_path / "a.en", tmp_path / "b.en", "-o", output, option)
+    assert same.code == 2
+    assert "both sides are in en by their names" in same.err
+
+    words = ("train", tmp_path / "a.en", tmp_path / "a.de", "-o", output, option, "--valid")
+    swapped = dragoman_(*words, tmp_path / "valid.de", tmp_path / "valid.en")
+    assert swapped.code == 3
+    assert "hint: swap the two sides" in swapped.err
+    assert not output.exists()
+
+
+def test_a_test_text_in_the_other_direction_is_refused(dragoman_, tmp_path: Path) -> None:
+    for name in ("test.en", "test.de"):
+        (tmp_path / name).write_text("A dog.\n", encoding="utf-8")
+    ended = dragoman_("evaluate", MODEL, tmp_path / "test.de", tmp_path / "test.en")
+
+    assert ended.code == 3
+    assert "hint: swap the two sides" in ended.err

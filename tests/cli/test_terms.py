@@ -37,6 +37,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"train.{side}").write_text("".join(lines), encoding="utf-8")
     (folder / "terms.csv").write_text("en;de\ndog;Hündchen|Wauwau\n", encoding="utf-8")
     (folder / "in.en").write_text("The dog sleeps.\nNothing.\n", encoding="utf-8")
+    (folder / "in.de").write_text("Der Hund schläft.\nNichts.\n", encoding="utf-8")
     return folder
 
 
@@ -115,7 +116,7 @@ def test_evaluate_with_terms(dragoman_, soft: Path, text: Path) -> None:
         "evaluate",
         soft,
         text / "in.en",
-        text / "in.en",
+        text / "in.de",
         "--terms",
         text / "terms.csv",
         "--terms-mode",

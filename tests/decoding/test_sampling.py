@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dragoman.decoding.sampling import draw, uniforms
+from dragoman.decoding.sampling import Uniforms, draw
 
 
 def reference(logits: np.ndarray, temperature: float, top_k: int, top_p: float) -> np.ndarray:
@@ -80,9 +80,23 @@ def test_a_temperature_near_zero_is_the_argmax(temperature: float) -> None:
 
 def test_uniforms_depend_on_seed_and_key_alone() -> None:
     keys = [(5, 0), (2**64 - 1, 3), (5, 1)]
-    uniform_NT = uniforms(7, keys, 6)
 
-    assert torch.equal(uniforms(7, keys[1:2], 6)[0], uniform_NT[1])
-    assert torch.equal(uniforms(7, keys, 3), uniform_NT[:, :3])
-    assert len(set(uniform_NT.flatten().tolist())) == 18
-    assert not torch.equal(uniforms(8, keys, 6), uniform_NT)
+    def drawn(seed: int, keys: list[tuple[int, ...]]) -> torch.Tensor:
+        uniforms = Uniforms(seed, keys)
+        return torch.stack([uniforms.next() for _ in range(100)], dim=1)
+
+    uniform_NT = drawn(7, keys)
+    assert torch.equal(drawn(7, keys[1:2])[0], uniform_NT[1])
+    assert torch.equal(uniform_NT[2], torch.from_numpy(np.random.default_rng((7, 5, 1)).random(100)))
+    assert len(set(uniform_NT.flatten().tolist())) == 300
+    assert not torch.equal(drawn(8, keys), uniform_NT)
+
+
+def test_rows_that_end_take_their_random_numbers_along() -> None:
+    keys = [(1, 0), (1, 1), (1, 2)]
+    whole, uniforms = Uniforms(3, keys), Uniforms(3, keys)
+    for step in range(100):
+        expected = whole.next()
+        if step == 40:
+            uniforms.select(torch.tensor([2, 0]))
+        assert torch.equal(uniforms.next(), expected if step < 40 else expected[[2, 0]])

@@ -44,6 +44,7 @@ def saved(folder: Path, seed: int = 0, **changes: Any) -> Path:
 
 def edit(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     """Change the JSON object in a file; `change` returns a new one, or None if it changed its argument."""
+    (path.parent / "digests.json").unlink(missing_ok=True)  # changed on purpose
     table = json.loads(path.read_text(encoding="utf-8"))
     changed = change(table)
     path.write_text(json.dumps(table if changed is None else changed), encoding="utf-8")

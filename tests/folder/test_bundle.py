@@ -127,7 +127,8 @@ def test_the_files_are_those_documented_and_can_be_read_by_anyone(folder: Path) 
     names = {path.name for path in folder.iterdir()}
 
     assert names == {
-        "config.json", "generation.json", "model.safetensors", "tokenizer.json", "tokenizer.words.json",
+        *("config.json", "digests.json", "generation.json", "model.safetensors"),
+        *("tokenizer.json", "tokenizer.words.json"),
     }  # fmt: skip
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert config["format_version"] == FORMAT_VERSION
@@ -352,7 +353,7 @@ class Killed(BaseException):
     """What no code expects, as if the process had been killed."""
 
 
-@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("place", range(7))
 @pytest.mark.parametrize("before", ["nothing", "another model", "a model without a digest"])
 def test_a_folder_whose_writing_was_interrupted_is_refused_until_it_is_repeated(
     before: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -375,13 +376,13 @@ def test_a_folder_whose_writing_was_interrupted_is_refused_until_it_is_repeated(
 
     with monkeypatch.context() as patch:
         patch.setattr("dragoman.base.files.os.replace", interrupted)
-        if place < 5:
+        if place < 6:
             with pytest.raises(Killed):
                 bundle.save(new, folder)
         else:
             bundle.save(new, folder)
 
-    if place == 5:
+    if place == 6:
         assert replaced[0] == "config.json"
         assert replaced[-1] == "model.safetensors"
         assert bundle.load(folder).config == replace(new.config, weights=None)

@@ -222,3 +222,15 @@ def test_an_average_of_what_does_not_go_together_is_an_error(
         average([*paths, tmp_path / "other.safetensors"])
 
     assert caught.value.hint
+
+
+def test_a_file_that_may_not_be_read_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "w.safetensors"
+    write_weights(path, weights_of(model()))
+
+    def refuse(path: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(ModelError, match=r"w\.safetensors: cannot be read as weights \(Permission denied\)"):
+        read_weights(path)

@@ -152,3 +152,48 @@ def test_every_reading_error_is_one_of_ours(tmp_path: Path) -> None:
             list(open_corpus([good, tmp_path / name]))
         assert name in str(caught.value)
         assert caught.value.exit_code == 3
+
+
+# Names against languages
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"), [(["t.de", "t.en"], "swap the two sides"), (["t.de-en.tsv"], "swap the two columns")]
+)
+def test_swapped_sides_are_refused(tmp_path: Path, names: list[str], hint: str) -> None:
+    paths = [write(tmp_path, name, "a\tb\n") for name in names]
+
+    with pytest.raises(DataError, match="from de to en, but the languages are from en to de") as caught:
+        open_corpus(paths, languages=("en", "de"))
+    assert caught.value.hint.startswith(hint)
+    open_corpus(paths, languages=("de", "en-GB"))
+    open_corpus(paths)
+
+
+def test_one_file_for_both_sides_is_refused(tmp_path: Path) -> None:
+    path, link = write(tmp_path, "train.en", "a\n"), tmp_path / "train.de"
+    link.hardlink_to(path)
+
+    for other in (path, link):
+        with pytest.raises(DataError, match="named for both sides"):
+            open_corpus([path, other])
+
+
+@pytest.mark.parametrize(
+    ("names", "warnings"),
+    [
+        (["t.en", "t.fr"], 1),
+        (["t.en", "t.en2"], 0),
+        (["t.eng", "t.deu"], 0),
+        (["t.en", "t.txt"], 0),
+        (["src", "tgt"], 0),
+        (["t.fr", "t.es"], 2),
+    ],
+)
+def test_other_languages_are_read_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, names: list[str], warnings: int
+) -> None:
+    corpus = open_corpus([write(tmp_path, name, "a\n") for name in names], languages=("en", "de"))
+
+    assert len(list(corpus)) == 1
+    assert len([one for one in caplog.messages if "by its name, used as" in one]) == warnings

@@ -286,3 +286,43 @@ def test_numbers_that_are_not_finite_are_named(file: str, tmp_path: Path) -> Non
         checkpoint.restore(tmp_path / "latest", other, [optimizer_of(other)])
 
     assert equal(weights_of(other), before)
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "progress.json"])
+def test_one_byte_is_enough_to_refuse_a_checkpoint(tmp_path: Path, name: str) -> None:
+    net, optimizer = trained()
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
+    path = tmp_path / "latest" / name
+    intact = path.read_bytes()
+    other = model(seed=3)
+    before = {name: weight.clone() for name, weight in weights_of(other).items()}
+    for place in range(0, len(intact), max(1, len(intact) // 40)):
+        path.write_bytes(intact[:place] + bytes([intact[place] ^ 1]) + intact[place + 1 :])
+        with pytest.raises(ModelError, match=name):
+            checkpoint.restore(tmp_path / "latest", other, [optimizer_of(other)])
+    assert equal(before, weights_of(other))
+
+
+def test_the_checkpoint_before_a_damaged_one_is_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both exist if a crash came while one replaced the other."""
+    net, optimizer = trained()
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
+    shutil.copytree(tmp_path / "latest", tmp_path / "latest.old")
+    path = tmp_path / "latest/model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    other = model(seed=3)
+
+    assert checkpoint.restore(tmp_path / "latest", other, [optimizer_of(other)]) == PROGRESS
+    assert equal(dict(weights_of(net)), dict(weights_of(other)))
+    assert "going on from the checkpoint before it" in caplog.text
+
+
+def test_moments_that_are_whole_numbers_are_refused(tmp_path: Path) -> None:
+    net, optimizer = trained()
+    checkpoint.save(tmp_path / "latest", net, [optimizer], PROGRESS)
+    path = tmp_path / "latest/optimizer.safetensors"
+    moments = read_weights(path)
+    write_weights(path, {name: moment.int() for name, moment in moments.items()})
+
+    with pytest.raises(ModelError, match="does not fit the model"):
+        checkpoint.restore(tmp_path / "latest", net, [optimizer])

@@ -107,3 +107,12 @@ def test_a_full_disk_is_an_error_with_a_hint() -> None:
         Metrics(Path("/dev/full")).append(report(20))
 
     assert "space" in caught.value.hint
+
+
+@pytest.mark.parametrize("rest", [bytes(range(256)), b"\xff\xfe\n\0\0\n", b"[" * 100_000, b'{"step": 1'])
+def test_any_bytes_at_the_end_are_dropped(tmp_path: Path, rest: bytes) -> None:
+    line = b'{"kind": "train", "step": 3}\n'
+    (tmp_path / "metrics.jsonl").write_bytes(line + rest)
+    Metrics(tmp_path / "metrics.jsonl").trim(5)
+
+    assert (tmp_path / "metrics.jsonl").read_bytes() == line

@@ -27,7 +27,7 @@ from tests.training.runs import (
     weights,
 )
 
-from dragoman.base.errors import ConfigError, DataError, Interrupted
+from dragoman.base.errors import ConfigError, DataError, Interrupted, TrainingError
 from dragoman.text.corpus import open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
@@ -297,3 +297,63 @@ def test_a_signal_sets_the_exit_code(number: int, code: int, corpora: Corpora, t
         run.train()
 
     assert caught.value.exit_code == code
+
+
+def test_a_stop_within_an_update_goes_back_to_the_one_before(corpora: Corpora, tmp_path: Path) -> None:
+    """An update of thousands of batches may take minutes. It is made anew, bit for bit."""
+    options = config(accumulate=3, max_updates=8, batch_tokens=16)
+    whole, stopped = (trainer(tmp_path / name, corpora, options=options) for name in ("whole", "stopped"))
+    whole.resume()
+    whole.train()
+    stopped.resume()
+    asked = 0
+
+    def stop() -> int:
+        nonlocal asked
+        asked += stopped.progress.step == 4  # after update 4, before each batch that is read, or computed
+        return signal.SIGTERM if asked >= 6 else 0
+
+    stopped.stop = stop
+    with pytest.raises(Interrupted, match="stopped at update 4"):
+        stopped.train()
+    again = trainer(tmp_path / "stopped", corpora, options=options, net=model(corpora[0].tokenizer, seed=9))
+    again.resume()
+    again.train()
+
+    check_equal(again, whole)
+
+
+@pytest.mark.parametrize("fault", ["gone", "damaged"])
+def test_weights_that_are_gone_are_noticed_when_a_run_is_resumed(
+    corpora: Corpora, tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    run = trainer(tmp_path, corpora)
+    run.resume()
+    stop_after(run, 12)
+    with pytest.raises(Interrupted):
+        run.train()
+    assert step_files(tmp_path) == [5, 10]
+    path = run.checkpoints.step(10)
+    if fault == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-1] + b"\0")
+
+    again = trainer(tmp_path, corpora)
+    again.resume()
+    assert [candidate.step for candidate in history(again)] == [5]
+    assert "the weights of update 10 are gone" in caplog.text
+    again.train()
+    assert again.checkpoints.final.exists()
+
+
+def test_a_finished_run_without_weights_says_so(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(max_updates=5))
+    run.resume()
+    run.train()
+    for step in step_files(tmp_path):
+        run.checkpoints.step(step).unlink()
+
+    with pytest.raises(TrainingError, match="no weights are left") as caught:
+        trainer(tmp_path, corpora, options=config(max_updates=5)).resume()
+    assert "max_updates" in caught.value.hint

@@ -15,7 +15,7 @@ from dragoman.text.corpus import Corpus, Line, open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.ragged import Ragged, writing
-from dragoman.training.tokenised import TokenisedCorpus, tokenise
+from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
 
 WORDS = TokenizerConfig(kind="words", vocab_size=14)
 
@@ -345,3 +345,50 @@ def test_without_reserved_pieces_a_share_changes_nothing(
         ]
         assert [rows_of(side) for side in epochs[0]] == [rows_of(side) for side in epochs[1]]
         assert not (tmp_path / "copied").exists()
+
+
+# Damaged files
+
+
+@pytest.mark.parametrize("name", ["source.tokens", "target.tokens", "source.tokens.offsets", "about.json"])
+@pytest.mark.parametrize("fault", ["flip", "cut", "longer", "gone"])
+def test_damaged_tokens_are_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, fault: str
+) -> None:
+    text = open_pairs([("a dog", "ein Hund"), ("a cat", "eine Katze")])
+    tokenise(text, Tokenizer.train(pairs(200), WORDS), FilterConfig(), tmp_path)
+    assert made_from(text, tmp_path) is True
+    path = tmp_path / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    match fault:
+        case "flip":
+            path.write_bytes(data)
+        case "cut":
+            path.write_bytes(data[:-2])
+        case "longer":
+            path.write_bytes(path.read_bytes() + b"\1\0")
+        case "gone":
+            path.unlink()
+
+    assert made_from(text, tmp_path) is None
+    assert "damaged" in caplog.text or name == "about.json"
+
+
+@pytest.mark.parametrize("fault", ["short", "decreasing", "gone"])
+def test_offsets_are_checked_without_digests_too(tmp_path: Path, fault: str) -> None:
+    with writing(tmp_path / "rows", "uint16") as add:
+        add([1, 2])
+        add([3])
+    offsets = tmp_path / "rows.offsets"
+    match fault:
+        case "short":
+            (tmp_path / "rows").write_bytes(b"\1\0\2\0")
+        case "decreasing":
+            offsets.write_bytes(np.array([0, 7, 3], np.int64).tobytes())
+        case "gone":
+            offsets.unlink()
+
+    with pytest.raises(DataError, match="damaged") as caught:
+        Ragged(tmp_path / "rows", "uint16")
+    assert "repeat the command" in caught.value.hint

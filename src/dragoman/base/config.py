@@ -29,7 +29,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: {error.strerror or error}", hint="check the path of the recipe"
         ) from error
-    except ValueError as error:  # also bytes that are not UTF-8, and numbers too long to read
+    # ValueError also for bytes that are not UTF-8, and numbers too long to read; RecursionError for many
+    # brackets in one another.
+    except (ValueError, RecursionError) as error:
         raise ConfigError(
             f"{path}: not valid TOML: {error}", hint="see https://toml.io; save the file as UTF-8"
         ) from error
@@ -196,6 +198,6 @@ def _parse(text: str) -> Any:
     """
     try:
         alone, listed = tomllib.loads(f"value = {text}"), tomllib.loads(f"value = [{text},]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return alone["value"] if listed == {"value": [alone["value"]]} else text

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dragoman.base.interrupts import end_at_once
 from dragoman.cli.outcome import run
 from dragoman.version import __version__
 
@@ -56,7 +57,9 @@ def main() -> None:
     words = sys.argv[1:] or ["--help"]
     # To build one command takes a tenth of the time of all.
     names = [words[0]] if words[0] in _COMMANDS else _COMMANDS
-    sys.exit(run(typer.main.get_command(_program(names)), words))
+    code = run(typer.main.get_command(_program(names)), words)
+    end_at_once()
+    sys.exit(code)
 
 
 def _program(names: Iterable[str]) -> typer.Typer:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.input import keep_apart
 from dragoman.cli.options import (
     BatchTokens,
     Debug,
@@ -84,6 +85,7 @@ def align(
     translator = Translator.load(model, dtype=cast("DType | None", dtype))
     # The model's languages say which key of a JSONL file is the source.
     languages = translator.source_language, to or translator.target_language
+    keep_apart(output, [*text, gold])
     corpus = open_corpus(text, languages=languages)
     golds = (
         None if gold is None else [_gold(line, f"{gold}:{n}") for n, line in enumerate(open_text(gold), 1)]

@@ -13,6 +13,7 @@ import typer
 
 from dragoman.base.errors import ConfigError, QualityError
 from dragoman.cli import score as scoring
+from dragoman.cli.input import keep_apart
 from dragoman.cli.models import AverageOfModels, check_models, load_models, models_and_text
 from dragoman.cli.options import (
     AdapterFolder,
@@ -164,13 +165,15 @@ def evaluate(
     models, text = models_and_text(model, text)
     check_models(models, average, adapter)
     names = _names(text, recipe, data)
+    keep_apart(output, [*names, against, terms, risk_chart])
+    keep_apart(risk_chart, [*names, against, terms])
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
     alone = len(models) == 1 and adapter is None
     if against is not None and against.resolve() == model.resolve() and alone:
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
     about = read_config(model)
     # The model's languages say which key of a JSONL file is the source.
-    corpus = open_corpus(names, languages=(about.source_language, about.target_language))
+    corpus = open_corpus(names, languages=(about.source_language, to or about.target_language))
     if risk:
         _check_risk(models, about, to, dtypes, adapter)
     keep_freed_memory()

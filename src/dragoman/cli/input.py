@@ -6,8 +6,10 @@ import os
 import stat
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from dragoman.base.errors import ConfigError
 
 STDIN = "-"
 _MARKED = 32  # lines between two places that are noted
@@ -56,6 +58,15 @@ class Input:
                         self._places.append((number, before + stream.tell()))
                     yield text
             before += size or 0
+
+
+def keep_apart(output: Path | None, names: Iterable[str | Path | None]) -> None:
+    """Raise ConfigError if the file to write is one of those to read, by this name or another."""
+    for name in names:
+        if output is None or name is None or str(name) == STDIN or not output.is_file():
+            continue
+        if Path(name).exists() and output.samefile(name):
+            raise ConfigError(f"{output}: input and output are the same file", hint="choose another file")
 
 
 def _size(name: str) -> int | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import typer
 
 from dragoman.base.errors import DragomanError, out_of_memory
+from dragoman.base.interrupts import raise_interrupts
 from dragoman.base.pytorch import missing_pytorch
 from dragoman.cli.signals import number_of, raising
 
@@ -32,6 +33,7 @@ def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
     if not debug:
         warnings.simplefilter("ignore")
     try:
+        raise_interrupts()
         with raising(), command.make_context("dragoman", list(words)) as context:
             command.invoke(context)
             sys.stdout.flush()

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
-from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable, replacing
 from dragoman.cli.bulk import UNUSED, check_place, run_bulk
 from dragoman.cli.documents import LINES, are_documents, plan_documents, protected, run_documents
-from dragoman.cli.input import STDIN, Input
+from dragoman.cli.input import STDIN, Input, keep_apart
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
 from dragoman.cli.models import AverageOfModels, check_models, load_models, models_and_text
 from dragoman.cli.options import (
@@ -306,7 +306,9 @@ def translate(
     if protect:
         _check_options(UNPROTECTED, given, "for --protect")
     if output is not None and not documents and on is None:
-        _keep_apart(output, names)
+        keep_apart(output, [*names, prefix_file, terms, memory])
+    if report is not None:
+        keep_apart(report, [*names, terms, memory])
     check_terms(terms, terms_mode)
     check_reverse_folder(reverse)
     typed = names == [STDIN] and sys.stdin.isatty()
@@ -521,12 +523,6 @@ def _check_exist(names: Iterable[str]) -> None:
             Path(name).stat()
         except OSError as error:
             raise unreadable(name, error) from error
-
-
-def _keep_apart(output: Path, names: Iterable[str]) -> None:
-    for name in names:
-        if name != STDIN and os.path.exists(output) and os.path.exists(name) and output.samefile(name):
-            raise ConfigError(f"{output}: input and output are the same file", hint="choose another with -o")
 
 
 # ---- standard error --------------------------------------------------------------------------------

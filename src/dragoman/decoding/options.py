@@ -19,6 +19,8 @@ Quality = Literal["fast", "normal", "best"]
 Average = Literal["log-probabilities", "probabilities"]  # what an ensemble averages
 
 CANDIDATES = 16  # translations of a line to choose from, if no number is given
+# More than anybody needs, and few enough that a slip of the keyboard does not take hours or all memory.
+_WIDEST, _LONGEST, _STEEPEST = 1000, 100_000, 100
 
 _BANNED = Option("Ids that are never generated, beside padding and start.", at_least=0)
 _RENORMALIZE = Option(
@@ -30,9 +32,14 @@ _RENORMALIZE = Option(
 class Beam(Options, section="generation"):
     """Beam search; a beam of 1 is greedy search. The defaults are the paper's, section 6.1."""
 
-    size: Annotated[int, Option("Width of the beam; 1 is greedy search.", at_least=1)] = 4
+    size: Annotated[int, Option("Width of the beam; 1 is greedy search.", at_least=1, at_most=_WIDEST)] = 4
     length_penalty: Annotated[
-        float, Option("Exponent of the length penalty; above 0 favours longer translations.")
+        float,
+        Option(
+            "Exponent of the length penalty; above 0 favours longer translations.",
+            at_least=-_STEEPEST,
+            at_most=_STEEPEST,
+        ),
     ] = 0.6
     normalization: Annotated[
         Normalization,
@@ -153,24 +160,42 @@ class Decoding(Options):
     ConfigError for a value out of range and for options that contradict each other.
     """
 
-    beam: Annotated[int | None, Option("Width of the beam; 1 is greedy search.", at_least=1)] = None
+    beam: Annotated[
+        int | None, Option("Width of the beam; 1 is greedy search.", at_least=1, at_most=_WIDEST)
+    ] = None
     n_best: Annotated[
-        int, Option("Translations of each line. Those after the first are its alternatives.", at_least=1)
+        int,
+        Option(
+            "Translations of each line. Those after the first are its alternatives.",
+            at_least=1,
+            at_most=_WIDEST,
+        ),
     ] = 1
-    length_penalty: Annotated[float | None, Option("Above 0 favours longer translations.")] = None
+    length_penalty: Annotated[
+        float | None,
+        Option("Above 0 favours longer translations.", at_least=-_STEEPEST, at_most=_STEEPEST),
+    ] = None
     normalization: Annotated[Normalization | None, Option("Formula of the length penalty.")] = None
     stop: Annotated[Stop | None, Option("When a beam search ends.")] = None
     sample: Annotated[Sample | None, Option("Draw instead of searching for the best.")] = None
     to: Annotated[str | None, Option("Target language, for a model that has several.")] = None
-    minimum_length: Annotated[int, Option("Shortest translation allowed, in tokens.", at_least=0)] = 0
+    minimum_length: Annotated[
+        int, Option("Shortest translation allowed, in tokens.", at_least=0, at_most=_LONGEST)
+    ] = 0
     no_repeat_ngram: Annotated[
         int, Option("Forbid n-grams that the translation already has; 0 allows all.", at_least=0)
     ] = 0
     max_extra_tokens: Annotated[
         int,
-        Option("A translation may be this many tokens longer than its source (section 6.1).", at_least=0),
+        Option(
+            "A translation may be this many tokens longer than its source (section 6.1).",
+            at_least=0,
+            at_most=_LONGEST,
+        ),
     ] = 50
-    max_source_tokens: Annotated[int, Option("A longer source is cut here, in tokens.", at_least=1)] = 4096
+    max_source_tokens: Annotated[
+        int, Option("A longer source is cut here, in tokens.", at_least=1, at_most=_LONGEST)
+    ] = 4096
     batch_tokens: Annotated[
         int,
         Option("Bounds memory: source tokens in a batch, padding and beam included.", at_least=1),
@@ -207,6 +232,7 @@ class Decoding(Options):
             "Translations of each line to choose from, with mbr or a reverse model. Left out, there are "
             f"{CANDIDATES}, or as many as `beam` if that is fewer.",
             at_least=1,
+            at_most=_WIDEST,
         ),
     ] = None
     mbr: Annotated[

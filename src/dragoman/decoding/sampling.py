@@ -11,15 +11,33 @@ import numpy as np
 import torch
 from torch import Tensor
 
+_AT_ONCE = 32  # steps whose random numbers are drawn together
 
-def uniforms(seed: int, keys: Sequence[tuple[int, ...]], count: int) -> Tensor:
-    """Return uniform_NT in [0, 1), float64: one random number for each row at each of `count` steps.
 
-    Row n is a function of `seed` and `keys[n]` alone, independent of the other rows. A longer row begins
-    with the numbers of a shorter one.
+class Uniforms:
+    """Random numbers in [0, 1), float64: one for each row at each step, drawn when they are needed.
+
+    Those of row n are a function of `seed` and `keys[n]` alone, independent of the other rows.
     """
-    rows = [np.random.default_rng((seed, *key)).random(count) for key in keys]
-    return torch.from_numpy(np.stack(rows))
+
+    def __init__(self, seed: int, keys: Sequence[tuple[int, ...]]) -> None:
+        self._generators = [np.random.default_rng((seed, *key)) for key in keys]
+        self._step = 0
+        self._next_NT = torch.empty(len(keys), 0, dtype=torch.float64)
+
+    def next(self) -> Tensor:
+        """Return uniform_N of the next step, on the CPU."""
+        place = self._step % _AT_ONCE
+        if not place:
+            rows = [generator.random(_AT_ONCE) for generator in self._generators]
+            self._next_NT = torch.from_numpy(np.stack(rows))
+        self._step += 1
+        return self._next_NT[:, place]
+
+    def select(self, rows_N: Tensor) -> None:
+        """Go on with these rows only."""
+        self._generators = [self._generators[row] for row in rows_N.tolist()]
+        self._next_NT = self._next_NT[rows_N.cpu()]
 
 
 def draw(

@@ -23,7 +23,7 @@ from dragoman.decoding.masks import Mask
 from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.phrases import Tracker
 from dragoman.decoding.rows import Choice, Watch, choices, finished_rows, start_rows, step_rows
-from dragoman.decoding.sampling import draw, uniforms
+from dragoman.decoding.sampling import Uniforms, draw
 from dragoman.models.memory import Memory
 from dragoman.models.seq2seq import AnySeq2Seq
 
@@ -198,10 +198,10 @@ def _sample(
         live, logits_NV = live.select(rows_N), logits_NV[rows_N]
     limit_N = limit_B[live.sentence_N]
     draws = [(key, sample) for key in keys for sample in range(how.n_best)]
-    uniform_NT = uniforms(how.seed, draws, int(limit_B.max()) + 1).to(logits_NV.device)
+    uniforms = Uniforms(how.seed, draws)
     while True:
         logp_NV, own_end_N = choices(logits_NV, live, mask, allowed_BV, model.config, how)
-        uniform_N = uniform_NT[:, live.token_NT.shape[1]]
+        uniform_N = uniforms.next().to(logits_NV.device)
         token_N = draw(logp_NV, uniform_N, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
         at_limit_N = limit_N == live.token_NT.shape[1]
         cut_N = at_limit_N & (token_N != end)
@@ -216,5 +216,6 @@ def _sample(
             return
         if len(going_N) < len(token_N):
             live, token_N, logp_N = live.select(going_N), token_N[going_N], logp_N[going_N]
-            limit_N, uniform_NT = limit_N[going_N], uniform_NT[going_N]
+            limit_N = limit_N[going_N]
+            uniforms.select(going_N)
         live, logits_NV = step_rows(model, live.extend(token_N, logp_N, live.total_N + logp_N))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -91,16 +93,16 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
         case Beam():
             kind, size, stop = _BEAM, how.size, STOPS.index(how.stop)
             normalization, top_k = NORMALIZATIONS.index(how.normalization), 0
-            fractions = [how.length_penalty, 1.0, 1.0]
+            fractions, draws = [how.length_penalty, 1.0, 1.0], []
         case Sample():
             kind, size, stop, normalization, top_k = _SAMPLE, 1, 0, 0, min(how.top_k, vocab)
-            fractions = [0.0, how.temperature, how.top_p, *_uniforms(how, request.source, limit)]
+            fractions, draws = [0.0, how.temperature, how.top_p], _generators(how, request.source)
     rows = how.rows if tracker is None else tracker.rows(how.rows)
     return _message(
         config, kind, size, rows, how.n_best, stop, normalization, top_k, how.renormalize, min(limit, _INT),
         min(minimum, _INT), layer, head, bool(request.rules), source=request.source, prefix=prefix,
         ngrams=ngrams, banned=sorted(set(banned)), required=required, tracker=tracker,
-        never=never_generated_ids(config, how), shortlist=shortlist, fractions=fractions,
+        never=never_generated_ids(config, how), draws=draws, shortlist=shortlist, fractions=fractions,
     )  # fmt: skip
 
 
@@ -110,7 +112,7 @@ def _score_message(config: TransformerConfig | SSRUConfig, pair: Pair) -> Messag
     return _message(
         config, _SCORE, 1, 1, 1, 0, NORMALIZATIONS.index(how.normalization), 0, how.renormalize,
         len(pair.target), 0, layer, head, False, source=pair.source, prefix=pair.target, ngrams=(), banned=(),
-        required=(), tracker=None, never=never_generated_ids(config, how), shortlist=None,
+        required=(), tracker=None, never=never_generated_ids(config, how), draws=(), shortlist=None,
         fractions=(how.length_penalty, 1.0, 1.0),
     )  # fmt: skip
 
@@ -125,13 +127,14 @@ def _message(
     required: Sequence[int],
     tracker: Tracker | None,
     never: Sequence[int],
+    draws: Sequence[int],
     shortlist: Sequence[int] | None,
     fractions: Sequence[float],
 ) -> Message:
     """Lay out `Head` of cpp/api.cpp, without the key, and its lists."""
     phrases = () if tracker is None else _phrases(tracker)
     joining = () if tracker is None else _sorted(tracker.joining)
-    lists = ([*source, config.end_id], prefix, ngrams, banned, required, phrases, joining, never)
+    lists = ([*source, config.end_id], prefix, ngrams, banned, required, phrases, joining, never, draws)
     numbers = [*head, *map(len, lists), -1 if shortlist is None else len(shortlist)]
     for one in lists:
         numbers += one
@@ -154,13 +157,21 @@ def _sorted(ids: frozenset[int]) -> tuple[int, ...]:
     return tuple(sorted(ids))
 
 
-def _uniforms(how: Sample, source: Tokens, limit: int) -> list[float]:
-    """The random numbers of each draw, one for each token and the end: those of `sampling.uniforms`."""
+def _generators(how: Sample, source: Tokens) -> list[int]:
+    """Where the random numbers of each draw begin, which are those of `decoding/sampling.py`.
+
+    NumPy's PCG64 has a state and an increment of 128 bits. Each is four int32, the lowest first.
+    """
     import numpy as np
 
-    key = draw_key(source)
-    draws = (np.random.default_rng((how.seed, key, sample)).random(limit + 1) for sample in range(how.n_best))
-    return [number for draw in draws for number in draw.tolist()]
+    key, words = draw_key(source), array("i")
+    for sample in range(how.n_best):
+        place = np.random.PCG64((how.seed, key, sample)).state["state"]
+        for name in ("state", "inc"):
+            words.frombytes(place[name].to_bytes(16, "little"))
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words.tolist()
 
 
 def _attention(config: TransformerConfig | SSRUConfig, asked: AttentionOf | None) -> tuple[int, int]:

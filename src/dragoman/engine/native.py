@@ -25,7 +25,7 @@ from dragoman.engine.library import TYPES, functions, open_adapted, open_engine,
 from dragoman.engine.message import Pair, message_of
 from dragoman.engine.session import Session
 from dragoman.engine.weights import PlacedWeights, map_weights
-from dragoman.folder.config import WEIGHTS, read_config
+from dragoman.folder.config import WEIGHTS, check_digests, read_config
 from dragoman.folder.digest import check_digest
 from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig
 
@@ -80,6 +80,7 @@ class NativeEngine:
         if dtype == "auto":
             quantised = any(one.outline.dtype == "int8" for one in weights.weights.values())
             dtype = "int8" if quantised else "float32"
+        check_digests(Path(folder))
         with _checking(path, config.weights):
             return cls(config.model, weights, dtype=dtype, threads=threads, where=str(path))
 

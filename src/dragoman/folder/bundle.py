@@ -4,6 +4,7 @@
     model.safetensors   weights
     tokenizer.json ...  the tokenizer's files
     generation.json     the default options of the search
+    digests.json        digests of the small files
 
 Nothing is pickled. Training adds its recipe, metrics, checkpoints and a model card.
 """
@@ -19,7 +20,15 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.options import AttentionOf, Beam
-from dragoman.folder.config import WEIGHTS, FolderConfig, read_config, write_config
+from dragoman.folder.config import (
+    DIGESTS,
+    WEIGHTS,
+    FolderConfig,
+    check_digests,
+    read_config,
+    write_config,
+    write_digests,
+)
 from dragoman.folder.digest import check_digest, digest_of
 from dragoman.folder.header import Outline, read_header
 from dragoman.folder.quantised import dequantised
@@ -79,9 +88,11 @@ def write_folder(
     weights is removed.
     """
     with writing_weights(folder / WEIGHTS, weights) as part:
-        (folder / RISK).unlink(missing_ok=True)
+        for name in (RISK, DIGESTS):
+            (folder / name).unlink(missing_ok=True)
         write_config(replace(config, weights=digest_of(part)), folder)
         tokenizer.save(folder)
+        write_digests(folder, ("config.json", "generation.json", "tokenizer.json"))
 
 
 def load(folder: Path) -> Bundle:
@@ -96,6 +107,7 @@ def load(folder: Path) -> Bundle:
     model = new_model(shape, dequantised(read_header(path), path), path)
     put_weights(model, read_weights(path), path)
     check_digest(path, config.weights)
+    check_digests(folder)
     return Bundle(
         model=model.eval(),
         tokenizer=tokenizer,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -11,14 +13,18 @@ from dragoman.base.config import from_table, plain, to_table
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.base.options import entries
+from dragoman.base.seal import broken, sealed
 from dragoman.decoding.options import AttentionOf, Beam
 from dragoman.folder.digest import is_digest
 from dragoman.folder.quantised import Quantised
 from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig
 
+log = logging.getLogger(__name__)
+
 FORMAT_VERSION = 1
 _QUANTISED_VERSION = 2  # of quantised folders: a release that cannot read int8 refuses them
 WEIGHTS = "model.safetensors"
+DIGESTS = "digests.json"  # of the small files (`base/seal.py`); none in release 0.1
 ADAPTER = "adapter.json"  # instead of config.json, in an adapter folder (`folder/adapter.py`)
 CARD = "README.md"
 _RESTORE = "restore the file or train again"
@@ -158,6 +164,47 @@ def write_config(config: FolderConfig, folder: Path) -> None:
     write_whole(folder / "config.json", json.dumps(table, indent=2) + "\n")
     generation = options_to_write(config.generation, "generation")
     write_whole(folder / "generation.json", json.dumps(generation, indent=2) + "\n")
+
+
+def write_digests(folder: Path, names: Iterable[str]) -> None:
+    """Write the digests of these files of a model folder, beside those that are known already."""
+    table = {name: stamp for name, stamp in _digests(folder).items() if (folder / name).exists()}
+    files = table | sealed(folder, names)
+    write_whole(folder / DIGESTS, json.dumps({"files": files}, indent=2) + "\n")
+
+
+def forget_digest(folder: Path, name: str) -> None:
+    """Forget the digest of a file that is about to be replaced. Until it has another, it is not checked."""
+    table = _digests(folder)
+    if name in table:
+        del table[name]
+        write_whole(folder / DIGESTS, json.dumps({"files": table}, indent=2) + "\n")
+
+
+def check_digests(folder: Path) -> None:
+    """Raise ModelError if a small file of a model folder is not what was written.
+
+    Folders of earlier releases have no digests, and nothing is checked. generation.json may be edited, so a
+    warning is logged if it was.
+    """
+    faults = broken(folder, _digests(folder))
+    for fault in [fault for fault in faults if fault.startswith("generation.json ")]:
+        log.warning("%s: changed since the model was written", folder / "generation.json")
+        faults.remove(fault)
+    if faults:
+        raise ModelError(
+            f"{folder}: damaged: {'; '.join(faults)}",
+            hint=f"copy the folder again; if you changed a file on purpose, remove {folder / DIGESTS}",
+        )
+
+
+def _digests(folder: Path) -> dict[str, Any]:
+    if not (folder / DIGESTS).exists():
+        return {}
+    files = read_json(folder, DIGESTS).get("files")
+    if not isinstance(files, dict):
+        raise ModelError(f"{folder / DIGESTS}: has no table of files", hint=_RESTORE)
+    return files
 
 
 def _alignment(text: Any, shape: Architecture) -> AttentionOf | None:

@@ -25,7 +25,7 @@ from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
 from dragoman.decoding.evidence import FEATURES
 from dragoman.decoding.risk import DETECTED, Detector, Logistic, RiskModel
-from dragoman.folder.config import FolderConfig, read_json
+from dragoman.folder.config import FolderConfig, forget_digest, read_json, write_digests
 
 RISK = "risk.json"
 RISK_VERSION = 2
@@ -54,7 +54,7 @@ def write_risk(
         "features": list(FEATURES),
         "languages": {**kept, to or config.target_language: own},
     }
-    write_whole(folder / RISK, json.dumps(table, indent=2) + "\n")
+    _write(folder, table)
 
 
 def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
@@ -91,7 +91,13 @@ def copy_risk(folder: Path, output: Path, config: FolderConfig) -> None:
     """
     if (folder / RISK).exists():
         table = {**read_json(folder, RISK), "weights": config.weights}
-        write_whole(output / RISK, json.dumps(table, indent=2) + "\n")
+        _write(output, table)
+
+
+def _write(folder: Path, table: Mapping[str, Any]) -> None:
+    forget_digest(folder, RISK)
+    write_whole(folder / RISK, json.dumps(table, indent=2) + "\n")
+    write_digests(folder, [RISK])
 
 
 def _model(table: Mapping[str, Any]) -> RiskModel:

@@ -12,7 +12,7 @@ from statistics import fmean
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
-from dragoman.folder.config import FolderConfig, read_config, read_json
+from dragoman.folder.config import FolderConfig, forget_digest, read_config, read_json, write_digests
 from dragoman.text.lines import Line
 from dragoman.text.shortlist import SHORTLIST, Shortlist, write
 from dragoman.text.tokenizer import Tokenizer
@@ -70,6 +70,7 @@ def make_shortlist(
     source_vocabulary, target_vocabulary = tokenizer.vocabularies
     if source_vocabulary is target_vocabulary:
         learnt = learnt.with_itself()
+    forget_digest(folder, SHORTLIST)
     write(
         folder / SHORTLIST,
         tokenizer=_digest(folder),
@@ -77,6 +78,7 @@ def make_shortlist(
         candidates=learnt.candidates_VN,
         probability=learnt.probability_VN,
     )
+    write_digests(folder, [SHORTLIST])
     shortlist = _read(folder, config)
     step = max(len(lines.source) // _LOOKED_AT, 1)
     return Made(
@@ -105,6 +107,7 @@ def copy_shortlist(folder: Path, output: Path) -> None:
     """Copy the shortlist of a model folder, if it has one, to another with the same tokenizer."""
     if (folder / SHORTLIST).exists():
         write_whole(output / SHORTLIST, (folder / SHORTLIST).read_bytes())
+        write_digests(output, [SHORTLIST])
 
 
 def _read(folder: Path, config: FolderConfig) -> Shortlist:

@@ -5,13 +5,14 @@ Weights that a quantised folder stores as int8 are read as float32, so every pro
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -20,6 +21,9 @@ from dragoman.base.files import replacing
 from dragoman.folder.fit import check_fit
 from dragoman.folder.header import Outline
 from dragoman.folder.quantised import GREATEST, dequantised, holds_int8, is_quantised, scale_name
+
+_DIGEST = "digest"  # in the header of a file: of its numbers
+_RESTORE = "was it copied whole? restore it, or repeat the command that trained it"
 
 
 class HasWeights(Protocol):
@@ -58,14 +62,14 @@ def writing_weights(
 ) -> Iterator[Path]:
     """Write weights to a temporary file and yield its path. At the end of the block it replaces `path`.
 
-    `metadata` goes into the header of the file. An error in the block leaves `path` as it was. Raises
-    DragomanError if the file cannot be written.
+    `metadata` goes into the header of the file; by default, a digest of the numbers. An error in the block
+    leaves `path` as it was. Raises DragomanError if the file cannot be written.
     """
     with replacing(path) as part:
         mode = part.stat().st_mode & 0o777
         try:
             own = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
-            save_file(own, part, metadata)
+            save_file(own, part, {_DIGEST: digest_of_numbers(own)} if metadata is None else metadata)
             part.chmod(mode)  # safetensors replaces the file by one that only its owner may read
         except SafetensorError as error:  # also raised for a full disk
             raise DragomanError(
@@ -88,15 +92,28 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     Raises ModelError if the file is missing or damaged.
     """
     try:
-        weights = load_file(path)
+        with path.open("rb"):  # safetensors says of any file that it cannot open that there is no such file
+            weights = load_file(path)
+        with safe_open(path, "pt") as file:
+            digest = (file.metadata() or {}).get(_DIGEST)
     except (OSError, SafetensorError) as error:
-        raise ModelError(
-            f"{path}: cannot be read as weights ({error})",
-            hint="was it copied whole? restore it or train again",
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"{path}: cannot be read as weights ({reason})", hint=_RESTORE) from error
+    if digest is not None and digest != digest_of_numbers(weights):
+        raise ModelError(f"{path}: damaged: its numbers are not those that were written", hint=_RESTORE)
     if holds_int8(outlines(weights)):
         return dequantise(weights, path)
     return weights
+
+
+def digest_of_numbers(weights: Mapping[str, Tensor]) -> str:
+    """Return a digest of names, types, shapes and numbers, in the order of the names."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(weights.items()):
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
+        numbers = weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        digest.update(memoryview(numbers.numpy()))
+    return f"sha256:{digest.hexdigest()}"
 
 
 def quantise(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

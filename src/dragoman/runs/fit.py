@@ -26,6 +26,7 @@ from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Started, Stop
 from dragoman.training.precision import precision_for, send_to_onednn
 from dragoman.training.profile import Profile
+from dragoman.training.room import check_room, checkpoint_bytes
 from dragoman.training.trainer import Trainer
 
 
@@ -111,6 +112,8 @@ def fit(
         observer.on_message(f"{folder.path}: this run is complete; nothing to do")
         return
 
+    room = checkpoint_bytes(model, recipe.training)
+    world.lead(lambda: check_room(folder.checkpoints.folder, room))
     started = Started(
         output=str(folder.path),
         parameters=sum(parameter.numel() for parameter in trainer.learner.trained.parameters()),

@@ -17,7 +17,7 @@ from typing import Self
 from dragoman.base.config import difference, from_table, read_toml, to_table, to_toml
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import sweep, write_whole
-from dragoman.folder.config import read_config
+from dragoman.folder.config import check_digests, read_config
 from dragoman.folder.digest import check_digest
 from dragoman.runs.lock import Lock
 from dragoman.runs.recipe import Recipe
@@ -33,7 +33,7 @@ _MAY_CHANGE = {
 }
 # Files that training writes. It refuses a folder that has such files from elsewhere.
 _WRITTEN = (
-    *("README.md", "config.json", "generation.json", "metrics.jsonl", "tokenizer.json"),
+    *("README.md", "config.json", "digests.json", "generation.json", "metrics.jsonl", "tokenizer.json"),
     *("tokenizer*.spm", "tokenizer*.words.json"),
 )
 
@@ -65,6 +65,7 @@ class RunFolder:
             return False
         try:
             check_digest(self.weights, read_config(self.path).weights)
+            check_digests(self.path)
         except ModelError:
             return False
         return True

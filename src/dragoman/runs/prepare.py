@@ -27,7 +27,7 @@ from dragoman.training.checkpoints import Part
 from dragoman.training.distributed import World
 from dragoman.training.mixture import Mixture, TrainingText
 from dragoman.training.options import Annotating
-from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
+from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise, usable
 
 Pairs = tuple[tuple[str, str], ...]
 _PLAIN = Annotating()
@@ -216,7 +216,8 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
     tokens = {part: folder.checkpoints.corpus(part) for part in _NAMES}
     same: list[bool | None] = []
     for part, name in _NAMES.items():
-        if part == "replay" and texts.recipe.tuning.replay_from == "self" and tokens[part].exists():
+        made_by_base = part == "replay" and texts.recipe.tuning.replay_from == "self"
+        if made_by_base and tokens[part].exists() and usable(tokens[part]):
             continue  # translating again would take long, and the base and the memory are the same
         if part in parts and (part == "train" or tokens[part].exists()):
             same.append(made_from(parts[part], tokens[part]))

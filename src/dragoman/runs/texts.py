@@ -72,6 +72,11 @@ def open_texts(
             f"{training.name}: the names do not say which languages these are",
             hint="pass --source-language and --target-language, or name the files train.en train.de",
         )
+    if source == target and languages != (source, target):
+        raise ConfigError(
+            f"{training.name}: both sides are in {source} by their names",
+            hint="name the source, then its translation; or pass --source-language and --target-language",
+        )
     validation = None if valid is None else open_data(valid, (source, target))
     return Texts(
         recipe=replace(resolved, data=replace(resolved.data, source_language=source, target_language=target)),

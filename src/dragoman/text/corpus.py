@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.text.formats import jsonl, plain, tmx, tsv
-from dragoman.text.languages import Languages, of_pair, of_side
+from dragoman.text.languages import Languages, of_pair, of_side, related
 from dragoman.text.lines import STDIN, Line, kept_file, one_line, open_text, read_lines
 
 __all__ = [
@@ -17,6 +19,8 @@ __all__ = [
     "open_pairs",
     "read_lines",
 ]
+
+log = logging.getLogger(__name__)
 
 _JSONL = {".jsonl", ".ndjson"}
 _OF_PAIRS = _JSONL | {".tsv", ".tmx"}
@@ -45,12 +49,14 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
 
     Files may be gzipped. `languages` are the source's and the target's, if the user named them; they
     choose the keys of a JSONL file and the segments of a TMX file. Raise ConfigError if it is unclear what
-    to read, DataError if a file is missing, unreadable or empty.
+    to read, DataError if a file is missing, unreadable or empty, is named twice, or if the names say that the
+    sides are swapped.
     """
     names = [str(path) for path in paths]
     match names:
         case [name] if name == STDIN or _kind(name) == ".tsv":
             file = open_text(name)
+            _check_direction(names, of_pair(name), languages)
             return Corpus(file.name, lambda: tsv.read(file), _first(languages, of_pair(name)))
         case [name] if _kind(name) in _JSONL:
             file = open_text(name)
@@ -73,15 +79,36 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
             )
         case [left, right] if STDIN not in names and not {_kind(left), _kind(right)} & _OF_PAIRS:
             source, target = open_text(left), open_text(right)
+            if os.path.isfile(left) and os.path.samefile(left, right):
+                raise DataError(f"{left}: named for both sides", hint="name the source, then its translation")
+            named = of_side(left), of_side(right)
+            _check_direction(names, named, languages)
             return Corpus(
                 f"{source.name} and {target.name}",
                 lambda: plain.read(source, target),
-                _first(languages, (of_side(left), of_side(right))),
+                _first(languages, named),
             )
     raise ConfigError(
         f"{' '.join(names) or 'no files'}: not a pair of text files",
         hint="name two files (train.en train.de), or one .tsv, .jsonl or .tmx, or - alone",
     )
+
+
+def _check_direction(names: Sequence[str], named: Languages, wanted: Languages) -> None:
+    """Raise DataError if names of files say the languages are swapped. Log a warning if they are others."""
+    sides = list(zip(named, wanted, strict=True))
+    wrong = [(a, b) for a, b in sides if a is not None and b is not None and not related(a, b)]
+    if not wrong:
+        return
+    swapped = all(a is None or b is None or related(a, b) for a, b in zip(named, wanted[::-1], strict=True))
+    if len(wrong) == 2 and swapped:
+        raise DataError(
+            f"{' and '.join(names)}: from {named[0]} to {named[1]}, but the languages are from {wanted[0]} "
+            f"to {wanted[1]}",
+            hint="swap the two sides" if len(names) == 2 else "swap the two columns, or rename the file",
+        )
+    for a, b in wrong:
+        log.warning("%s: text in %s by its name, used as %s", " and ".join(names), a, b)
 
 
 def open_pairs(pairs: Iterable[tuple[str, str]], *, name: str = "pairs") -> Corpus:

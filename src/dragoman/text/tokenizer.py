@@ -56,6 +56,7 @@ class TokenizerConfig(Options, section="tokenizer"):
             f"Ids in a vocabulary, including {len(SPECIALS)} special ones and, with byte_fallback, {_BYTES} "
             "bytes. It is smaller if the text supports no more.",
             at_least=len(SPECIALS) + 1,
+            at_most=10_000_000,
         ),
     ] = 8000
     shared: Annotated[bool, Option("One vocabulary for both languages (section 5.1).")] = True

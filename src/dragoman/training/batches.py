@@ -78,11 +78,25 @@ def plan(
             cuts.append(i)
             first, widest = i, length
     groups = [group for group in np.split(order, cuts[1:]) if len(group)]
-    while len(groups) % multiple_of:
-        groups.sort(key=len)
-        largest = groups.pop()
-        groups += np.array_split(largest, 2)
+    groups = _halved(groups, -len(groups) % multiple_of)
     return [groups[i] for i in rng.permutation(len(groups))]
+
+
+def _halved(groups: list[Ints], times: int) -> list[Ints]:
+    """Halve the largest group so many times. The order is that of sorting by size before each time."""
+    if not times:
+        return groups
+    by_size: dict[int, list[Ints]] = {}
+    for group in groups:
+        by_size.setdefault(len(group), []).append(group)
+    size, halves = max(by_size), list[Ints]()
+    for _ in range(times):
+        for half in halves:
+            by_size.setdefault(len(half), []).append(half)
+        while not by_size.get(size):  # no half is larger than the largest group
+            size -= 1
+        halves = np.array_split(by_size[size].pop(), 2)
+    return [group for size in sorted(by_size) for group in by_size[size]] + halves
 
 
 def _by_length(source_len: Ints, target_len: Ints, rng: np.random.Generator) -> Ints:

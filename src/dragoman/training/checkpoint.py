@@ -5,6 +5,7 @@ A checkpoint is a folder, replaced as a whole. Nothing is pickled.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,8 @@ from dragoman.folder.weights import (
 )
 from dragoman.training.checkpoints import PROGRESS, previous, whole
 from dragoman.training.progress import DAMAGED, Progress, read_progress
+
+log = logging.getLogger(__name__)
 
 Optimizers = Sequence[torch.optim.Optimizer]
 
@@ -70,19 +73,30 @@ def cannot_write(folder: Path, error: Exception) -> TrainingError:
     """The error for a checkpoint that cannot be written."""
     return TrainingError(
         f"{folder}: the checkpoint cannot be written ({getattr(error, 'strerror', None) or error})",
-        hint="free some space and repeat the command: it resumes from the last checkpoint",
+        hint="free some space and repeat the command"
+        + (": it resumes from the last checkpoint" if whole(folder) else "; nothing was saved yet"),
     )
 
 
 def restore(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress | None:
     """Put weights and optimizer state back and return the progress, or None without a checkpoint.
 
-    Raises ModelError if the checkpoint is damaged or belongs to another model.
+    If the checkpoint is damaged and the one before is still there, take that and log a warning. Raises
+    ModelError if none is left, or if it belongs to another model.
     """
-    checkpoint = whole(folder)
+    checkpoint, before = whole(folder), previous(folder)
     if checkpoint is None:
         return None
-    folder = checkpoint
+    try:
+        return _restored(checkpoint, model, optimizers)
+    except ModelError as error:
+        if checkpoint == before or not before.exists():
+            raise
+        log.warning("%s; going on from the checkpoint before it", error)
+        return _restored(before, model, optimizers)
+
+
+def _restored(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress:
     progress = read_progress(folder / PROGRESS)
     moments = _read_moments(folder / "optimizer.safetensors", model)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
@@ -93,7 +107,7 @@ def restore(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress
         raise ModelError(f"{folder / 'optimizer.safetensors'}: some parameters have no state", hint=DAMAGED)
     weights = read_weights(folder / "model.safetensors")
     _check_finite(folder / "model.safetensors", weights)
-    put_weights(model, weights, folder)
+    put_weights(model, weights, folder / "model.safetensors")
     for optimizer, each in zip(optimizers, ordered, strict=True):
         state = optimizer.state_dict()
         state["state"] = {number: moments[name] for number, name in enumerate(each) if name in moments}
@@ -109,7 +123,7 @@ def _read_moments(path: Path, model: HasWeights) -> dict[str, dict[str, Tensor]]
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     for key, value in stored.items():
         name, _, kind = key.rpartition("/")
-        if name not in shapes or value.shape not in ((), shapes[name]):
+        if name not in shapes or value.shape not in ((), shapes[name]) or not value.is_floating_point():
             raise ModelError(f"{path}: {key} does not fit the model", hint=DAMAGED)
         moments.setdefault(name, {})[kind] = value
     return moments

@@ -66,10 +66,10 @@ class Metrics:
     def trim(self, step: int) -> None:
         """Drop the lines after update `step`, and those of the end. A resumed run writes them again."""
         if self.path.exists():
-            lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if _step_of(line) <= step]
+            lines = self.path.read_bytes().splitlines(keepends=True)  # a crash may have left any bytes
+            kept = [line for line in lines if _step_of(line) <= step and line.endswith(b"\n")]
             if len(kept) < len(lines):
-                write_whole(self.path, "".join(kept))
+                write_whole(self.path, b"".join(kept))
 
     def validations(self) -> list[Validation]:
         """The validations of the run in order, without samples."""
@@ -108,10 +108,10 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _step_of(line: str) -> float:
+def _step_of(line: bytes) -> float:
     """The update that a line was written after; infinity if a resumed run writes the line again."""
     try:
         row = json.loads(line)
         return math.inf if row["kind"] in ("average", "finish") else float(row["step"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return math.inf  # cut short by a crash

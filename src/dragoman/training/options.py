@@ -37,6 +37,7 @@ class TrainingConfig(Options, section="training"):
             "Batches of each process whose gradients are added up to one update. A run that is resumed in "
             "another number of processes keeps the number of all.",
             at_least=1,
+            at_most=100_000,
         ),
     ] = 1
     parallel: Annotated[

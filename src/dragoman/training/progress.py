@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dragoman.base.errors import ModelError
+from dragoman.base.seal import digest_of_table
 
-DAMAGED = "remove the folder of checkpoints to train from the start"
+DAMAGED = "restore it from a copy, or remove the folder of checkpoints to train from the start"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +58,16 @@ class Progress:
         """The JSON that `read_progress` reads. The totals keep the key they had in version 0.1."""
         table = asdict(self)
         table["window"] = table.pop("totals")
-        return json.dumps(table)
+        return json.dumps(table | {"digest": digest_of_table(table)})
 
 
 def read_progress(path: Path) -> Progress:
     """The progress in `path`. Raises ModelError if the file is missing or damaged."""
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
+        digest = table.pop("digest", None)
+        if digest is not None and digest != digest_of_table(table):
+            raise ValueError("not what was written")
         history = [Candidate(**entry) for entry in table.pop("history", [])]
         totals = Totals(**table.pop("window", {}))
         progress = Progress(**table, history=history, totals=totals)
@@ -71,6 +75,6 @@ def read_progress(path: Path) -> Progress:
             value = getattr(progress, name)
             if type(value) is not type(default):
                 raise ValueError(f"{name} = {value!r}")
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path}: damaged ({error})", hint=DAMAGED) from error
     return progress

@@ -10,18 +10,27 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.base.errors import DataError
 from dragoman.base.files import replacing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Ragged:
-    """Rows of different length in a memory-mapped file."""
+    """Rows of different length in a memory-mapped file. Raises DataError if it is missing or damaged."""
 
     def __init__(self, path: Path, dtype: str) -> None:
-        self.offsets: Array = np.fromfile(path.with_name(path.name + ".offsets"), dtype=np.int64)
-        # An empty file cannot be mapped.
-        size = path.stat().st_size
+        try:
+            self.offsets: Array = np.fromfile(path.with_name(path.name + ".offsets"), dtype=np.int64)
+            # An empty file cannot be mapped.
+            size = path.stat().st_size
+        except OSError as error:
+            raise _damaged(path, error.strerror or str(error)) from error
+        ends = self.offsets[:1].tolist() + self.offsets[-1:].tolist()
+        if ends != [0, size // np.dtype(dtype).itemsize] or size % np.dtype(dtype).itemsize:
+            raise _damaged(path, "its size does not fit its offsets")
+        if bool((np.diff(self.offsets) < 0).any()):
+            raise _damaged(path, "its offsets decrease")
         self.values: Array = np.memmap(path, dtype=dtype, mode="r") if size else np.empty(0, dtype)
 
     def __len__(self) -> int:
@@ -34,6 +43,13 @@ class Ragged:
     def lengths(self) -> Array:
         """The length of each row."""
         return np.diff(self.offsets)
+
+
+def _damaged(path: Path, reason: str) -> DataError:
+    return DataError(
+        f"{path}: the tokenised text is damaged ({reason})",
+        hint="remove the folder of this file and repeat the command with the same text",
+    )
 
 
 @contextmanager

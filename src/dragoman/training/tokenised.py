@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePath
@@ -15,6 +16,7 @@ import numpy as np
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import replacing, write_whole
+from dragoman.base.seal import broken, digest_of_table, sealed
 from dragoman.base.tables import listing
 from dragoman.text.copied import Copied, copied, draw_pieces, packed, replaced, unpacked
 from dragoman.text.corpus import Corpus, Line
@@ -28,6 +30,7 @@ from dragoman.training.ragged import Ragged, writing
 LINES = "lines"  # the line number of each pair; 0 for one that does not fit
 _LINE = np.dtype("<u4")
 _NAMED = 3  # lines that a message names
+log = logging.getLogger(__name__)
 
 
 class TokenisedCorpus:
@@ -210,26 +213,57 @@ def tokenise(
         (folder / "about.json").unlink(missing_ok=True)
     annotate(folder, annotating, progress=progress)
     about = {
+        "files": sealed(folder, [path.name for path in _files(folder)]),
         "dtype": dtype,
         "corpus": " and ".join(PurePath(name).name for name in corpus.name.split(" and ")),
         "text": read.hexdigest(),
         "fingerprint": digest.hexdigest(),
         "report": str(keep.report),
     }
+    about["digest"] = digest_of_table(about)
     write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
     return TokenisedCorpus(folder, tokenizer, annotating=annotating)
 
 
 def made_from(corpus: Corpus, folder: Path) -> bool | None:
     """Whether the tokens in `folder` come from this text, or None if the folder holds no usable tokens."""
-    try:
-        text = json.loads((folder / "about.json").read_text(encoding="utf-8"))["text"]
-    except (OSError, ValueError, KeyError, TypeError):
+    if (text := usable(folder)) is None:
         return None
     read = hashlib.blake2b(digest_size=16)
     for line in corpus:
         read.update(_signed(_stripped(line)))
     return bool(read.hexdigest() == text)
+
+
+def usable(folder: Path) -> str | None:
+    """Return the digest of the text that the tokens in `folder` were made from, None if they are not usable.
+
+    Reads all files of the folder. If one is damaged, a warning is logged.
+    """
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        text, digest = about["text"], about.pop("digest", None)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    faults = broken(folder, about.get("files", {}))
+    if digest is not None and digest != digest_of_table(about):
+        faults.append("about.json is not what was written")
+    if faults:
+        log.warning("%s: the tokenised text is damaged (%s)", folder, "; ".join(faults))
+        return None
+    return str(text)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The files that last. Those of an epoch are written anew."""
+    for path in folder.iterdir():
+        if (
+            path.is_file()
+            and path.name != "about.json"
+            and ".sampled" not in path.name
+            and path.suffix != ".part"
+        ):
+            yield path
 
 
 def _stripped(line: Line) -> Line:

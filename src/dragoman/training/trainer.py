@@ -25,6 +25,7 @@ from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Report, Stop, Validation
 from dragoman.training.examine import Examiner, Scored, Translate, perplexity
+from dragoman.training.intact import left
 from dragoman.training.metrics import Metrics
 from dragoman.training.mixture import TrainingText
 from dragoman.training.options import TrainingConfig
@@ -100,7 +101,22 @@ class Trainer:
                 hint=f"the number of processes may be {', '.join(fitting)}, {_OTHER_FOLDER}",
             )
         self.progress = progress
+        self._look_for_weights(read=self.world.leads)
         return True
+
+    def _look_for_weights(self, *, read: bool) -> None:
+        """Leave out the checkpoints whose weights are gone.
+
+        Raises TrainingError if none is left at the end.
+        """
+        progress = self.progress
+        needed = selection.kept(progress.history, self.config)
+        progress.history = left(progress.history, needed, self.checkpoints, read=read)
+        if not progress.history and self.done():
+            raise TrainingError(
+                f"{self.checkpoints.folder}: no weights are left to write a model of",
+                hint="raise training.max_updates to train on from the last checkpoint, or remove the folder",
+            )
 
     def train(self) -> Finished:
         """Train to the end and write the final weights.
@@ -157,13 +173,19 @@ class Trainer:
         )
         for update in range(self.progress.cursor, len(groups) // each):
             mine = groups[update * each + world.rank : (update + 1) * each : world.size]
-            yield [self.examiner.batch(source, target, group) for group in mine]
+            batches = []
+            for group in mine:
+                self._stop_within_update()
+                batches.append(self.examiner.batch(source, target, group))
+            yield batches
 
     def _update(self, batches: list[Batch]) -> None:
         progress, totals = self.progress, self.progress.totals
         step = progress.step + 1
         with self.learner.together():
-            update = self.learner.update(batches, step, seed=self.seed, seconds=progress.seconds)
+            update = self.learner.update(
+                batches, step, seed=self.seed, seconds=progress.seconds, between=self._stop_within_update
+            )
         if update.notes:
             for line in "\n".join(filter(None, self.world.gather(update.note))).split("\n"):
                 self.observer.on_message(line)
@@ -219,6 +241,11 @@ class Trainer:
         if self.world.size == 1 or self.config.max_minutes is None:
             return seconds
         return float(self.world.share(seconds))
+
+    def _stop_within_update(self) -> None:
+        """Stop before the next batch: an update of many may take minutes. The next run begins it anew."""
+        if self.world.size == 1 and self.stop():  # several processes agree after an update
+            self._stop_if_asked()
 
     def _stop_if_asked(self) -> None:
         signal = self.stop()
@@ -294,6 +321,7 @@ class Trainer:
 
     def _finish(self) -> Finished:
         """Write the average, or the best single checkpoint if that validates better."""
+        self._look_for_weights(read=False)
         steps = selection.averaged(self.progress.history, self.config)
         self._put(lambda: average([self.checkpoints.step(step) for step in steps]), "the average")
         outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -114,17 +115,26 @@ class Learner:
             sums = functional_call(self._objective, working_copies(self._objective), (batch,))
         return sums
 
-    def update(self, batches: list[Batch], step: int, *, seed: int, seconds: float = 0.0) -> Update:
+    def update(
+        self,
+        batches: list[Batch],
+        step: int,
+        *,
+        seed: int,
+        seconds: float = 0.0,
+        between: Callable[[], None] = lambda: None,
+    ) -> Update:
         """Make update number `step`, counted from 1, on the batches of this process.
 
         All processes have the same number of batches. Batch i of process r is number r + i * (processes) of
         the update. Its dropout depends on this number, on `step` and on `seed`, and not on the processes.
-        `seconds` is the time that training took so far. It must be the same in every process.
+        `seconds` is the time that training took so far. It must be the same in every process. `between` is
+        called before each batch and may raise, which leaves the weights as they were.
         """
         self.trained.train()
         device = self.world.device
         tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
-        sums, losses, note = self._gradients(batches, tokens, step, seed)
+        sums, losses, note = self._gradients(batches, tokens, step, seed, between)
         real = sum(int(b.source_len_B.sum()) + b.tokens for b in batches)
         counts = torch.tensor([sum(b.slots for b in batches), real, bool(note)], device=device)
         sums = self.world.sum(torch.cat((sums, counts)))
@@ -160,7 +170,12 @@ class Learner:
         )
 
     def _gradients(
-        self, batches: list[Batch], tokens: int, step: int, seed: int
+        self,
+        batches: list[Batch],
+        tokens: int,
+        step: int,
+        seed: int,
+        between: Callable[[], None],
     ) -> tuple[Tensor, list[Tensor], str]:
         """Compute the gradients of this process, in parts if there is no memory for a whole batch.
 
@@ -175,6 +190,7 @@ class Learner:
             part = None
             try:
                 for number, batch in enumerate(batches):
+                    between()
                     seed_masks(seed, step, self.world.rank + number * self.world.size)
                     own = torch.zeros_like(sums)
                     for part in fitting(batch, self.room.most, self.model.config.pad_id):

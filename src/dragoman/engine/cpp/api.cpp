@@ -21,7 +21,7 @@ struct NamedWeight {
 // The start of a request as 32-bit numbers; its lists follow in this order. Laid out by `_message` in engine/message.py.
 struct Head {
     int32_t number, kind, size, wide, n_best, stop, normalization, top_k, renormalise, limit, minimum, layer, head, ruled;
-    int32_t source, prefix, ngrams, banned, required, phrases, joining, never, shortlist;  // lengths; -1 for no shortlist
+    int32_t source, prefix, ngrams, banned, required, phrases, joining, never, draws, shortlist;  // lengths; -1 for no shortlist
 };
 
 // Its sessions keep an engine alive, so that it may be closed while they run.
@@ -63,6 +63,12 @@ SharedEngine* engine_of(int32_t threads, char* message, int64_t size, Make make,
 std::vector<int32_t> list(const int32_t*& from, int64_t count) {
     std::vector<int32_t> out(from, from + std::max<int64_t>(count, 0));
     from += out.size();
+    return out;
+}
+
+std::vector<Generator> generators(const std::vector<int32_t>& words) {
+    std::vector<Generator> out;
+    for (size_t i = 0; i + 8 <= words.size(); i += 8) out.emplace_back(&words[i], &words[i + 4]);
     return out;
 }
 
@@ -133,7 +139,7 @@ EXPORT void dragoman_end(Handle* handle) {
 }
 
 // Queue `count` requests: for each a head and its lists in `numbers`, and in `fractions` the length penalty,
-// temperature and top p, then the random numbers of draws. Returns 0, or 1 if memory ran out.
+// temperature and top p. Returns 0, or 1 if memory ran out.
 EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* numbers, const double* fractions) {
     try {
         std::vector<Job> jobs;
@@ -156,16 +162,12 @@ EXPORT int32_t dragoman_submit(Handle* handle, int64_t count, const int32_t* num
             request.phrases = list(numbers, head.phrases);
             request.joining = list(numbers, head.joining);
             request.never = list(numbers, head.never);
+            request.draws = generators(list(numbers, head.draws));
             request.shortlist = list(numbers, head.shortlist);
             request.listed = head.shortlist >= 0;
             request.length_penalty = *fractions++;
             request.temperature = *fractions++;
             request.top_p = *fractions++;
-            if (request.kind == Kind::sample) {
-                const int64_t draws = int64_t(head.n_best) * (int64_t(head.limit) + 1);
-                request.uniforms.assign(fractions, fractions + draws);
-                fractions += draws;
-            }
             jobs.push_back({handle->session, head.number, std::move(request)});
         }
         handle->engine->submit(std::move(jobs));

@@ -222,8 +222,9 @@ bool Search::advance_sample() {
         const float end = end_logp(row, true);
         float logp = end;
         int32_t token = end_;
+        const double uniform = request_.draws[number].next();  // also where the token is forced
         if (!forced()) {
-            token = draw(scan, request_.uniforms[number * (request_.limit + 1) + position_], &logp);
+            token = draw(scan, uniform, &logp);
         } else if (end == NEVER) {
             token = scan.wanted, logp = scan.logp(scan.wanted_logit);
         }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "generator.h"
 #include "phrases.h"
 #include "transformer.h"
 #include "vocabulary.h"
@@ -46,7 +47,7 @@ struct Request {
     std::vector<int32_t> never;     // padding, start and others, by the model; sorted
     std::vector<int32_t> shortlist; // the only ids that may be generated; sorted
     bool listed = false;            // whether `shortlist` applies
-    std::vector<double> uniforms;   // [n_best][limit + 1], for draws
+    std::vector<Generator> draws;   // [n_best], the random numbers of each
 
     int64_t rows() const { return kind == Kind::beam ? wide : kind == Kind::sample ? n_best : 1; }
     double penalty(int64_t length) const;

@@ -1,0 +1,32 @@
+"""Ctrl-C while the program starts or ends: a message instead of a traceback of half-done imports."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType
+from typing import NoReturn
+
+
+def end_at_once() -> None:
+    """From now on Ctrl-C ends the program with 130. It must have nothing to save or remove."""
+    _replace(signal.default_int_handler, _end)
+
+
+def raise_interrupts() -> None:
+    """From now on Ctrl-C raises KeyboardInterrupt again."""
+    _replace(_end, signal.default_int_handler)
+
+
+def _replace(old: object, new: signal.Handlers | object) -> None:
+    """Change the handler, unless somebody else set it: one who ignores Ctrl-C, as nohup does, goes on so."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is old:
+        signal.signal(signal.SIGINT, new)  # type: ignore[arg-type]
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    try:
+        os.write(2, b"error: interrupted\n")
+    finally:
+        os._exit(128 + number)

@@ -1,0 +1,40 @@
+"""Which checkpoints to average are still there, before a run trains for days and then lacks them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from dragoman.base.errors import ModelError
+from dragoman.folder.weights import read_weights
+from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.progress import Candidate
+
+log = logging.getLogger(__name__)
+
+
+def left(
+    history: Sequence[Candidate], needed: Iterable[int], checkpoints: Checkpoints, *, read: bool
+) -> list[Candidate]:
+    """Return the candidates without those that are needed and whose weights are gone. Log a warning.
+
+    With `read`, the files are read, and a damaged one is deleted: it counts as gone.
+    """
+    gone = []
+    for step in sorted(needed):
+        path = checkpoints.step(step)
+        if path.exists() and read:
+            try:
+                read_weights(path)
+            except ModelError as error:
+                log.warning("%s", error)
+                path.unlink(missing_ok=True)
+        if not path.exists():
+            gone.append(step)
+    rest = [candidate for candidate in history if candidate.step not in gone]
+    if gone:
+        log.warning(
+            "%s: the weights of update %s are gone, so the final average does without them",
+            checkpoints.folder, ", ".join(f"{step:,}" for step in gone),
+        )  # fmt: skip
+    return rest
