@@ -25,7 +25,7 @@ from dragoman.text.corpus import open_corpus
 _TSV = "The dog sleeps.\tDer Hund schläft.\n\nWhy?\tWarum?\r\n".encode() * 4
 _JSONL = '{"source": "The dog.", "target": "Der \\u0048und."}\n{"de": "Müde", "en": "Tired"}\n'.encode() * 4
 _TMX = tmx(unit("The <bpt>x</bpt>dog &amp; cat", "Hund") + "<!-- x -->" + unit("a", "b") * 3)
-_CSV = "source,target,note\ndog,Hund,x\n\"a \"\"b\"\"\",'c'\ncat;Katze,Kater\n".encode()
+_CSV = 'source,target,note\ndog,Hund,x\n"a ""b""",\'c\'\ncat;Katze,Kater\n'.encode()
 _TBX = (
     b'<?xml version="1.0"?><tbx type="TBX-Core" style="dca"><text><body><conceptEntry id="1"><langSec xml:lang="en">'
     b'<termSec><term>dog</term></termSec></langSec><langSec xml:lang="de"><termSec><term>Hund</term></termSec>'
@@ -59,7 +59,15 @@ _NASTY = (
     *("\u2028", "\x85", "\ufeff", "\u202e", "\u0301", "🦊", "\v\f", "\r", "\n", "\t", "\0", "\x1b", '"', "\\", "\\ud800"),
     *("<", ">", "&", "]]>", "<!--", "<![CDATA[", "&#0;", "&x;", "{", "}", "[" * 50, "%s", "<b>" * 30, "-1", "9" * 40),
 )  # fmt: skip
-_BYTES = (b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x1f\x8b", b"\xff\xfe", *(n.encode() for n in _NASTY))
+_BYTES = (
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\x1f\x8b",
+    b"\xff\xfe",
+    *(n.encode() for n in _NASTY),
+)
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
