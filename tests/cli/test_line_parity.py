@@ -25,7 +25,10 @@ _FORMS = {
     "sentences": "--sentences",
     "one at a time": "--batch-tokens 1",
 }
-_NASTY = "\r\t\v\f\x1c\x85\u2028\u2029\u200b\u200d\u202e\u2066\ufeff\u0301\u0489▁ \u3000🦊🇩\U0010ffff\ufffe<%{&\x01\x7f"
+_NASTY = (
+    "\r\t\v\f\x1c\x85\u2028\u2029\u200b\u200d\u202e\u2066\ufeff\u0301\u0489▁ \u3000🦊🇩"
+    "\U0010ffff\ufffe<%{&\x01\x7f"
+)
 _LINE = st.text(
     st.one_of(
         st.sampled_from(_NASTY),

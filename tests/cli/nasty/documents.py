@@ -1,5 +1,7 @@
 """Rows of `translate` with documents of every format."""
 
+# ruff: noqa: E501 (a file of data: a row reads better on one line)
+
 from __future__ import annotations
 
 import io

@@ -1,5 +1,7 @@
 """Rows of the commands that read parallel text: train, evaluate, align, risk, score and memory import."""
 
+# ruff: noqa: E501 (a file of data: a row reads better on one line)
+
 from __future__ import annotations
 
 import gzip
