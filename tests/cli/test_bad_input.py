@@ -45,7 +45,9 @@ def test_a_row_as_a_process(row: Row, tmp_path: Path, saved: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="pipes, devices and permissions of Linux")
-@pytest.mark.parametrize("row", [row for row in ROWS if not (row.outside or row.locked)], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if not (row.outside or row.locked)], ids=lambda row: row.name
+)
 def test_every_other_row_as_a_process(row: Row, tmp_path: Path, saved: Path) -> None:
     write_files(row.files, tmp_path, saved)
     before = content_of(tmp_path)

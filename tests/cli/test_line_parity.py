@@ -25,7 +25,10 @@ _FORMS = {
     "sentences": "--sentences",
     "one at a time": "--batch-tokens 1",
 }
-_NASTY = "\r\t\v\f\x1c\x85\u2028\u2029\u200b\u200d\u202e\u2066\ufeff\u0301\u0489▁ \u3000🦊🇩\U0010ffff\ufffe<%{&\x01\x7f"
+_NASTY = (
+    "\r\t\v\f\x1c\x85\u2028\u2029\u200b\u200d\u202e\u2066\ufeff\u0301\u0489▁ \u3000🦊🇩"
+    "\U0010ffff\ufffe<%{&\x01\x7f"
+)
 _LINE = st.text(
     st.one_of(
         st.sampled_from(_NASTY),
@@ -49,7 +52,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=25)
 @given(text=_TEXT)
 @example(text=([(line, "\n") for line in ALL.decode().split("\n")[:-1]], ""))
-def test_as_many_lines_come_out_as_went_in(form: str, text: tuple[list[tuple[str, str]], str], folder: Path) -> None:
+def test_as_many_lines_come_out_as_went_in(
+    form: str, text: tuple[list[tuple[str, str]], str], folder: Path
+) -> None:
     data = "".join(line + end for line, end in text[0]) + text[1]
     (folder / "in.txt").write_bytes(data.encode())
     words = f"{folder}/in.txt -o {folder}/out --max-extra 3 {_FORMS[form]}".split()

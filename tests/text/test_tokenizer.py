@@ -525,7 +525,7 @@ def test_any_ids_are_text(tokenizers: dict[str, Tokenizer], name: str, data: st.
 def test_words_keep_known_words_and_show_the_others(
     tokenizers: dict[str, Tokenizer], name: str, text: str
 ) -> None:
-    """Unknown words are lost. What can be encoded stays within the vocabulary, and decodes to the same ids."""
+    """Unknown words are lost; text of known words decodes to text with the same ids."""
     tokenizer = tokenizers[name]
     [ids] = tokenizer.encode_target([text])
 

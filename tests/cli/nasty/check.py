@@ -94,13 +94,19 @@ def check(row: Row, ended: Ended, folder: Path, before: dict[str, bytes | None])
     assert all(len(line) < 700 for line in err.splitlines()), err
     after = content_of(folder)
     assert not [name for name in after if name.endswith(".part")], "a half-written file"
-    assert before.items() <= {name: after.get(name, b"gone") for name in before}.items(), "an input has changed"
+    assert before.items() <= {name: after.get(name, b"gone") for name in before}.items(), (
+        "an input has changed"
+    )
     if row.form == "report":
         assert set(after) == set(before)
     elif row.code:
         _check_refusal(row, ended.out, err)
-        after = {name: after[name] for name in after if row.form != "partial" or name.split("/")[0] != row.writes}
-        assert {name for name in after if not name.endswith(_UNFINISHED)} - (_BEGUN - set(before)) == set(before)
+        after = {
+            name: after[name] for name in after if row.form != "partial" or name.split("/")[0] != row.writes
+        }
+        assert {name for name in after if not name.endswith(_UNFINISHED)} - (_BEGUN - set(before)) == set(
+            before
+        )
     else:
         _check_output(row, ended.out, folder)
 
@@ -160,5 +166,3 @@ def _in_time() -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, old)
-
-

@@ -1,5 +1,7 @@
 """Rows of `translate` with documents of every format."""
 
+# ruff: noqa: E501 (a file of data: a row reads better on one line)
+
 from __future__ import annotations
 
 import io
@@ -199,7 +201,7 @@ _GOOD: dict[str, dict[str, Content]] = {
     "xml": {
         "UTF-16 without a mark": "<resources/>".encode("utf-16-le"),
         "odd characters": f'<resources><string name="a">{_ODD}</string></resources>'.encode(),
-        "apostrophes and marks": b'<resources><string name="a">\\\'dog\\\' \\@ \\? %1$s &lt;</string></resources>',
+        "apostrophes and marks": b"<resources><string name=\"a\">\\'dog\\' \\@ \\? %1$s &lt;</string></resources>",
     },
     "json": {
         "escaped surrogates": rb'{"a": "dog \ud83e\udd8a", "b": "\ud800 dog", "c": "a\u0000b"}',
@@ -240,7 +242,7 @@ _GOOD: dict[str, dict[str, Content]] = {
     "html": {
         "nothing": b"",
         "odd characters": f"<p>{_ODD}</p>".encode(),
-        "5,000 elements deep": (b"<div>" * 5000) + b"dog",
+        "2,000 elements deep": (b"<div>" * 2000) + b"dog",
         "tags that cross": b"<p><b>dog<i>cat</b>sleeps</i></p></p></p>",
         "half a tag": b"<p>dog <b",
         "half a comment": b"<p>dog <!-- cat",
@@ -273,7 +275,7 @@ def _rows() -> list[Row]:
                 files={f"bad.{suffix}": content},
                 code=3,
                 message=message,
-                outside="bomb" in name or "billion laughs" in name,
+                outside=name == "a bomb" or (suffix, name) == ("xlf", "a billion laughs"),
             )
             rows.append(row)
     for kind, texts in _GOOD.items():

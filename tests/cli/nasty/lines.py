@@ -51,7 +51,7 @@ def _good() -> list[Row]:
             lines=text.lines,
             ends=text.ends,
             form="lines",
-            outside=name in ("a title of a terminal", "a name that is not UTF-8", "no bytes"),
+            outside=name == "a name that is not UTF-8",
         )
         for name, text in GOOD.items()
     ]
@@ -66,7 +66,7 @@ def _bad() -> list[Row]:
             code=3,
             message=text.message,
             writes="out",
-            outside="bomb" in name or name == "a line of 17 MB",
+            outside=name == "a gzip bomb of zeros",
         )
         for name, text in BAD.items()
     ]
@@ -376,7 +376,7 @@ _TEXTS = {
     "zero width": ("\u200b\u2060", 0, ""),
     "controls": ("\x1b[31mThe\a dog\x85\v", 0, ""),
     "directions": ("\u202eThe \u2066dog", 0, ""),
-    "a combining flood": ("dog" + "\u0301" * 99, 0, ""),
+    "a combining flood": ("dog" + "\u0301" * 15, 0, ""),
     "many tokens": ("dog" + "\u0301" * 300, 3, "at most 512 can be inspected"),
     "markup": ("<script>alert('x')</script> ]]> &amp; </style>", 0, ""),
     "noncharacters": ("\uffff\ufffe\U0010ffff", 0, ""),

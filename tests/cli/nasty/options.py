@@ -1,5 +1,7 @@
 """Rows of options, recipes and model folders."""
 
+# ruff: noqa: E501 (a file of data: a row reads better on one line)
+
 from __future__ import annotations
 
 from tests.cli.nasty.lines import DOG

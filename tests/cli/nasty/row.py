@@ -59,8 +59,8 @@ class Row:
     `command` is split as a shell does; words in `more` are added as they are. `message` is part of standard
     error. If `code` is not 0, standard output must be empty, and the first line of standard error must be an
     error that has `names`: the first file, unless `names` says otherwise. If it is 0, `lines` is how many
-    lines come out, None for any number, and `ends` whether the last of them has an end. A `partial` output may
-    precede the error; a `report` on standard output has the message.
+    lines come out, None for any number, and `ends` whether the last of them has an end. A `partial` output
+    may precede the error; a `report` on standard output has the message.
     """
 
     name: str
