@@ -9,12 +9,12 @@ lines and with all of them, so that the start can be told from the work; and on 
 `--small` lines, so that the cost of a part can be told. The commands take turns. Processor time and memory
 are those of the command and its descendants, read from /proc five times a second.
 
-Prints a line for each command: medians over the rounds of seconds with few lines and with all, lines a second
-of the difference, processor seconds for 1,000 lines of the difference, processor seconds with few lines, and
-the peak of the resident memory of all its processes together, which counts shared pages more than once. Then
-the cost of a part, and what N workers with a core each would take for a million lines: the start, the work
-divided by N, and what one process does alone, cutting and joining, which is measured, too. The load of the
-machine is printed before and after.
+Prints, after each round, the load of the machine and a line for each command: medians over the rounds of
+seconds with few lines and with all, lines a second of the difference, processor seconds for 1,000 lines of
+the difference, processor seconds with few lines, and the peak of the resident memory of all its processes
+together, which counts shared pages more than once. Then the cost of a part, and what N workers with a core
+each would take for a million lines: the start, the work divided by N, and what one process does alone,
+cutting and joining, which is measured, too.
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ class Measured:
     seconds: float
     processor: float  # seconds
     memory: int  # bytes
+
+
+Results = dict[tuple[str, str], list[Measured]]  # by way and text
 
 
 def family(ancestor: int) -> dict[int, tuple[float, int]]:
@@ -129,8 +132,8 @@ def run(options: argparse.Namespace, folder: Path) -> None:
     lines = [f"{source}\n" for source, _ in toy.pairs(seed=5, count=options.lines)]
     (folder / "all").write_text("".join(lines))
     (folder / "few").write_text("".join(lines[: options.few]))
-    results: dict[tuple[str, str], list[Measured]] = {}
-    for _ in range(options.rounds):
+    results: Results = {}
+    for number in range(1, options.rounds + 1):
         for name, (words, threads) in WAYS.items():
             for text in ("few", "all", "small") if name == RAY else ("few", "all"):
                 source = folder / ("all" if text == "small" else text)
@@ -140,7 +143,11 @@ def run(options: argparse.Namespace, folder: Path) -> None:
                 command += ["-q", "-o", str(folder / "out"), *words, *parts]
                 results.setdefault((name, text), []).append(measure(command, threads))
                 (folder / "out").unlink()
+        print(f"\nafter round {number}, load {os.getloadavg()[0]:.1f}", flush=True)
+        show(results, options, folder)
 
+
+def show(results: Results, options: argparse.Namespace, folder: Path) -> None:
     def median(name: str, text: str, field: str) -> float:
         return statistics.median(getattr(one, field) for one in results[name, text])
 
@@ -176,7 +183,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
     for count in (1, 2, 8, 64, 512):
         seconds = start + serial + costs[RAY] * 1000 / count
         table.append([str(count), f"{seconds:,.0f}", f"{1e6 / seconds:,.0f}", f"{one / seconds / count:.0%}"])
-    print("\n".join(aligned(table, right=range(4))))
+    print("\n".join(aligned(table, right=range(4))), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.runs.bulk.loud import JOB, Loud, use_loud
 
-from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.documents.files import Task
 from dragoman.runs.bulk.job import TextPart
 from dragoman.runs.bulk.plan import parts_of
@@ -54,6 +54,16 @@ def test_a_part_that_kills_its_worker_is_given_up(part, monkeypatch):
     result = PartWorker(JOB).translate(part)
     assert isinstance(result.to_error(), DataError)
     assert result.what == f"{part.name}:1: the worker died 3 times in the lines up to 2"
+
+
+def test_a_worker_that_does_not_see_the_folders_says_so(part, loud, tmp_path):
+    for missing in (Path(part.place).parent, tmp_path / "in"):
+        missing.rename(tmp_path / "away")
+        error = PartWorker(JOB).translate(part).to_error()
+        (tmp_path / "away").rename(missing)
+        assert type(error) is DragomanError
+        assert str(error).startswith(f"{missing}")
+        assert "every machine must see the folders" in error.hint
 
 
 def test_tries_are_counted_until_one_ends(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import platform
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,6 +37,19 @@ class PartWorker:
             return PartResult()
         if self._translator is None:
             return PartResult.of_error(self._error or DragomanError("no model"))
+        try:
+            return self._try(self._translator, part)
+        except OSError as error:
+            return PartResult.of_error(
+                DragomanError(
+                    f"{error.filename or part.place}: {error.strerror or error}, for the worker on "
+                    f"{platform.node()}",
+                    hint="every machine must see the folders of the text and of its translation",
+                )
+            )
+
+    def _try(self, translator: Translator, part: TextPart) -> PartResult:
+        place = Path(part.place)
         with counted_tries(place) as tries:
             if tries > MOST_TRIES:
                 last = part.first + part.lines - 1
@@ -48,7 +62,7 @@ class PartWorker:
                     tries,
                 )
             try:
-                write_whole(place, self._content(self._translator, part))
+                write_whole(place, self._content(translator, part))
             except DragomanError as error:
                 return PartResult.of_error(error, tries)
         return PartResult(tries)
