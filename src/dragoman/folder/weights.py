@@ -112,7 +112,7 @@ def digest_of_numbers(weights: Mapping[str, Tensor]) -> str:
     for name, weight in sorted(weights.items()):
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
         numbers = weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-        digest.update(memoryview(numbers.numpy()))
+        digest.update(numbers.numpy().data)
     return f"sha256:{digest.hexdigest()}"
 
 
