@@ -119,6 +119,7 @@ def test_a_signal_to_all_saves(text, tmp_path):
     assert Path(tmp_path / "x" / "checkpoints" / "latest" / "progress.json").exists()
 
 
+@pytest.mark.slow
 def test_a_process_that_stops_answering_ends_the_run_and_is_named(text, tmp_path):
     """As a machine that hangs: no connection breaks."""
     processes = start("train", *text, "-o", str(tmp_path / "x"), *WORDS, DRAGOMAN_STALL_SECONDS="15")

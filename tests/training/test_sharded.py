@@ -17,6 +17,7 @@ from torch import nn
 from torch.func import functional_call
 
 from dragoman.decoding.options import AttentionOf
+from dragoman.models.lora import add_lora, lora_weights
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import (
     Architecture,
@@ -125,6 +126,26 @@ def test_the_model_is_empty_but_for_a_while() -> None:
     assert torch.equal(
         kept, before["target_embedding.weight"]
     )  # as a checkpoint keeps it while it is written
+
+
+def test_frozen_weights_stay_without_gradients() -> None:
+    """In tuning, adapters learn and all other weights are frozen."""
+    plain, shared = (Objective(model_of(SHAPES["pre-norm"]).eval(), 0.1) for _ in range(2))
+    for objective in (plain, shared):
+        torch.manual_seed(4)
+        add_lora(objective.model, rank=2, alpha=4.0)
+        for parameter in lora_weights(objective.model).values():
+            nn.init.normal_(parameter, std=0.1)  # one of each two is zeros at first
+    shards = Shards(shared, ALONE, "fp32")
+    shards.model.eval()
+    for objective in (plain, shards):
+        objective(batch())[0].backward()
+
+    ours, theirs = gradients(plain.model), gradients(shards.model)
+    assert 0 < len(ours) < len(list(plain.model.parameters()))
+    assert ours.keys() == theirs.keys()
+    for key, gradient in ours.items():
+        torch.testing.assert_close(theirs[key], gradient, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("most", [0.1, 1e9])
