@@ -94,7 +94,7 @@ def stop_at(run: Trainer, step: int) -> None:
 def two(folder: Path, corpora: Corpora, world: World) -> None:
     report = exchange(world)
     finish(folder, "replicated", corpora, world)
-    run = finish(folder, "sharded", corpora, world, parallel="sharded")
+    run = finish(folder, "sharded", corpora, world, parallel="sharded", recompute=True)
     report["rows"] = sum(local_part(parameter).numel() for parameter in run.learner.trained.parameters())
     finish(folder, "muon", corpora, world, parallel="sharded", **MUON)
     for name, parallel in (("first", "replicated"), ("second", "sharded")):
