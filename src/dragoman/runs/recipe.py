@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -30,7 +31,13 @@ class DataConfig(Options, section="data"):
     """The text. Its files are in --data (or $DRAGOMAN_DATA), or in `folder` below it."""
 
     folder: Annotated[str, Option("Folder that holds the files.")] = ""
-    train: Annotated[tuple[str, ...], Option("Training text: two files, source then target, or one.")] = ()
+    train: Annotated[
+        tuple[str, ...],
+        Option(
+            "Training text: two files or patterns, source then target, or files of pairs. Of more than two plain files "
+            "the first half are sources."
+        ),
+    ] = ()
     valid: Annotated[
         tuple[str, ...], Option("Validation text, which chooses the best checkpoint and stops a run early.")
     ] = ()
@@ -290,7 +297,7 @@ def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list
         )
     for folder in (top / data.folder, top):
         paths = [folder / name for name in names]
-        if all(path.exists() for path in paths):
+        if all(path.exists() or (has_magic(str(path)) and glob(str(path))) for path in paths):
             return paths
     places = f"{top / data.folder} or {top}" if data.folder else f"{top}"
     raise ConfigError(
