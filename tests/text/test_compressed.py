@@ -59,7 +59,7 @@ def test_a_frame_that_asks_for_much_memory_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_small_file_that_unpacks_to_a_huge_line_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.zst").write_bytes(zstd.compress(bytes(b"a") * (1 << 25)))
+    (tmp_path / "x.zst").write_bytes(zstd.compress(b"a" * (1 << 25)))
     with pytest.raises(DataError, match="a line of more than 16 MB"):
         list(read_lines(tmp_path / "x.zst"))
 

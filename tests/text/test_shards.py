@@ -50,7 +50,7 @@ def test_shards_are_read_in_order(text: Path, names: tuple[str, ...]) -> None:
 def test_one_file_is_its_own_shard(text: Path) -> None:
     corpus = open_corpus(paths(text, "a.en", "a.de"))
     assert corpus.shards == (corpus,)
-    assert list(corpus)[0] == Line(1, "one", "eins")
+    assert next(iter(corpus)) == Line(1, "one", "eins")
 
 
 def test_a_file_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from dragoman.training.metrics import Metrics
 _OTHER_FOLDER = "choose another folder with -o"
 # Options that may change when a run is resumed.
 _MAY_CHANGE = {
-    "title",
+    *("title", "data.workers"),
     *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
 }
 # Files that training writes. It refuses a folder that has such files from elsewhere.

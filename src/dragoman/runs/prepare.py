@@ -5,6 +5,7 @@ It finds most errors before it writes anything and before torch is imported.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,7 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.files import write_whole
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.recipe import EmbeddingsConfig, Recipe
@@ -26,7 +29,7 @@ from dragoman.training.checkpoints import Part
 from dragoman.training.distributed import World
 from dragoman.training.mixture import Mixture, TrainingText
 from dragoman.training.options import Annotating
-from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise
+from dragoman.training.tokenised import TokenisedCorpus, first_change, made_from, tokenise
 
 _PLAIN = Annotating()
 # Keep every validation pair, also long and duplicate ones.
@@ -160,25 +163,57 @@ def _tokenise(texts: Texts, folder: RunFolder, start: Start | None, *, begun: bo
         if _same_text(texts, folder):
             return
         tokenizer = Tokenizer.load(folder.path)
-    else:
-        for part in ("valid", "replay", "general"):
-            shutil.rmtree(checkpoints.corpus(part), ignore_errors=True)
-        if start is None:
-            say("training the tokenizer")
-            pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
-            tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
-        else:
-            tokenizer = start.base.tokenizer
+    elif start is not None:
+        _clear(folder)
+        tokenizer = start.base.tokenizer
         tokenizer.save(folder.path)
+    else:
+        tokenizer = _learnt_tokenizer(texts, folder, say)
     say("tokenising the text")
     for part, corpus in _parts(texts).items():
-        keep = recipe.data.filter if part in ("train", "replay") else _KEEP_ALL
-        annotating = recipe.data.annotating if part in ("train", "replay") else _PLAIN
+        learning = part in ("train", "replay")
         tokenised = tokenise(
-            corpus, tokenizer, keep, checkpoints.corpus(part), annotating=annotating, progress=say
+            corpus,
+            tokenizer,
+            recipe.data.filter if learning else _KEEP_ALL,
+            checkpoints.corpus(part),
+            annotating=recipe.data.annotating if learning else _PLAIN,
+            workers=recipe.data.workers,
+            progress=say,
         )
         for line in tokenised.report.splitlines():
             say(f"{part}: {line}")
+    _made(folder).unlink(missing_ok=True)
+
+
+def _clear(folder: RunFolder) -> None:
+    for part in ("valid", "replay", "general"):
+        shutil.rmtree(folder.checkpoints.corpus(part), ignore_errors=True)
+
+
+def _made(folder: RunFolder) -> Path:
+    """What the tokenizer was made from, until all text is tokenised."""
+    return folder.checkpoints.folder / "corpus" / "tokenizer.made.json"
+
+
+def _learnt_tokenizer(texts: Texts, folder: RunFolder, say: Say) -> Tokenizer:
+    """Learn and save the tokenizer, unless a run that was killed has made it from the same files."""
+    recipe, made = texts.recipe, _made(folder)
+    stamps = [
+        (path, Path(path).stat().st_size, Path(path).stat().st_mtime_ns) for path in texts.training.files
+    ]
+    table = json.dumps([to_table(recipe.tokenizer), recipe.seed, stamps])
+    if stamps and made.exists() and made.read_text(encoding="utf-8") == table:
+        say("the tokenizer is that of the run that was stopped")
+        return Tokenizer.load(folder.path)
+    made.unlink(missing_ok=True)
+    _clear(folder)
+    say("training the tokenizer")
+    pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
+    tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
+    tokenizer.save(folder.path)
+    write_whole(made, table)
+    return tokenizer
 
 
 def _parts(texts: Texts) -> dict[Part, Corpus]:
@@ -206,7 +241,12 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
             same.append(part not in parts and not tokens[part].exists())
         if same and same[-1] is False:
             raise DataError(
-                f"{folder.path}: the {name} text is not what this run began with",
+                f"{folder.path}: the {name} text is not what this run began with: "
+                + (
+                    f"{first_change(parts[part], tokens[part])} differs"
+                    if part in parts
+                    else "there was some"
+                ),
                 hint="restore the text, or choose another folder with -o",
             )
     return all(same)

@@ -34,8 +34,8 @@ class DataConfig(Options, section="data"):
     train: Annotated[
         tuple[str, ...],
         Option(
-            "Training text: two files or patterns, source then target, or files of pairs. Of more than two plain files "
-            "the first half are sources."
+            "Training text: two files or patterns such as train-*.en.zst, source then target; or files of "
+            "pairs. Of more than two plain files the first half are sources."
         ),
     ] = ()
     valid: Annotated[
@@ -83,6 +83,14 @@ class DataConfig(Options, section="data"):
             at_most=1,
         ),
     ] = 0.0
+    workers: Annotated[
+        int,
+        Option(
+            "Processes that tokenise the text; 0 starts one for each core. The tokens do not depend on it.",
+            at_least=0,
+            at_most=1024,
+        ),
+    ] = 0
     filter: FilterConfig = FilterConfig()
 
     @property

@@ -1,7 +1,7 @@
 """Compressed text: gzip (.gz) and Zstandard (.zst), recognised by their first bytes.
 
-Only blocks that are read are unpacked, so a small file that unpacks to a huge one fills no memory. The window of
-a Zstandard file, which its header sets, may have at most 128 MB: the default limit of the library.
+Only blocks that are read are unpacked, so a small file that unpacks to a huge one fills no memory. The window
+of a Zstandard file, which its header sets, may have at most 128 MB: the default limit of the library.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def decompressed(stream: BinaryIO, name: str) -> BinaryIO:
         if start and name.endswith(suffix):
             raise DataError(
                 f"{name}: not a {kind} file",
-                hint=f"if it is plain text, remove {suffix} from its name; otherwise copy or download it again",
+                hint=f"if it is plain text, remove {suffix} from its name; otherwise copy or download it "
+                "again",
             )
     return ahead
 

@@ -55,9 +55,9 @@ class Corpus:
 def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, None)) -> Corpus:
     """Return the pairs in two plain files, in .tsv, .jsonl or .tmx files, or TSV on standard input (`-`).
 
-    Files may be compressed. Each path may be a pattern, such as `train-*.en.zst`; its files are sorted. Of more
-    than two plain files the first half are the sources. `languages` are the source's and the target's, if
-    the user named them; they choose the keys of a JSONL file and the segments of a TMX file. Raise
+    Files may be compressed. Each path may be a pattern, such as `train-*.en.zst`; its files are sorted. Of
+    more than two plain files the first half are the sources. `languages` are the source's and the
+    target's, if the user named them; they choose the keys of a JSONL file and the segments of a TMX file. Raise
     ConfigError if it is unclear what to read, DataError if a file is missing, unreadable or empty.
     """
     names = [str(path) for path in paths]

@@ -17,7 +17,8 @@ _ONE = re.compile(_LANGUAGE)
 _TWO = re.compile(f"({_LANGUAGE})[-_]({_LANGUAGE})")
 # Suffixes that look like languages but rarely are (src, for one, is also Logudorese Sardinian).
 _NO_LANGUAGES = frozenset(
-    "bak bpe bz csv dat dev doc gz hyp ids log new old out raw ref spm src tgt tmp tok trg txt val xz zst".split()
+    "bak bpe bz csv dat dev doc gz hyp ids log new old out raw ref spm src tgt tmp tok trg txt val xz "
+    "zst".split()
 )
 
 _IGNORED = SUFFIXES | {".txt"}
@@ -32,7 +33,7 @@ def is_language(text: str) -> bool:
 
 
 def of_side(name: str) -> str | None:
-    """Return the language of the file of one side: train.en, train.en.gz, train.en.zst, train.en.txt -> en."""
+    """Return the language of the file of one side: train.en.zst, train.en.txt -> en."""
     suffix = _suffix(name, _IGNORED)
     return suffix if is_language(suffix) else None
 

@@ -1,7 +1,7 @@
 """Text in several files: which files belong together.
 
-A side of plain text, or a file of pairs, may be a pattern: `train-*.en.zst`. The files of a pattern are sorted, and
-file n of the sources belongs to file n of the targets. They may be in different folders, on different disks.
+A side of plain text, or a file of pairs, may be a pattern: `train-*.en.zst`. The files of a pattern are
+sorted, and file n of the sources belongs to file n of the targets. They may be on different disks.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 In text files, each line is a word and its numbers. word2vec and fastText begin with a line that counts words
 and numbers; GloVe does not. Binary files of word2vec have that first line too, then each word with its
-numbers as little-endian float32. All may be compressed. A file is read once and only wanted words are kept, so
-it may be larger than memory.
+numbers as little-endian float32. All may be compressed. A file is read once and only wanted words are kept,
+so it may be larger than memory.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from xml.parsers import expat
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.tables import listing
-from dragoman.text.languages import Languages, closest
 from dragoman.text.compressed import damage, decompressed
+from dragoman.text.languages import Languages, closest
 from dragoman.text.lines import Line, TextFile, open_bytes
 from dragoman.text.placeholders import find_placeholders
 
