@@ -39,7 +39,7 @@ def read(mixture: Mixture, epoch: int, seed: int = 1) -> list[tuple[str, str]]:
 
 
 def test_an_epoch_has_the_main_text_and_the_share(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
-    mixture = Mixture(*texts, share=0.1)
+    mixture = Mixture.replaying(*texts, share=0.1)
 
     pairs = read(mixture, 0)
 
@@ -51,7 +51,7 @@ def test_an_epoch_has_the_main_text_and_the_share(texts: tuple[TokenisedCorpus, 
 
 
 def test_epochs_go_through_the_general_text(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
-    mixture = Mixture(*texts, share=0.1)
+    mixture = Mixture.replaying(*texts, share=0.1)
     first, second, third = (read(mixture, epoch)[60:] for epoch in range(3))
 
     assert set(first) | set(second) == set(GENERAL)
@@ -62,7 +62,7 @@ def test_epochs_go_through_the_general_text(texts: tuple[TokenisedCorpus, Tokeni
 def test_a_share_larger_than_the_general_text_repeats_it(
     texts: tuple[TokenisedCorpus, TokenisedCorpus],
 ) -> None:
-    general = read(Mixture(*texts, share=0.5), 0)[60:]
+    general = read(Mixture.replaying(*texts, share=0.5), 0)[60:]
 
     assert len(general) == 60
     assert {general.count(pair) for pair in GENERAL} <= {4, 5}
@@ -72,7 +72,11 @@ def test_the_fingerprint_is_of_both_texts_and_the_share(
     texts: tuple[TokenisedCorpus, TokenisedCorpus],
 ) -> None:
     main, general = texts
-    mixtures = [Mixture(main, general, 0.1), Mixture(general, main, 0.1), Mixture(main, general, 0.2)]
+    mixtures = [
+        Mixture.replaying(main, general, 0.1),
+        Mixture.replaying(general, main, 0.1),
+        Mixture.replaying(main, general, 0.2),
+    ]
 
     assert len({mixture.fingerprint for mixture in mixtures}) == 3
-    assert np.array_equal(mixtures[0].main.source.lengths, main.source.lengths)
+    assert np.array_equal(mixtures[0].parts[0].corpus.source.lengths, main.source.lengths)

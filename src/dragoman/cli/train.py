@@ -62,8 +62,9 @@ def train(
         typer.Argument(
             metavar="TEXT|key=value",
             help="Two text files, where line n of one is the translation of line n of the other; or one "
-            ".tsv, .jsonl or .tmx file; or - for TSV on standard input. Files may be compressed (.gz, .zst). "
-            "For text in many files, quote a pattern: 'train-*.en'. Then options of the recipe, such as model.heads=8.",
+            ".tsv, .jsonl or .tmx file; or - for TSV on standard input. Files may be compressed (.gz, "
+            ".zst). For text in many files, quote patterns: 'train-*.en' 'train-*.de'. Then options of the "
+            "recipe, such as model.heads=8.",
             show_default=False,
         ),
     ] = None,

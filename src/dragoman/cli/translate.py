@@ -72,8 +72,8 @@ def translate(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Text, one sentence a line, plain or compressed (.gz, .zst); - is standard input. Or documents: "
-            "PO, XLIFF, "
+            help="Text, one sentence a line, plain or compressed (.gz, .zst); - is standard input. Or "
+            "documents: PO, XLIFF, "
             "Word and others, and folders of them. [default: -]",
             show_default=False,
         ),

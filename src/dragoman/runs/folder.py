@@ -88,8 +88,8 @@ class RunFolder:
         for folder in (
             self.path,
             self.checkpoints.folder,
-            self.checkpoints.corpus("train"),
-            self.checkpoints.corpus("valid"),
+            self.checkpoints.folder / "corpus",
+            *self.checkpoints.folder.glob("corpus/*"),
         ):
             sweep(folder)
         write_whole(self.recipe, to_toml(recipe))

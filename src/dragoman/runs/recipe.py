@@ -7,6 +7,7 @@ file, `section.key=value`. Checking a recipe imports no torch.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -24,6 +25,28 @@ from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training.options import Annotating, TrainingConfig
 
 DATA_VARIABLE = "DRAGOMAN_DATA"
+_NAME = re.compile(r"[\w-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusConfig(Options, section="data.corpora"):
+    """One of several training texts."""
+
+    name: Annotated[str, Option("Name in reports and in the folder of the run.")]
+    train: Annotated[tuple[str, ...], Option("Its files, as in data.train.")]
+    weight: Annotated[
+        float,
+        Option("How often an epoch has each pair: 2 is twice, 0.5 another half in every epoch.", above=0),
+    ] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"data.corpora: name = {self.name!r}", hint="use letters, digits, - and _, such as web-2024"
+            )
+        if not self.train:
+            raise ConfigError(f"data.corpora: {self.name} has no files", hint='set train = ["a.en", "a.de"]')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +114,25 @@ class DataConfig(Options, section="data"):
             at_most=1024,
         ),
     ] = 0
+    corpora: Annotated[
+        tuple[CorpusConfig, ...],
+        Option(
+            "In place of data.train, several texts with weights, each a table [[data.corpora]] with a name, "
+            "its train files, and a weight: how often an epoch has each of its pairs."
+        ),
+    ] = ()
     filter: FilterConfig = FilterConfig()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = [corpus.name for corpus in self.corpora]
+        if self.train and names:
+            raise ConfigError(
+                "data.train and data.corpora: both name training text",
+                hint="move data.train into data.corpora",
+            )
+        if len(set(names)) < len(names):
+            raise ConfigError(f"data.corpora: two of {', '.join(names)} are equal", hint="rename one")
 
     @property
     def annotating(self) -> Annotating:

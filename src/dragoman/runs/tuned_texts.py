@@ -58,6 +58,8 @@ def open_tuned_texts(
         if valid is None and files.valid:
             valid = find_data(files, data_root, files.valid)
     _check_languages(base, languages)
+    if files.corpora:
+        raise ConfigError("data.corpora: tuning takes one text", hint="name its files in data.train")
     _check_languages(base, (files.source_language, files.target_language))
     memory = _open(data, base)
     validation = None if valid is None else _open(valid, base)

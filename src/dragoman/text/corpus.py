@@ -57,8 +57,8 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
 
     Files may be compressed. Each path may be a pattern, such as `train-*.en.zst`; its files are sorted. Of
     more than two plain files the first half are the sources. `languages` are the source's and the
-    target's, if the user named them; they choose the keys of a JSONL file and the segments of a TMX file. Raise
-    ConfigError if it is unclear what to read, DataError if a file is missing, unreadable or empty.
+    target's, if the user named them; they choose the keys of a JSONL file and the segments of a TMX file.
+    Raise ConfigError if it is unclear what to read, DataError if a file is missing, unreadable or empty.
     """
     names = [str(path) for path in paths]
     parts = shards_of(names)
@@ -67,10 +67,18 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
         return first
     languages = _first(languages, (first.source_language, first.target_language))
     shards = [first, *(_open_shard(part, languages) for part in parts[1:])]
+    return joined(shards)
+
+
+def joined(corpora: Sequence[Corpus]) -> Corpus:
+    """Return several corpora as one, in the languages of the first."""
+    first, shards = corpora[0], [shard for corpus in corpora for shard in corpus.shards]
+    if len(shards) == 1:
+        return first
     return Corpus(
-        f"{first.name} and {count(len(shards) - 1, 'more shard')}",
+        f"{shards[0].name} and {count(len(shards) - 1, 'more shard')}",
         lambda: chain.from_iterable(shards),
-        languages,
+        (first.source_language, first.target_language),
         shards=shards,
         files=[file for shard in shards for file in shard.files],
     )

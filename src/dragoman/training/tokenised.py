@@ -142,7 +142,8 @@ def tokenise(
 ) -> TokenisedCorpus:
     """Tokenise the corpus into `folder`, a chunk at a time, without the pairs that the filter rejects.
 
-    Goes on from where an earlier call was killed, if text and options are the same. More than one of
+    Goes on from where an earlier call was killed, if text and options are the same; does nothing if that was
+    complete. More than one of
     `workers` are processes, for text that is worth their start; 0 is one for each core. The result does not
     depend on them.
 
@@ -157,6 +158,8 @@ def tokenise(
         )
     dtype = "uint16" if max(tokenizer.source_size, tokenizer.target_size) <= 65536 else "uint32"
     made_with = digest_of_options(tokenizer, config, annotating)
+    if _about(folder, "made_with") == made_with and made_from(corpus, folder):
+        return TokenisedCorpus(folder, tokenizer, annotating=annotating)
     with Unfinished(folder, made_with) as files:
         work = Tokenising(
             corpus,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import islice
 
 import torch
 
@@ -18,7 +19,7 @@ from dragoman.folder.weights import average, put_weights, read_weights, weights_
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import checkpoint, selection
 from dragoman.training.anchor import Anchor
-from dragoman.training.batches import Batch, Ints, collate, plan
+from dragoman.training.batches import Batch, Ints, collate, plan, updates_of
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Report, SampleTranslation, Stop, Validation
@@ -137,16 +138,16 @@ class Trainer:
         source, target = self.corpus.epoch(self.progress.epoch, seed=self.seed)
         config, world = self.config, self.world
         each = config.accumulate * world.size
-        groups = plan(
-            source.lengths,
-            target.lengths,
+        updates = updates_of(
+            source,
+            target,
             batch_tokens=config.batch_tokens,
             seed=self.seed,
             epoch=self.progress.epoch,
-            multiple_of=each,
+            each=each,
         )
-        for update in range(self.progress.cursor, len(groups) // each):
-            mine = groups[update * each + world.rank : (update + 1) * each : world.size]
+        for groups in islice(updates, self.progress.cursor, None):
+            mine = groups[world.rank :: world.size]
             yield [self._collate(source, target, group) for group in mine if len(group)]
 
     def _collate(self, source: Rows, target: Rows, rows: Ints) -> Batch:

@@ -67,7 +67,7 @@ class Worker:
                 hint="repeat the command, which goes on from there; if memory is short, set data.workers=1",
             ) from error
         if len(blobs) == 2:
-            raise DragomanError(blobs[0].decode(), hint=blobs[1].decode() or None)
+            raise DragomanError(blobs[0].decode(), hint=blobs[1].decode())
         return Chunk.of_blobs(blobs, self._dtype)
 
     def end(self) -> None:
