@@ -259,12 +259,8 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
             same.append(part not in parts and not tokens[part].exists())
         if same and same[-1] is False:
             raise DataError(
-                f"{folder.path}: the {name} text is not what this run began with: "
-                + (
-                    f"{first_change(parts[part], tokens[part])} differs"
-                    if part in parts
-                    else "there was some"
-                ),
+                f"{folder.path}: the {name} text is not what this run began with"
+                + (f"; changed: {first_change(parts[part], tokens[part])}" if part in parts else ""),
                 hint="restore the text, or choose another folder with -o",
             )
     return all(same)

@@ -113,8 +113,11 @@ class Tokenising:
         """Add the lines to the digests and to the report."""
         self._end_shards(lines.shard)
         pairs = [*zip(*lines.sides, strict=True)]
-        self.read.update(signed(pairs))
-        self.digest.update(signed([pairs[row] for row in np.flatnonzero(reasons == 0)]))
+        text = signed(pairs)
+        self.read.update(text)
+        self.digest.update(
+            signed(pairs[row] for row in np.flatnonzero(reasons == 0)) if reasons.any() else text
+        )
         self.report.read += int((reasons == 0).sum())
         shards = self.corpus.shards
         name = f"{shards[lines.shard].name}:" if len(shards) > 1 else ""
