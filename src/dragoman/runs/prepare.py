@@ -5,6 +5,7 @@ It finds most errors before it writes anything and before torch is imported.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable, Collection, Iterable
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from dragoman.base.config import to_table
-from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
@@ -219,9 +220,11 @@ def _learnt_tokenizer(texts: Texts, folder: RunFolder, say: Say) -> Tokenizer:
     ]
     table = json.dumps([to_table(recipe.tokenizer), recipe.seed, stamps])
     if stamps and made.exists() and made.read_text(encoding="utf-8") == table:
-        say("the tokenizer is that of the run that was stopped")
-        _clear(folder, _parts(texts))
-        return Tokenizer.load(folder.path)
+        with contextlib.suppress(ModelError):  # a damaged one is learned again
+            tokenizer = Tokenizer.load(folder.path)
+            say("the tokenizer is that of the run that was stopped")
+            _clear(folder, _parts(texts))
+            return tokenizer
     made.unlink(missing_ok=True)
     _clear(folder, _learnt(texts))
     say("training the tokenizer")

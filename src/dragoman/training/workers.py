@@ -44,11 +44,14 @@ class Worker:
 
     def __init__(self, settings: bytes, dtype: str) -> None:
         self._dtype = dtype
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        command = [sys.executable, "-c", _START, json.dumps(sys.path)]
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        except OSError as error:
+            raise DragomanError(
+                f"cannot start a process to tokenise the text ({error.strerror or error})",
+                hint="set data.workers=1",
+            ) from error
         self._in = cast(BinaryIO, self.process.stdin)
         self._out = cast(BinaryIO, self.process.stdout)
         self._settings = settings
