@@ -1,6 +1,7 @@
 """What a corpus costs that is larger than memory: tokenise it, and begin to train on it.
 
-    python benchmarks/corpora.py [--pairs 1000000] [--shards 8] [--workers 1 2] [--folder FOLDER]
+    python benchmarks/corpora.py [--pairs 1000000] [--epoch-pairs 5000000 20000000] [--shards 8]
+        [--workers 1 2] [--folder FOLDER]
 
 The text is the embedded corpus, repeated, each time with another number in every sentence: short pairs, all
 different. It is written in shards that are compressed with Zstandard. Each step is a process of its own.
@@ -8,7 +9,8 @@ different. It is written in shards that are compressed with Zstandard. Each step
 Prints a line for each step: the tokenizer, the tokens with each number of workers, and the start of the
 second epoch up to its tenth update, for one corpus and for two that are mixed. Each has its seconds, pairs a
 second, seconds of processors, and the peak of memory: of the process, of its part that is not a cache of
-files, and of the largest worker. Exits with 1 if the tokens depend on the number of workers.
+files, and of the largest worker. Epochs of more pairs, --epoch-pairs, go through the same tokens again and
+again. Exits with 1 if the tokens depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ HEADS = ("step", "s", "pairs/s", "processor s", "peak MB", "of it not files", "l
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=1_000_000)
+    parser.add_argument("--epoch-pairs", type=int, nargs="+", default=[])
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument(
@@ -68,10 +71,15 @@ def main() -> None:
         write_text(folder, options.pairs, options.shards)
         size = sum(path.stat().st_size for path in folder.glob("*.zst"))
         rows = [[*HEADS]]
-        steps = ["tokenizer", *(f"tokenise {count}" for count in options.workers), "epoch", "mixed epoch"]
+        steps = ["tokenizer", *(f"tokenise {count}" for count in options.workers)]
+        for count in [options.pairs, *options.epoch_pairs]:
+            steps += [f"epoch {count}", f"mixed {count}"]
         for step in steps:
+            name, _, count = step.partition(" ")
+            if name == "epoch":
+                repeat_tokens(folder, options.workers[0], int(count))
             result = run_step(step, folder)
-            rows.append([step, *row_of(result, options.pairs)])
+            rows.append([step, *row_of(result, int(count) if name in ("epoch", "mixed") else options.pairs)])
             print("  ".join(rows[-1]), file=sys.stderr)
         tokens = [digest_of(folder / f"tokens{count}") for count in options.workers]
         print(
@@ -100,6 +108,23 @@ def write_text(folder: Path, pairs: int, shards: int) -> None:
                     text = "".join(f"{base[n % DIFFERENT][side]} {n // DIFFERENT}\n" for n in some)
                     file.write(text.encode())
     note.write_text(json.dumps([pairs, shards]))
+
+
+def repeat_tokens(folder: Path, workers: int, pairs: int) -> None:
+    """Write the tokens of so many pairs: those of the text, repeated."""
+    source, target = folder / f"tokens{workers}", folder / "repeated"
+    target.mkdir(exist_ok=True)
+    shutil.copy(source / "about.json", target)
+    for name in ("source.tokens", "target.tokens"):
+        offsets = np.fromfile(source / f"{name}.offsets", np.int64)
+        values = (source / name).read_bytes()
+        width, rows = len(values) // int(offsets[-1]), len(offsets) - 1
+        with (target / name).open("wb") as to, (target / f"{name}.offsets").open("wb") as ends:
+            ends.write(bytes(8))
+            for first in range(0, pairs, rows):
+                count = min(rows, pairs - first)
+                to.write(values[: width * int(offsets[count])])
+                ends.write((offsets[1 : count + 1] + first // rows * offsets[-1]).tobytes())
 
 
 def run_step(step: str, folder: Path) -> dict[str, Any]:
@@ -139,7 +164,7 @@ def do(step: str, folder: Path) -> None:
         shutil.rmtree(target, ignore_errors=True)
         tokenise(text_of(folder), tokenizer, FilterConfig(), target, workers=int(count))
         return
-    begin_epoch(TokenisedCorpus(next(iter(sorted(folder.glob("tokens*")))), tokenizer), mixed=name == "mixed")
+    begin_epoch(TokenisedCorpus(folder / "repeated", tokenizer), mixed=name == "mixed")
 
 
 def begin_epoch(corpus: TokenisedCorpus, *, mixed: bool) -> None:
