@@ -59,6 +59,7 @@ TORCHLESS = [
     *("decoding.options", "decoding.rules", "decoding.engine", "decoding.requests", "decoding.stream"),
     *("decoding.evidence", "decoding.phrases", "decoding.risk"),
     *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
+    *(f"training.{name}" for name in ("chunk", "duplicates", "pools", "tokenising", "unfinished", "workers")),
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
     *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),

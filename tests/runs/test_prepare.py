@@ -94,3 +94,122 @@ def test_tuning_options_need_a_model_to_tune(tmp_path: Path, option: str) -> Non
 
     assert (caught.value.hint, messages) == ("name one with --from, or leave them out", [])
     assert not (tmp_path / "x").exists()
+
+
+# Text in several files, and several texts
+
+
+def write_text(folder: Path) -> Path:
+    """Two texts: `news` in two shards, `web` in one file of pairs."""
+    for number, first in enumerate((0, 20)):
+        for side, language in enumerate(("en", "de")):
+            lines = [f"{pair[side]}\n" for pair in PAIRS[first : first + 20]]
+            (folder / f"news-{number}.{language}").write_text("".join(lines), encoding="utf-8")
+    rows = [f"{source}\t{target}\n" for source, target in PAIRS[40:]]
+    (folder / "web.en-de.tsv").write_text("".join(rows), encoding="utf-8")
+    (folder / "recipe.toml").write_text(
+        f'''
+        preset = "tiny"
+        [tokenizer]
+        vocab_size = 400
+        [[data.corpora]]
+        name = "news"
+        train = ["news-*.en", "{folder}/news-*.de"]
+        [[data.corpora]]
+        name = "web"
+        train = ["web.en-de.tsv"]
+        weight = 0.5
+        '''
+    )
+    return folder
+
+
+def of_recipe(
+    text: Path, output: Path, *overrides: str, data: list[str] | None = None
+) -> tuple[Prepared, list[str]]:
+    messages: list[str] = []
+    with RunFolder(output) as folder:
+        ready = prepare(
+            data, None, folder=folder, world=World(0, 1), preset=None, recipe=text / "recipe.toml",
+            languages=(None, None), overrides=overrides, data_root=text, say=messages.append,
+        )  # fmt: skip
+    return ready, messages
+
+
+def test_texts_with_weights(tmp_path: Path) -> None:
+    text = write_text(tmp_path)
+    ready, messages = of_recipe(text, tmp_path / "run")
+
+    assert (ready.source_language, ready.target_language) == ("en", "de")
+    assert len(ready.training) == 40 + 10
+    assert "news: 40 pairs read, 40 kept" in ready.training.report
+    assert "train.web: 20 pairs read, 20 kept, 0 set aside" in messages
+    corpus = tmp_path / "run" / "checkpoints" / "corpus"
+    assert sorted(path.name for path in corpus.iterdir()) == ["train.news", "train.web"]
+
+
+def test_texts_with_weights_are_compared_with_the_tokens(tmp_path: Path) -> None:
+    text = write_text(tmp_path)
+    before, _ = of_recipe(text, tmp_path / "run")
+    RunFolder(tmp_path / "run").checkpoints.latest.mkdir()
+    again, messages = of_recipe(text, tmp_path / "run", "data.workers=1")
+    assert (again.training.fingerprint, messages) == (before.training.fingerprint, [])
+    with pytest.raises(ConfigError, match="other options"):
+        of_recipe(text, tmp_path / "run", 'data.corpora=[{name="web", train=["web.en-de.tsv"]}]')
+
+    (text / "news-1.de").write_text("Anders.\n" * 20)
+    with pytest.raises(DataError, match=r"training text is not .*; changed: .*news-1.en and .*news-1.de$"):
+        of_recipe(text, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (['data.train=["a.en", "a.de"]'], "both name training text"),
+        (['data.corpora=[{name="a", train=["web.en-de.tsv"], weight=0}]'], "weight = 0"),
+        (['data.corpora=[{name="a/b", train=["web.en-de.tsv"]}]'], "name = 'a/b'"),
+        (['data.corpora=[{name="a", train=[]}]'], "a has no files"),
+        (['data.corpora=[{name="a"}]'], "train is missing"),
+        (['data.corpora=[{name="a", train=["x.tsv"]}, {name="a", train=["y.tsv"]}]'], "are equal"),
+        (['data.corpora=[{name="a", train=["none-*.tsv"]}]'], "no none-"),
+        (['data.corpora=[{name="a", train=["news-*.en","news-*.de"]},'
+          '{name="b", train=["news-*.de","news-*.en"]}]'], "b is de to en, but a is en to de"),
+    ],
+)  # fmt: skip
+def test_texts_that_cannot_be_mixed(tmp_path: Path, options: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        of_recipe(write_text(tmp_path), tmp_path / "run", *options)
+    assert caught.value.hint
+
+
+def test_text_on_the_command_line_does_not_mix_with_that_of_the_recipe(tmp_path: Path) -> None:
+    text = write_text(tmp_path)
+    with pytest.raises(ConfigError, match="more in data.corpora"):
+        of_recipe(text, tmp_path / "run", data=[str(text / "web.en-de.tsv")])
+
+
+def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is killed while it tokenises goes on with the tokenizer that it has."""
+    text = write_text(tmp_path)
+    whole, _ = of_recipe(text, tmp_path / "whole")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dragoman.runs.prepare.tokenise", killed)
+        with pytest.raises(KeyboardInterrupt):
+            of_recipe(text, tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr("dragoman.text.tokenizer.Tokenizer.train", killed)
+        ready, messages = of_recipe(text, tmp_path / "run")
+    assert messages[0] == "the tokenizer is that of the run that was stopped"
+    assert ready.training.fingerprint == whole.training.fingerprint
+
+    # Other text, or other options, need another tokenizer.
+    with monkeypatch.context() as patch:
+        patch.setattr("dragoman.runs.prepare.tokenise", killed)
+        with pytest.raises(KeyboardInterrupt):
+            of_recipe(text, tmp_path / "run")
+    (text / "news-1.de").write_text("Anders.\n" * 20)
+    assert of_recipe(text, tmp_path / "run")[1][0] == "training the tokenizer"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.text.test_compressed import zstd
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.text.corpus import Corpus, Line, open_corpus, open_pairs, read_lines
@@ -16,7 +17,8 @@ LINES = [Line(1, "a dog", "ein Hund"), Line(2, "你好啊。", "مرحبا 👩�
 def write(folder: Path, name: str, text: str) -> Path:
     data = text.encode()
     path = folder / name
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    packed = {".gz": gzip.compress, ".zst": zstd.compress}.get(path.suffix, bytes)
+    path.write_bytes(packed(data))
     return path
 
 
@@ -27,7 +29,7 @@ def languages(corpus: Corpus) -> tuple[str | None, str | None]:
 # Where pairs come from
 
 
-@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
 def test_two_files(tmp_path: Path, packed: str) -> None:
     source = write(tmp_path, f"train.en{packed}", "a dog\n你好啊。\n")
     target = write(tmp_path, f"train.de{packed}", "ein Hund\nمرحبا 👩‍🚀\n")
@@ -38,7 +40,9 @@ def test_two_files(tmp_path: Path, packed: str) -> None:
     assert corpus.name == f"{source} and {target}"
 
 
-@pytest.mark.parametrize("name", ["train.en-de.tsv", "train.en-de.tsv.gz", "TRAIN.TSV"])
+@pytest.mark.parametrize(
+    "name", ["train.en-de.tsv", "train.en-de.tsv.gz", "train.en-de.tsv.zst", "TRAIN.TSV"]
+)
 def test_tsv(tmp_path: Path, name: str) -> None:
     corpus = open_corpus([write(tmp_path, name, "a dog\tein Hund\n你好啊。\tمرحبا 👩‍🚀\n")])
 
@@ -95,10 +99,10 @@ def test_one_side_of_a_file(tmp_path: Path) -> None:
     [
         ([], "no files"),
         (["train.en"], "only one side"),
-        (["a.tsv", "b.tsv"], "not a pair of text files"),
         (["a.en", "b.jsonl.gz"], "not a pair of text files"),
         (["-", "b.de"], "not a pair of text files"),
-        (["a", "b", "c"], "not a pair of text files"),
+        (["a", "b", "c"], "3 files: a, b, c"),
+        (["a.tsv", "-"], "not a pair of text files"),
     ],
 )
 def test_unclear_requests(names: list[str], message: str) -> None:

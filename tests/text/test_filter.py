@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dragoman.base.errors import ConfigError
-from dragoman.text.filter import Filter, FilterConfig
+from dragoman.text.filter import FilterConfig, FilterReport, reason_to_leave_out
 
 
 def verdict(source: str, target: str, lengths: tuple[int, int], **config: float) -> str | None:
-    return Filter(FilterConfig(**config)).check(1, source, target, *lengths)  # type: ignore[arg-type]
+    return reason_to_leave_out(FilterConfig(**config), source, target, *lengths)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -49,38 +49,11 @@ def test_limits_that_make_no_sense(options: dict[str, float]) -> None:
     assert caught.value.hint
 
 
-def test_of_equal_pairs_the_first_is_kept() -> None:
-    keep = Filter(FilterConfig(max_length=10))
-    pairs = [("a", "b"), ("a", "c"), ("b", "a"), ("a", "b"), ("a ", "b"), ("a", "b")]
-
-    assert [keep.check(n, *pair, 1, 1) for n, pair in enumerate(pairs)] == [
-        None,
-        None,
-        None,
-        "duplicate",
-        None,
-        "duplicate",
-    ]
-    # A pair that was set aside is not remembered as one that was kept.
-    assert keep.check(7, "long", "lang", 11, 11) == "too long"
-    assert keep.check(8, "long", "lang", 9, 9) is None
-    # Where one sentence ends and the other begins matters.
-    assert keep.check(9, "xy", "z", 1, 1) is None
-    assert keep.check(10, "x", "yz", 1, 1) is None
-
-
-def test_duplicates_can_be_kept() -> None:
-    keep = Filter(FilterConfig(drop_duplicates=False))
-
-    assert [keep.check(n, "a", "b", 1, 1) for n in range(3)] == [None] * 3
-
-
 def test_the_report_counts_everything_and_shows_where() -> None:
-    keep = Filter(FilterConfig(max_length=10))
+    report = FilterReport()
     for number in range(1, 1201):
-        keep.check(number, f"sentence {number}", "" if number > 1195 else "Satz", 5, 5)
-    keep.check(1201, "long", "lang", 11, 1)
-    report = keep.report
+        report.add("empty target" if number > 1195 else None, number)
+    report.add("too long", 1201)
 
     assert (report.read, report.kept) == (1201, 1195)
     assert str(report) == (
@@ -96,3 +69,9 @@ def test_the_report_counts_everything_and_shows_where() -> None:
             "too long": {"count": 1, "lines": [1201]},
         },
     }
+
+
+def test_the_report_names_the_shard() -> None:
+    report = FilterReport()
+    report.add("too long", "train-2.en:1,201")
+    assert "too long: 1 (line train-2.en:1,201)" in str(report)

@@ -286,6 +286,8 @@ def test_numbers_that_are_not_finite_are_named(file: str, tmp_path: Path) -> Non
         checkpoint.restore(tmp_path / "latest", other, [optimizer_of(other)])
 
     assert equal(weights_of(other), before)
+
+
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "progress.json"])
 def test_one_byte_is_enough_to_refuse_a_checkpoint(tmp_path: Path, name: str) -> None:
     net, optimizer = trained()

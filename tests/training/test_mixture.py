@@ -11,7 +11,8 @@ from dragoman.text import toy
 from dragoman.text.corpus import open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training.mixture import Mixture
+from dragoman.training import mixture
+from dragoman.training.mixture import Mixture, Weighted
 from dragoman.training.tokenised import TokenisedCorpus, tokenise
 
 MAIN, GENERAL = toy.pairs(seed=3, count=60), toy.pairs(seed=4, count=14)
@@ -39,7 +40,7 @@ def read(mixture: Mixture, epoch: int, seed: int = 1) -> list[tuple[str, str]]:
 
 
 def test_an_epoch_has_the_main_text_and_the_share(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
-    mixture = Mixture(*texts, share=0.1)
+    mixture = Mixture.replaying(*texts, share=0.1)
 
     pairs = read(mixture, 0)
 
@@ -51,7 +52,7 @@ def test_an_epoch_has_the_main_text_and_the_share(texts: tuple[TokenisedCorpus, 
 
 
 def test_epochs_go_through_the_general_text(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
-    mixture = Mixture(*texts, share=0.1)
+    mixture = Mixture.replaying(*texts, share=0.1)
     first, second, third = (read(mixture, epoch)[60:] for epoch in range(3))
 
     assert set(first) | set(second) == set(GENERAL)
@@ -62,7 +63,7 @@ def test_epochs_go_through_the_general_text(texts: tuple[TokenisedCorpus, Tokeni
 def test_a_share_larger_than_the_general_text_repeats_it(
     texts: tuple[TokenisedCorpus, TokenisedCorpus],
 ) -> None:
-    general = read(Mixture(*texts, share=0.5), 0)[60:]
+    general = read(Mixture.replaying(*texts, share=0.5), 0)[60:]
 
     assert len(general) == 60
     assert {general.count(pair) for pair in GENERAL} <= {4, 5}
@@ -72,14 +73,69 @@ def test_the_fingerprint_is_of_both_texts_and_the_share(
     texts: tuple[TokenisedCorpus, TokenisedCorpus],
 ) -> None:
     main, general = texts
-    mixtures = [Mixture(main, general, 0.1), Mixture(general, main, 0.1), Mixture(main, general, 0.2)]
+    mixtures = [
+        Mixture.replaying(main, general, 0.1),
+        Mixture.replaying(general, main, 0.1),
+        Mixture.replaying(main, general, 0.2),
+    ]
 
     assert len({mixture.fingerprint for mixture in mixtures}) == 3
-    assert np.array_equal(mixtures[0].main.source.lengths, main.source.lengths)
+    assert np.array_equal(mixtures[0].parts[0].corpus.source.lengths, main.source.lengths)
+
+
+# Several texts with weights
+
+
+def weighted(texts: tuple[TokenisedCorpus, TokenisedCorpus], first: float, second: float) -> Mixture:
+    weights = zip(texts, (first, second), ("main", "web"), strict=True)
+    return Mixture([Weighted(text, round(weight * len(text)), name) for text, weight, name in weights])
+
+
+def test_a_weight_of_two_has_each_pair_twice(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
+    pairs = read(weighted(texts, 1.0, 2.0), 3)
+
+    assert pairs[:60] == MAIN
+    assert sorted(pairs[60:]) == sorted(GENERAL * 2)
+
+
+def test_a_weight_of_a_half_has_other_halves(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
+    halves = weighted(texts, 0.5, 1.0)
+    first, second = (read(halves, epoch)[:30] for epoch in range(2))
+
+    assert sorted(first + second) == sorted(MAIN)
+    assert read(halves, 0)[:30] == first != read(halves, 0, seed=2)[:30]
+    assert read(halves, 0)[30:] == GENERAL
+
+
+def test_a_large_text_is_chosen_from_by_blocks(
+    texts: tuple[TokenisedCorpus, TokenisedCorpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mixture, "LARGE", 50)
+    monkeypatch.setattr(mixture, "BLOCK", 8)
+    halves = weighted(texts, 0.5, 1.0)
+    first, second = (read(halves, epoch)[:30] for epoch in range(2))
+
+    assert sorted(first + second) == sorted(MAIN)
+    assert any(MAIN[n : n + 8] == first[:8] for n in range(0, 60, 8))
+
+
+def test_lengths_of_some_rows(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
+    source, _ = weighted(texts, 0.5, 2.0).epoch(1, seed=3)
+    rows = np.array([57, 0, 29, 30, 31, 44])
+
+    assert source.lengths_of(rows).tolist() == [len(source[row]) for row in rows.tolist()]
+
+
+def test_the_report_names_each_text(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
+    report = weighted(texts, 1.0, 2.0).report
+
+    assert "main: 60 pairs read, 60 kept" in report
+    assert "web: 14 pairs read, 14 kept" in report
+    assert weighted(texts, 1.0, 2.0).fingerprint != weighted(texts, 2.0, 2.0).fingerprint
 
 
 def test_rows_of_either_text_know_their_lines(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
-    mixture = Mixture(*texts, share=0.1)
+    mixture = Mixture.replaying(*texts, 0.1)
     (added,) = [read(mixture, 2)[row] for row in (61,)]
     line = GENERAL.index(added) + 1
 

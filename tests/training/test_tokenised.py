@@ -211,6 +211,7 @@ def test_a_large_vocabulary_gets_wider_numbers(words: Tokenizer, tmp_path: Path)
     class Many:
         config = words.config
         source_size, target_size = 10, 70_000
+        vocabularies = ()
         placeholders = ()
 
         def encode_source(self, lines: list[str]) -> list[list[int]]:

@@ -30,7 +30,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
-        with _explaining(path, path):
+        with explaining(path, path):
             yield path
         return
     target = Path(os.path.realpath(path))
@@ -43,7 +43,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             part.touch(mode=0o666, exist_ok=False)
         except OSError as error:
             raise _cannot_write(path, error, _ELSEWHERE) from error
-        with _explaining(path, part):
+        with explaining(path, part):
             yield part
             with part.open("r+b") as written:
                 os.fsync(written.fileno())
@@ -129,7 +129,7 @@ def sweep(folder: Path) -> None:
 
 
 @contextmanager
-def _explaining(path: Path, written: Path) -> Iterator[None]:
+def explaining(path: Path, written: Path | None = None) -> Iterator[None]:
     """Turn an OSError about `written` into a DragomanError about `path`.
 
     Any other error passes unchanged, because the block may also read files and pipes.
@@ -137,7 +137,7 @@ def _explaining(path: Path, written: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _DISK_ERRORS or str(written) in (error.filename, error.filename2):
+        if error.errno in _DISK_ERRORS or str(written or path) in (error.filename, error.filename2):
             raise _cannot_write(path, error, "is the disk full, or was the folder deleted?") from error
         raise
 

@@ -18,6 +18,7 @@ from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.pytorch import require_pytorch
 from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
 from dragoman.cli.signals import Stopper, number_of
+from dragoman.text.compressed import without_suffix
 
 if TYPE_CHECKING:
     from dragoman.training.events import Observer
@@ -48,7 +49,7 @@ def spread_files(words: Sequence[str]) -> list[str]:
         if word in files and rest:
             spread.append(first := rest.pop(0))
             files[word] += 1
-            whole = first.lower().removesuffix(".gz").endswith(_PAIRS_IN_ONE_FILE)
+            whole = without_suffix(first).endswith(_PAIRS_IN_ONE_FILE)
             if files[word] == 1 and not whole and rest and not rest[0].startswith("-"):
                 spread += [word, rest.pop(0)]
                 files[word] += 1
@@ -61,8 +62,9 @@ def train(
         typer.Argument(
             metavar="TEXT|key=value",
             help="Two text files, where line n of one is the translation of line n of the other; or one "
-            ".tsv, .jsonl or .tmx file; or - for TSV on standard input. Files may be gzipped. Then options "
-            "of the recipe, such as model.heads=8.",
+            ".tsv, .jsonl or .tmx file; or - for TSV on standard input. Files may be compressed (.gz, "
+            ".zst). For text in many files, quote patterns: 'train-*.en' 'train-*.de'. Then options of the "
+            "recipe, such as model.heads=8.",
             show_default=False,
         ),
     ] = None,
@@ -155,11 +157,6 @@ def train(
     if not files and recipe is None:
         raise ConfigError(
             "no text to train on", hint="dragoman train train.en train.de -o runs/en-de, or --recipe FILE"
-        )
-    if len(files) > 2:
-        raise ConfigError(
-            f"{len(files)} files to train on: {' '.join(files)}",
-            hint="name a source and a target; validation text goes after --valid, options are key=value",
         )
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
         from dragoman.runs import run

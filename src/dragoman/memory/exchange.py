@@ -14,6 +14,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import replacing
 from dragoman.memory.store import Added, TranslationMemory
 from dragoman.memory.store_rows import Remembered
+from dragoman.text.compressed import without_suffix
 from dragoman.text.corpus import open_corpus
 from dragoman.text.formats import tmx
 from dragoman.text.languages import Languages
@@ -153,5 +154,4 @@ def _cell(text: str) -> str:
 
 def _kind(path: str | Path) -> str:
     """The suffix that names the format: .tmx for old.tmx.gz."""
-    name = PurePath(str(path).lower().removesuffix(".gz"))
-    return name.suffix
+    return PurePath(without_suffix(str(path))).suffix

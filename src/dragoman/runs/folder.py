@@ -27,7 +27,7 @@ from dragoman.training.metrics import Metrics
 _OTHER_FOLDER = "choose another folder with -o"
 # Options that may change when a run is resumed. Clipping and precision may mend infinite gradients.
 _MAY_CHANGE = {
-    "title",
+    *("title", "data.workers"),
     *("training.clip", "training.precision", "training.recompute", "training.parallel"),
     *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
 }
@@ -90,8 +90,8 @@ class RunFolder:
         for folder in (
             self.path,
             self.checkpoints.folder,
-            self.checkpoints.corpus("train"),
-            self.checkpoints.corpus("valid"),
+            self.checkpoints.folder / "corpus",
+            *self.checkpoints.folder.glob("corpus/*"),
         ):
             sweep(folder)
         write_whole(self.recipe, to_toml(recipe))

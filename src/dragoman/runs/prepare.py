@@ -5,29 +5,31 @@ It finds most errors before it writes anything and before torch is imported.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast
 
 from dragoman.base.config import from_table, to_table
-from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.errors import ConfigError, DataError, ModelError
+from dragoman.base.files import write_whole
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import EmbeddingsConfig, Recipe
+from dragoman.runs.recipe import DataConfig, EmbeddingsConfig, Recipe
 from dragoman.runs.texts import Data, Say, Texts, open_texts, two_sided
 from dragoman.runs.tuned_texts import Start, open_tuned_texts
 from dragoman.text.corpus import Corpus
 from dragoman.text.filter import FilterConfig
 from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
-from dragoman.training.checkpoints import Part
 from dragoman.training.distributed import World
-from dragoman.training.mixture import Mixture, TrainingText
+from dragoman.training.mixture import Mixture, TrainingText, Weighted
 from dragoman.training.options import Annotating
-from dragoman.training.tokenised import TokenisedCorpus, made_from, tokenise, usable
+from dragoman.training.tokenised import TokenisedCorpus, first_change, made_from, tokenise, usable
 
 Pairs = tuple[tuple[str, str], ...]
 _PLAIN = Annotating()
@@ -129,28 +131,37 @@ def prepare(
     tokenizer = Tokenizer.load(folder.path)
     options = settled.recipe
 
-    def tokens(part: Part, *, placeholders: float = 0.0, annotating: Annotating = _PLAIN) -> TokenisedCorpus:
+    def tokens(part: str, *, placeholders: float = 0.0, annotating: Annotating = _PLAIN) -> TokenisedCorpus:
         path = folder.checkpoints.corpus(part)
         return TokenisedCorpus(path, tokenizer, placeholders=placeholders, annotating=annotating)
 
-    def learnt(part: Part) -> TokenisedCorpus:
+    def learnt(part: str) -> TokenisedCorpus:
         return tokens(part, placeholders=options.data.placeholders, annotating=options.data.annotating)
 
-    training = learnt("train")
-    replayed = options.tuning.replay_from not in ("auto", "none")
-    general = learnt("replay") if replayed else None
+    training: TrainingText
+    if options.data.corpora:
+        training = _weighted(options.data, learnt)
+    elif options.tuning.replay_from not in ("auto", "none"):
+        training = Mixture.replaying(learnt("train"), learnt("replay"), options.tuning.replay or 0.0)
+    else:
+        training = learnt("train")
     return Prepared(
         recipe=options,
         begun=settled.begun,
         vectors=settled.vectors,
         tokenizer=tokenizer,
-        training=training if general is None else Mixture(training, general, options.tuning.replay or 0.0),
+        training=training,
         validation=None if settled.validation_pairs is None else tokens("valid"),
         validation_pairs=settled.validation_pairs or (),
         base=None if start is None else start.base,
         general=None if settled.general_pairs is None else tokens("general"),
         general_pairs=settled.general_pairs or (),
     )
+
+
+def _weighted(data: DataConfig, learnt: Callable[[str], TokenisedCorpus]) -> Mixture:
+    texts = [(one, learnt(f"train.{one.name}")) for one in data.corpora]
+    return Mixture([Weighted(text, max(round(one.weight * len(text)), 1), one.name) for one, text in texts])
 
 
 def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
@@ -178,31 +189,73 @@ def _tokenise(texts: Texts, folder: RunFolder, start: Start | None, *, begun: bo
         if _same_text(texts, folder):
             return
         tokenizer = Tokenizer.load(folder.path)
-    else:
-        for part in ("valid", "replay", "general"):
-            shutil.rmtree(checkpoints.corpus(part), ignore_errors=True)
-        if start is None:
-            say("training the tokenizer")
-            pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
-            tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
-        else:
-            tokenizer = start.base.tokenizer
+    elif start is not None:
+        _clear(folder, _learnt(texts))
+        tokenizer = start.base.tokenizer
         tokenizer.save(folder.path)
+    else:
+        tokenizer = _learnt_tokenizer(texts, folder, say)
     say("tokenising the text")
     for part, corpus in _parts(texts).items():
-        keep = recipe.data.filter if part in ("train", "replay") else _KEEP_ALL
-        annotating = recipe.data.annotating if part in ("train", "replay") else _PLAIN
+        learning = part not in ("valid", "general")
         tokenised = tokenise(
-            corpus, tokenizer, keep, checkpoints.corpus(part), annotating=annotating, progress=say
+            corpus,
+            tokenizer,
+            recipe.data.filter if learning else _KEEP_ALL,
+            checkpoints.corpus(part),
+            annotating=recipe.data.annotating if learning else _PLAIN,
+            workers=recipe.data.workers,
+            progress=say,
         )
         for line in tokenised.report.splitlines():
             say(f"{part}: {line}")
+    _made(folder).unlink(missing_ok=True)
 
 
-def _parts(texts: Texts) -> dict[Part, Corpus]:
+def _clear(folder: RunFolder, keep: Collection[str]) -> None:
+    """Delete tokens that an earlier run left, but for those in the folders of these names."""
+    for path in (folder.checkpoints.folder / "corpus").glob("*/"):
+        if path.name not in keep:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _learnt(texts: Texts) -> list[str]:
+    """The folders of training text."""
+    return [part for part in _parts(texts) if part.startswith("train")]
+
+
+def _made(folder: RunFolder) -> Path:
+    """What the tokenizer was made from, until all text is tokenised."""
+    return folder.checkpoints.folder / "corpus" / "tokenizer.made.json"
+
+
+def _learnt_tokenizer(texts: Texts, folder: RunFolder, say: Say) -> Tokenizer:
+    """Learn and save the tokenizer, unless a run that was killed has made it from the same files."""
+    recipe, made = texts.recipe, _made(folder)
+    stamps = [
+        (path, Path(path).stat().st_size, Path(path).stat().st_mtime_ns) for path in texts.training.files
+    ]
+    table = json.dumps([to_table(recipe.tokenizer), recipe.seed, stamps])
+    if stamps and made.exists() and made.read_text(encoding="utf-8") == table:
+        with contextlib.suppress(ModelError):  # a damaged one is learned again
+            tokenizer = Tokenizer.load(folder.path)
+            say("the tokenizer is that of the run that was stopped")
+            _clear(folder, _parts(texts))
+            return tokenizer
+    made.unlink(missing_ok=True)
+    _clear(folder, _learnt(texts))
+    say("training the tokenizer")
+    pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
+    tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
+    tokenizer.save(folder.path)
+    write_whole(made, table)
+    return tokenizer
+
+
+def _parts(texts: Texts) -> dict[str, Corpus]:
     """The text of a run by the folder of its tokens."""
-    parts: dict[Part, Corpus | None] = {
-        "train": texts.training,
+    parts: dict[str, Corpus | None] = {
+        **({f"train.{name}": corpus for name, corpus in texts.corpora.items()} or {"train": texts.training}),
         "valid": texts.validation,
         "replay": texts.replay,
         "general": texts.general,
@@ -213,24 +266,25 @@ def _parts(texts: Texts) -> dict[Part, Corpus]:
 def _same_text(texts: Texts, folder: RunFolder) -> bool:
     """Whether the folder has all tokens of the text. Raises DataError if it has those of other text."""
     parts = _parts(texts)
-    tokens = {part: folder.checkpoints.corpus(part) for part in _NAMES}
+    learnt = _learnt(texts)
+    names = dict.fromkeys(learnt, "training") | _OTHERS
+    tokens = {part: folder.checkpoints.corpus(part) for part in names}
     same: list[bool | None] = []
-    for part, name in _NAMES.items():
+    for part, name in names.items():
         made_by_base = part == "replay" and texts.recipe.tuning.replay_from == "self"
         if made_by_base and tokens[part].exists() and usable(tokens[part]):
             continue  # translating again would take long, and the base and the memory are the same
-        if part in parts and (part == "train" or tokens[part].exists()):
+        if part in parts and (part in learnt or tokens[part].exists()):
             same.append(made_from(parts[part], tokens[part]))
-        elif tokens["train"].exists():
+        elif tokens[learnt[0]].exists():
             same.append(part not in parts and not tokens[part].exists())
         if same and same[-1] is False:
             raise DataError(
-                f"{folder.path}: the {name} text is not what this run began with",
+                f"{folder.path}: the {name} text is not what this run began with"
+                + (f"; changed: {first_change(parts[part], tokens[part])}" if part in parts else ""),
                 hint="restore the text, or choose another folder with -o",
             )
     return all(same)
 
 
-_NAMES: dict[Part, str] = {
-    "train": "training", "valid": "validation", "replay": "replayed", "general": "general",
-}  # fmt: skip
+_OTHERS = {"valid": "validation", "replay": "replayed", "general": "general"}

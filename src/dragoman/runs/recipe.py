@@ -7,8 +7,10 @@ file, `section.key=value`. Checking a recipe imports no torch.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -23,6 +25,28 @@ from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training.options import Annotating, TrainingConfig
 
 DATA_VARIABLE = "DRAGOMAN_DATA"
+_NAME = re.compile(r"[\w-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusConfig(Options, section="data.corpora"):
+    """One of several training texts."""
+
+    name: Annotated[str, Option("Name in reports and in the folder of the run.")]
+    train: Annotated[tuple[str, ...], Option("Its files, as in data.train.")]
+    weight: Annotated[
+        float,
+        Option("How often an epoch has each pair: 2 is twice, 0.5 another half in every epoch.", above=0),
+    ] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"data.corpora: name = {self.name!r}", hint="use letters, digits, - and _, such as web-2024"
+            )
+        if not self.train:
+            raise ConfigError(f"data.corpora: {self.name} has no files", hint='set train = ["a.en", "a.de"]')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +54,13 @@ class DataConfig(Options, section="data"):
     """The text. Its files are in --data (or $DRAGOMAN_DATA), or in `folder` below it."""
 
     folder: Annotated[str, Option("Folder that holds the files.")] = ""
-    train: Annotated[tuple[str, ...], Option("Training text: two files, source then target, or one.")] = ()
+    train: Annotated[
+        tuple[str, ...],
+        Option(
+            "Training text: two files or patterns such as train-*.en.zst, source then target; or files of "
+            "pairs. Of more than two plain files the first half are sources."
+        ),
+    ] = ()
     valid: Annotated[
         tuple[str, ...], Option("Validation text, which chooses the best checkpoint and stops a run early.")
     ] = ()
@@ -76,7 +106,33 @@ class DataConfig(Options, section="data"):
             at_most=1,
         ),
     ] = 0.0
+    workers: Annotated[
+        int,
+        Option(
+            "Processes that tokenise the text; 0 starts one for each core. The tokens do not depend on it.",
+            at_least=0,
+            at_most=1024,
+        ),
+    ] = 0
+    corpora: Annotated[
+        tuple[CorpusConfig, ...],
+        Option(
+            "In place of data.train, several texts with weights, each a table [[data.corpora]] with a name, "
+            "its train files, and a weight: how often an epoch has each of its pairs."
+        ),
+    ] = ()
     filter: FilterConfig = FilterConfig()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = [corpus.name for corpus in self.corpora]
+        if self.train and names:
+            raise ConfigError(
+                "data.train and data.corpora: both name training text",
+                hint="move data.train into data.corpora",
+            )
+        if len(set(names)) < len(names):
+            raise ConfigError(f"data.corpora: two of {', '.join(names)} are equal", hint="rename one")
 
     @property
     def annotating(self) -> Annotating:
@@ -291,7 +347,7 @@ def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list
         )
     for folder in (top / data.folder, top):
         paths = [folder / name for name in names]
-        if all(path.exists() for path in paths):
+        if all(path.exists() or (has_magic(str(path)) and glob(str(path))) for path in paths):
             return paths
     places = f"{top / data.folder} or {top}" if data.folder else f"{top}"
     raise ConfigError(

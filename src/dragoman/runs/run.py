@@ -42,7 +42,7 @@ def train(
 ) -> Translator:
     """Train on `data` and return the translator.
 
-    `data` and `valid` are two files, one .tsv, .jsonl or .tmx (any may be gzipped), or pairs of strings.
+    `data` and `valid` are two files, one .tsv, .jsonl or .tmx (any may be compressed), or pairs of strings.
     Without `data` the recipe names the files. `output` becomes a model folder. Repeating the call resumes a
     run that was stopped. With `profile`, profile.txt in `output` says where the time of an update goes.
 

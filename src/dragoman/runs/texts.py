@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 from dragoman.base.errors import ConfigError
-from dragoman.runs.recipe import Recipe, find_data, resolve
+from dragoman.runs.recipe import DataConfig, Recipe, find_data, resolve
 from dragoman.runs.tuning import TuningConfig
-from dragoman.text.corpus import Corpus, open_corpus, open_pairs
+from dragoman.text.corpus import Corpus, joined, open_corpus, open_pairs
 from dragoman.text.languages import Languages
 
 Data = Sequence[str | Path] | Sequence[tuple[str, str]]
@@ -29,6 +29,9 @@ class Texts:
     validation_pairs: tuple[tuple[str, str], ...] | None
     replay: Corpus | None = None  # in tuning, general text to train on
     general: Corpus | None = None  # in tuning, general text to measure with
+    corpora: Mapping[str, Corpus] = field(
+        default_factory=dict
+    )  # the parts of `training`, if they have weights
 
 
 def open_texts(
@@ -47,6 +50,7 @@ def open_texts(
     The size of `data` picks a preset if neither `preset` nor `recipe` is given. Raises ConfigError for an
     invalid recipe or one for tuning, DataError for text that cannot be read.
     """
+    corpora: dict[str, Corpus] = {}
     if data is not None and recipe is None and preset is None:
         training = open_data(data, languages)
         pairs = sum(1 for _ in training)
@@ -54,13 +58,23 @@ def open_texts(
         say(f"{pairs:,} pairs: preset {resolved.preset}")
     else:
         resolved = resolve(preset=preset, recipe=recipe, overrides=overrides)
+        if data is None and valid is None and resolved.data.valid:
+            valid = find_data(resolved.data, data_root, resolved.data.valid)
         if data is None:
+            corpora = _open_corpora(resolved.data, data_root, _first(languages, _languages(resolved)))
+        if data is None and not corpora:
             if not resolved.data.train:
                 raise ConfigError("no training text", hint="name two files, or a recipe that names them")
             data = find_data(resolved.data, data_root, resolved.data.train)
-            if valid is None and resolved.data.valid:
-                valid = find_data(resolved.data, data_root, resolved.data.valid)
-        training = open_data(data, _first(languages, _languages(resolved)))
+        if data is None:
+            training = joined([*corpora.values()])
+        else:
+            training = open_data(data, _first(languages, _languages(resolved)))
+    if data is not None and resolved.data.corpora:
+        raise ConfigError(
+            "training text on the command line, and more in data.corpora",
+            hint="name all of it in data.corpora",
+        )
     if resolved.tuning != TuningConfig():
         raise ConfigError(
             "tuning options, but no model to tune", hint="name one with --from, or leave them out"
@@ -83,7 +97,22 @@ def open_texts(
         training=training,
         validation=validation,
         validation_pairs=None if validation is None else two_sided(validation),
+        corpora=corpora,
     )
+
+
+def _open_corpora(data: DataConfig, data_root: Path | None, languages: Languages) -> dict[str, Corpus]:
+    """Open the texts that have weights. Raises ConfigError if they are in different languages."""
+    opened = {one.name: open_data(find_data(data, data_root, one.train), languages) for one in data.corpora}
+    spoken = {name: (corpus.source_language, corpus.target_language) for name, corpus in opened.items()}
+    for name, pair in spoken.items():
+        if pair != (first := next(iter(spoken.values()))):
+            raise ConfigError(
+                f"data.corpora: {name} is {pair[0]} to {pair[1]}, but {next(iter(spoken))} is {first[0]} to "
+                f"{first[1]}",
+                hint="swap its files, or set data.source_language and data.target_language",
+            )
+    return opened
 
 
 def open_data(data: Data, languages: Languages) -> Corpus:

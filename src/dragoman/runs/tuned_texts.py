@@ -16,6 +16,7 @@ from dragoman.runs.recipe import DataConfig, Recipe, find_data
 from dragoman.runs.texts import Data, Say, Texts, open_data, two_sided
 from dragoman.runs.tuned_recipe import check_own, replay_share, tuned_recipe
 from dragoman.runs.tuning import ReplayFrom, TuningConfig
+from dragoman.text.compressed import without_suffix
 from dragoman.text.corpus import Corpus
 from dragoman.text.languages import Languages, closest, of_pair, of_side
 
@@ -57,6 +58,8 @@ def open_tuned_texts(
         if valid is None and files.valid:
             valid = find_data(files, data_root, files.valid)
     _check_languages(base, languages)
+    if files.corpora:
+        raise ConfigError("data.corpora: tuning takes one text", hint="name its files in data.train")
     _check_languages(base, (files.source_language, files.target_language))
     memory = _open(data, base)
     validation = None if valid is None else _open(valid, base)
@@ -187,7 +190,7 @@ def _named(data: Data) -> Languages:
     """The languages in the names of files. A TMX file says itself which segment is in which language."""
     names = [str(item) for item in data if isinstance(item, str | Path)]
     match names:
-        case [one] if not one.lower().removesuffix(".gz").endswith(".tmx"):
+        case [one] if not without_suffix(one).endswith(".tmx"):
             return of_pair(one)
         case [left, right]:
             return of_side(left), of_side(right)

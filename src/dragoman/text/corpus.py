@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path, PurePath
+from itertools import chain
+from pathlib import Path
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.tables import count
 from dragoman.text.formats import jsonl, plain, tmx, tsv
 from dragoman.text.languages import Languages, of_pair, of_side, related
 from dragoman.text.lines import STDIN, Line, kept_file, one_line, open_text, read_lines
+from dragoman.text.shards import kind_of, not_a_pair, shards_of
 
 __all__ = [
     "Corpus",
@@ -23,42 +26,79 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _JSONL = {".jsonl", ".ndjson"}
-_OF_PAIRS = _JSONL | {".tsv", ".tmx"}
 
 
 class Corpus:
     """A stream of pairs of sentences that can be read more than once. It may be larger than memory.
 
     `name` is for messages. The languages come from the names or keys of the files; None if unknown.
-    Iterating raises DataError naming file and line.
+    `shards` are the corpora that it consists of, itself if it is one file or two; the numbers of lines begin
+    anew in each. `files` are the paths that it reads, empty for text that no path names. Iterating raises
+    DataError naming file and line.
     """
 
     def __init__(
-        self, name: str, read: Callable[[], Iterator[Line]], languages: Languages = (None, None)
+        self,
+        name: str,
+        read: Callable[[], Iterator[Line]],
+        languages: Languages = (None, None),
+        *,
+        shards: Sequence[Corpus] = (),
+        files: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.source_language, self.target_language = languages
         self._read = read
+        self.shards: tuple[Corpus, ...] = tuple(shards) or (self,)
+        self.files = tuple(files)
 
     def __iter__(self) -> Iterator[Line]:
         return self._read()
 
 
 def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, None)) -> Corpus:
-    """Return the pairs in two plain files, one .tsv, .jsonl or .tmx file, or TSV on standard input (`-`).
+    """Return the pairs in two plain files, in .tsv, .jsonl or .tmx files, or TSV on standard input (`-`).
 
-    Files may be gzipped. `languages` are the source's and the target's, if the user named them; they
-    choose the keys of a JSONL file and the segments of a TMX file. Raise ConfigError if it is unclear what
-    to read, DataError if a file is missing, unreadable or empty, is named twice, or if the names say that the
-    sides are swapped.
+    Files may be compressed. Each path may be a pattern, such as `train-*.en.zst`; its files are sorted. Of
+    more than two plain files the first half are the sources. `languages` are the source's and the
+    target's, if the user named them; they choose the keys of a JSONL file and the segments of a TMX file.
+    Raise ConfigError if it is unclear what to read, DataError if a file is missing, unreadable or empty, is
+    named twice, or if the names say that the sides are swapped.
     """
     names = [str(path) for path in paths]
+    parts = shards_of(names)
+    first = _open_shard(parts[0], languages)
+    if len(parts) == 1:
+        return first
+    languages = _first(languages, (first.source_language, first.target_language))
+    shards = [first, *(_open_shard(part, languages) for part in parts[1:])]
+    return joined(shards)
+
+
+def joined(corpora: Sequence[Corpus]) -> Corpus:
+    """Return several corpora as one, in the languages of the first."""
+    first, shards = corpora[0], [shard for corpus in corpora for shard in corpus.shards]
+    if len(shards) == 1:
+        return first
+    return Corpus(
+        f"{shards[0].name} and {count(len(shards) - 1, 'more shard')}",
+        lambda: chain.from_iterable(shards),
+        (first.source_language, first.target_language),
+        shards=shards,
+        files=[file for shard in shards for file in shard.files],
+    )
+
+
+def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
+    """Return the pairs of one file, or of two plain ones."""
+    files = [] if STDIN in names else names
     match names:
-        case [name] if name == STDIN or _kind(name) == ".tsv":
+        case [name] if name == STDIN or kind_of(name) == ".tsv":
             file = open_text(name)
             _check_direction(names, of_pair(name), languages)
-            return Corpus(file.name, lambda: tsv.read(file), _first(languages, of_pair(name)))
-        case [name] if _kind(name) in _JSONL:
+            named = _first(languages, of_pair(name))
+            return Corpus(file.name, lambda: tsv.read(file), named, files=files)
+        case [name] if kind_of(name) in _JSONL:
             file = open_text(name)
             keys = _first(languages, of_pair(name))
             keys = keys if all(keys) else _first(keys, jsonl.languages(file))
@@ -66,18 +106,18 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
                 raise ConfigError(
                     f"{name}: source and target language are both {keys[0]}", hint="name two languages"
                 )
-            return Corpus(file.name, lambda: jsonl.read(file, keys), keys)
-        case [name] if _kind(name) == ".tmx":
+            return Corpus(file.name, lambda: jsonl.read(file, keys), keys, files=files)
+        case [name] if kind_of(name) == ".tmx":
             file = kept_file(name)
             codes = languages if all(languages) else _first(languages, tmx.languages_in(file))
-            return Corpus(file.name, lambda: tmx.read(file, codes), codes)
+            return Corpus(file.name, lambda: tmx.read(file, codes), codes, files=files)
         case [name]:
             raise ConfigError(
                 f"{name}: one text file holds only one side",
                 hint="name two files (train.en train.de), a .tsv, .jsonl or .tmx, or - for TSV on standard "
                 "input",
             )
-        case [left, right] if STDIN not in names and not {_kind(left), _kind(right)} & _OF_PAIRS:
+        case [left, right] if STDIN not in names:
             source, target = open_text(left), open_text(right)
             if os.path.isfile(left) and os.path.samefile(left, right):
                 raise DataError(f"{left}: named for both sides", hint="name the source, then its translation")
@@ -87,11 +127,9 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
                 f"{source.name} and {target.name}",
                 lambda: plain.read(source, target),
                 _first(languages, named),
+                files=files,
             )
-    raise ConfigError(
-        f"{' '.join(names) or 'no files'}: not a pair of text files",
-        hint="name two files (train.en train.de), or one .tsv, .jsonl or .tmx, or - alone",
-    )
+    raise not_a_pair(names)
 
 
 def _check_direction(names: Sequence[str], named: Languages, wanted: Languages) -> None:
@@ -120,12 +158,6 @@ def open_pairs(pairs: Iterable[tuple[str, str]], *, name: str = "pairs") -> Corp
     if not checked:
         raise DataError(f"{name}: empty", hint="give at least one pair of sentences")
     return Corpus(name, lambda: (Line(number, *pair) for number, pair in enumerate(checked, 1)))
-
-
-def _kind(name: str) -> str:
-    """Return the suffix that names the format: .tsv for train.en-de.tsv.gz."""
-    path = PurePath(name.lower())
-    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
 
 
 def _first(languages: Languages, default: Languages) -> Languages:

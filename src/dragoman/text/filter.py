@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from dragoman.base.options import Option, Options
-from dragoman.text.seen import Seen
 
 EMPTY_SOURCE = "empty source"
 EMPTY_TARGET = "empty target"
 TOO_LONG = "too long"
 RATIO = "length ratio"
 DUPLICATE = "duplicate"
-_REASONS = (EMPTY_SOURCE, EMPTY_TARGET, TOO_LONG, RATIO, DUPLICATE)
+REASONS = (EMPTY_SOURCE, EMPTY_TARGET, TOO_LONG, RATIO, DUPLICATE)
 
 
-_EXAMPLES = 3  # line numbers shown for each reason
+_EXAMPLES = 3  # lines named for each reason
 _SHORT = 20  # tokens; no ratio is checked up to here, since "Hi!" may have eight tokens in another language
 
 
@@ -40,10 +39,10 @@ class FilterConfig(Options, section="data.filter"):
 
 @dataclass
 class SetAside:
-    """The number of pairs set aside for one reason, and the first few line numbers."""
+    """The number of pairs set aside for one reason, and where the first few are."""
 
     count: int = 0
-    lines: list[int] = field(default_factory=list)
+    lines: list[int | str] = field(default_factory=list)
 
 
 class FilterReport:
@@ -51,7 +50,16 @@ class FilterReport:
 
     def __init__(self) -> None:
         self.read = 0
-        self.set_aside = {reason: SetAside() for reason in _REASONS}
+        self.set_aside = {reason: SetAside() for reason in REASONS}
+
+    def add(self, reason: str | None, line: int | str) -> None:
+        """Count a pair that was kept, or set aside for a reason. `line` is its number, or file and number."""
+        self.read += 1
+        if reason is not None:
+            aside = self.set_aside[reason]
+            aside.count += 1
+            if len(aside.lines) < _EXAMPLES:
+                aside.lines.append(line)
 
     @property
     def kept(self) -> int:
@@ -63,7 +71,7 @@ class FilterReport:
         lines = [f"{self.read:,} pairs read, {self.kept:,} kept, {dropped:,} set aside"]
         for reason, aside in self.set_aside.items():
             if aside.count:
-                numbers = ", ".join(f"{number:,}" for number in aside.lines)
+                numbers = ", ".join(n if isinstance(n, str) else f"{n:,}" for n in aside.lines)
                 more = ", ..." if aside.count > len(aside.lines) else ""
                 word = "line" if aside.count == 1 else "lines"
                 lines.append(f"  {reason}: {aside.count:,} ({word} {numbers}{more})")
@@ -75,38 +83,17 @@ class FilterReport:
         return {"read": self.read, "kept": self.kept, "set_aside": reasons}
 
 
-class Filter:
-    """Checks pairs and counts those to set aside in `report`."""
-
-    def __init__(self, config: FilterConfig) -> None:
-        self.config = config
-        self.report = FilterReport()
-        self._seen = Seen()
-
-    def check(
-        self, number: int, source: str, target: str, source_length: int, target_length: int
-    ) -> str | None:
-        """Return why to set the pair on line `number` aside, or None to keep it. Lengths are in tokens."""
-        self.report.read += 1
-        reason = self._reason(source, target, source_length, target_length)
-        if reason is not None:
-            aside = self.report.set_aside[reason]
-            aside.count += 1
-            if len(aside.lines) < _EXAMPLES:
-                aside.lines.append(number)
-        return reason
-
-    def _reason(self, source: str, target: str, source_length: int, target_length: int) -> str | None:
-        if not source.strip():
-            return EMPTY_SOURCE
-        if not target.strip():
-            return EMPTY_TARGET
-        shorter, longer = sorted((source_length, target_length))
-        if longer > self.config.max_length:
-            return TOO_LONG
-        if longer > _SHORT and longer > self.config.max_ratio * max(shorter, 1):
-            return RATIO
-        # Check this last, so that only pairs that pass every other check count as seen.
-        if self.config.drop_duplicates and not self._seen.add(f"{source}\0{target}"):
-            return DUPLICATE
-        return None
+def reason_to_leave_out(
+    config: FilterConfig, source: str, target: str, source_length: int, target_length: int
+) -> str | None:
+    """Return why to set a pair aside, or None. Lengths are in tokens. Duplicates are not looked for."""
+    if not source.strip():
+        return EMPTY_SOURCE
+    if not target.strip():
+        return EMPTY_TARGET
+    shorter, longer = sorted((source_length, target_length))
+    if longer > config.max_length:
+        return TOO_LONG
+    if longer > _SHORT and longer > config.max_ratio * max(shorter, 1):
+        return RATIO
+    return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from pathlib import PurePath
+
+from dragoman.text.compressed import SUFFIXES
 
 Languages = tuple[str | None, str | None]  # source, target
 
@@ -15,8 +17,11 @@ _ONE = re.compile(_LANGUAGE)
 _TWO = re.compile(f"({_LANGUAGE})[-_]({_LANGUAGE})")
 # Suffixes that look like languages but rarely are (src, for one, is also Logudorese Sardinian).
 _NO_LANGUAGES = frozenset(
-    "bak bpe bz csv dat dev doc gz hyp ids log new old out raw ref spm src tgt tmp tok trg txt val xz".split()
+    "bak bpe bz csv dat dev doc gz hyp ids log new old out raw ref spm src tgt tmp tok trg txt val xz "
+    "zst".split()
 )
+
+_IGNORED = SUFFIXES | {".txt"}
 
 # Codes that name one language.
 _SAME = {"iw": "he", "nb": "no", "nn": "no", "cmn": "zh", "in": "id"}
@@ -28,20 +33,20 @@ def is_language(text: str) -> bool:
 
 
 def of_side(name: str) -> str | None:
-    """Return the language of the file of one side: train.en, train.en.gz, train.en.txt -> en."""
-    suffix = _suffix(name, {".gz", ".txt"})
+    """Return the language of the file of one side: train.en.zst, train.en.txt -> en."""
+    suffix = _suffix(name, _IGNORED)
     return suffix if is_language(suffix) else None
 
 
 def of_pair(name: str) -> Languages:
     """Return the languages of a file of pairs, source first: train.en-de.tsv, en-de.jsonl.gz -> en, de."""
-    codes = _TWO.fullmatch(_suffix(name, {".gz", ".tsv", ".jsonl", ".ndjson", ".txt"}))
+    codes = _TWO.fullmatch(_suffix(name, _IGNORED | {".tsv", ".jsonl", ".ndjson"}))
     if codes and is_language(codes[1]) and is_language(codes[2]):
         return codes[1], codes[2]
     return None, None
 
 
-def _suffix(name: str, ignored: set[str]) -> str:
+def _suffix(name: str, ignored: Set[str]) -> str:
     """Return the last suffix, without its dot, that is not one of `ignored`."""
     path = PurePath(name)
     while path.suffix.lower() in ignored:

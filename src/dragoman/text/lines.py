@@ -7,25 +7,22 @@ corpora have these inside sentences, so splitting there would shift one side aga
 from __future__ import annotations
 
 import codecs
-import gzip
-import io
 import re
 import shutil
 import sys
 import tempfile
 import weakref
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 from dragoman.base.errors import DataError
+from dragoman.text.compressed import damage, decompressed
 
 STDIN = "-"
 LONGEST = 1 << 24  # bytes; a longer line is not text, and reading it could fill the memory
-_GZIP = b"\x1f\x8b"  # not valid UTF-8, so no text begins with it
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BREAK = re.compile("\r\n|\n|\r")
@@ -41,7 +38,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of lines, gzipped or not, that can be read more than once."""
+    """A file of lines, compressed or not, that can be read more than once."""
 
     name: str  # for messages: the path that the user wrote
     path: Path  # where the bytes are
@@ -84,7 +81,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
-    """Return the bytes of a file, gzipped or not, or of standard input for `-`.
+    """Return the bytes of a file as it is, compressed or not, or of standard input for `-`.
 
     Raise DataError if the file is missing or unreadable.
     """
@@ -122,27 +119,16 @@ def ended_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(iter(read, b""), 1):
             text = line_text(line, name, number)
             yield text, "\r\n" if line.endswith(b"\r\n") else "\n" if line.endswith(b"\n") else ""
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(
-            f"{name}: a damaged gzip file, readable up to line {number}", hint="copy or download it again"
-        ) from error
-    except OSError as error:
-        raise unreadable(name, error) from error
-
-
-def decompressed(stream: BinaryIO, name: str) -> BinaryIO:
-    """Return the bytes of a stream, which may be gzipped. Raise DataError if only its name says so."""
-    # Standard input may have been replaced by bytes in memory, which cannot look ahead.
-    ahead = stream if hasattr(stream, "peek") else io.BufferedReader(cast(Any, stream))
-    start = ahead.peek(2)[:2]
-    if start == _GZIP:
-        return cast(BinaryIO, gzip.GzipFile(fileobj=ahead))
-    if start and name.endswith(".gz"):
-        raise DataError(
-            f"{name}: not a gzip file",
-            hint="if it is plain text, remove .gz from its name; otherwise copy or download it again",
-        )
-    return ahead
+    except DataError:
+        raise
+    except Exception as error:
+        if fault := damage(error, name):
+            raise DataError(
+                f"{name}: {fault}, readable up to line {number}", hint="copy or download it again"
+            ) from error
+        if isinstance(error, OSError):
+            raise unreadable(name, error) from error
+        raise
 
 
 def line_text(line: bytes, name: str, number: int) -> str:

@@ -2,26 +2,24 @@
 
 In text files, each line is a word and its numbers. word2vec and fastText begin with a line that counts words
 and numbers; GloVe does not. Binary files of word2vec have that first line too, then each word with its
-numbers as little-endian float32. All may be gzipped. A file is read once and only wanted words are kept, so
-it may be larger than memory.
+numbers as little-endian float32. All may be compressed. A file is read once and only wanted words are kept,
+so it may be larger than memory.
 """
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 
-from dragoman.base.errors import DataError
+from dragoman.base.errors import DataError, DragomanError
+from dragoman.text.compressed import damage, decompressed
 
 _FASTTEXT_MODEL = (793712314).to_bytes(4, "little")  # a .bin file of fastText begins with it
-_GZIP = b"\x1f\x8b"
 _WRONG_FILE = "check that it is a file of word vectors"
 _INCOMPLETE = "check that the file is complete"
 
@@ -50,10 +48,13 @@ def read_vectors(path: Path, wanted: Collection[str]) -> Vectors:
                 f"{path}: a whole fastText model, not a table of vectors",
                 hint="use the .vec file that fastText writes next to it",
             )
-        with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as unzipped:
-            stream = unzipped if start[:2] == _GZIP else raw
-            return _read(cast(BinaryIO, stream), path, frozenset(wanted))
-    except (OSError, EOFError, zlib.error) as error:
+        with path.open("rb") as raw:
+            return _read(decompressed(raw, ""), path, frozenset(wanted))
+    except DragomanError:
+        raise
+    except Exception as error:
+        if not isinstance(error, OSError) and not damage(error, path.name):
+            raise
         reason = getattr(error, "strerror", None) or error
         raise DataError(
             f"{path}: cannot be read ({reason})", hint="check the path, and that the file is complete"

@@ -9,13 +9,15 @@ B batch, S source length, T target length.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from dragoman.training.pools import LARGE, pools
 
 Ints = np.ndarray[Any, np.dtype[Any]]
 
@@ -60,16 +62,23 @@ class Batch:
 
 
 def plan(
-    source_len: Ints, target_len: Ints, *, batch_tokens: int, seed: int, epoch: int, multiple_of: int = 1
+    source_len: Ints,
+    target_len: Ints,
+    *,
+    batch_tokens: int,
+    seed: int,
+    epoch: int,
+    multiple_of: int = 1,
+    pool: int = 0,
 ) -> list[Ints]:
     """Return groups of indices for one epoch. Every pair is in exactly one group.
 
     The padded sources of a group have at most `batch_tokens` tokens with their ends, and so have its padded
     targets. A single pair above this budget is a group by itself. The number of groups is a multiple of
     `multiple_of` (ranks x accumulation): the largest groups are halved until it is. Groups are empty only if
-    there are too few pairs.
+    there are too few pairs. `pool` counts the plans of one epoch from 1, if it has several.
     """
-    rng = np.random.default_rng((seed, epoch))
+    rng = np.random.default_rng((seed, epoch, pool) if pool else (seed, epoch))
     order = _by_length(source_len, target_len, rng)
     cuts, first, widest = [0], 0, 0
     for i, length in enumerate((np.maximum(source_len, target_len)[order] + 1).tolist()):
@@ -97,6 +106,42 @@ def _halved(groups: list[Ints], times: int) -> list[Ints]:
             size -= 1
         halves = np.array_split(by_size[size].pop(), 2)
     return [group for size in sorted(by_size) for group in by_size[size]] + halves
+
+
+class Sized(Protocol):
+    """Sequences of which the lengths can be read."""
+
+    @property
+    def lengths(self) -> Ints: ...
+    def lengths_of(self, rows: Ints) -> Ints: ...
+    def __len__(self) -> int: ...
+
+
+def updates_of(
+    source: Sized, target: Sized, *, batch_tokens: int, seed: int, epoch: int, each: int
+) -> Iterator[list[Ints]]:
+    """Yield the groups of rows of every update of one epoch: `each` of them, as `plan` makes them."""
+    if len(source) <= LARGE:
+        groups = plan(
+            source.lengths,
+            target.lengths,
+            batch_tokens=batch_tokens,
+            seed=seed,
+            epoch=epoch,
+            multiple_of=each,
+        )
+        yield from _by(each, groups)
+        return
+    for number, rows in enumerate(pools(len(source), seed=seed, epoch=epoch), 1):
+        lengths = source.lengths_of(rows), target.lengths_of(rows)
+        groups = plan(
+            *lengths, batch_tokens=batch_tokens, seed=seed, epoch=epoch, multiple_of=each, pool=number
+        )
+        yield from _by(each, [rows[group] for group in groups])
+
+
+def _by(each: int, groups: list[Ints]) -> Iterator[list[Ints]]:
+    return (groups[first : first + each] for first in range(0, len(groups), each))
 
 
 def _by_length(source_len: Ints, target_len: Ints, rng: np.random.Generator) -> Ints:

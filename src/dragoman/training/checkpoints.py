@@ -3,7 +3,8 @@
 latest/                     weights, optimizer state and progress: what resuming needs
 step-0000500.safetensors    weights alone, to average
 final.safetensors           the weights that training ended with
-corpus/train, corpus/valid  the tokenised text; corpus/replay, corpus/general in tuning
+corpus/train, corpus/valid  the tokenised text; corpus/train.NAME of several training texts; corpus/replay,
+                            corpus/general in tuning
 lock, lock.owner            the lock of the run that writes here, and who holds it
 """
 
@@ -50,8 +51,8 @@ class Checkpoints:
         """The weights after update `step`."""
         return self.folder / f"step-{step:07d}.safetensors"
 
-    def corpus(self, part: Part) -> Path:
-        """The folder of the tokenised text."""
+    def corpus(self, part: str) -> Path:
+        """The folder of a tokenised text: a `Part`, or train.NAME for one of several training texts."""
         return self.folder / "corpus" / part
 
     def progress(self) -> Progress:

@@ -1,12 +1,16 @@
-"""Two tokenised texts as one: all of the first in every epoch, and a share of the second."""
+"""Several tokenised texts as one, each with as many pairs an epoch as its weight asks for."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
 
+from dragoman.training.pools import BLOCK, LARGE
 from dragoman.training.tokenised import TokenisedCorpus
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -17,6 +21,8 @@ class Rows(Protocol):
 
     @property
     def lengths(self) -> Array: ...
+    def lengths_of(self, rows: Array) -> Array: ...
+    def __len__(self) -> int: ...
     def __getitem__(self, row: int, /) -> Array: ...
 
 
@@ -32,59 +38,113 @@ class TrainingText(Protocol):
     def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str: ...
 
 
-class Mixture:
-    """A text of which every epoch has all pairs, with pairs of a general text, so that it is not forgotten.
+@dataclass(frozen=True)
+class Weighted:
+    """A text, and how many of its pairs are in an epoch: fewer than it has, or more."""
 
-    `share` of the pairs of an epoch are general. Epochs take the next ones of the general text, in an order
-    that the seed determines, and begin again when it ends.
+    corpus: TokenisedCorpus
+    rows: int
+    name: str = ""  # in the report
+
+
+class Mixture:
+    """Texts that are trained on together.
+
+    Of a text with as many rows an epoch as it has, or twice as many, an epoch has each pair that often.
+    Otherwise epochs take the next ones, in an order that the seed determines, and begin again when it ends.
+    So a weight of 0.5 gives another half in every second epoch.
     """
 
-    def __init__(self, main: TokenisedCorpus, general: TokenisedCorpus, share: float) -> None:
-        self.main, self.general = main, general
-        self._added = round(len(main) * share / (1 - share))
+    def __init__(self, parts: Sequence[Weighted]) -> None:
+        self.parts = tuple(parts)
+
+    @classmethod
+    def replaying(cls, main: TokenisedCorpus, general: TokenisedCorpus, share: float) -> Mixture:
+        """All of a text in every epoch, and `share` of general text, so that it is not forgotten."""
+        added = round(len(main) * share / (1 - share))
+        return cls([Weighted(main, len(main)), Weighted(general, added)])
 
     def __len__(self) -> int:
-        return len(self.main) + self._added
+        return sum(part.rows for part in self.parts)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of both texts and of the share."""
-        return f"{self.main.fingerprint} {self.general.fingerprint} {self._added}"
+        """A digest of all texts and of their shares."""
+        digests = [part.corpus.fingerprint for part in self.parts]
+        first, *others = self.parts
+        rows = [str(part.rows) for part in others]
+        return " ".join(digests + rows + ([] if first.rows == len(first.corpus) else [str(first.rows)]))
 
     @property
     def report(self) -> str:
-        """The report of the main text."""
-        return self.main.report
+        """The reports of the texts that have a name, otherwise that of the first."""
+        named = [f"{part.name}: {part.corpus.report}" for part in self.parts if part.name]
+        return "\n".join(named) or self.parts[0].corpus.report
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Rows, Rows]:
         """The source and target tokens of one epoch, counted from 0."""
-        chosen = self._chosen(epoch, seed)
-        main, general = self.main.epoch(epoch, seed=seed), self.general.epoch(epoch, seed=seed)
-        return _Joined(main[0], general[0], chosen), _Joined(main[1], general[1], chosen)
+        texts = [part.corpus.epoch(epoch, seed=seed) for part in self.parts]
+        choices = [_Choice(len(part.corpus), part.rows, epoch, seed) for part in self.parts]
+        sources, targets = zip(*texts, strict=True)
+        return _Joined(sources, choices), _Joined(targets, choices)
 
     def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str:
         """Name the lines of each text that these rows of an epoch come from."""
-        own = [row for row in rows if row < len(self.main)]
-        others = self._chosen(epoch, seed)[[row - len(self.main) for row in rows if row >= len(self.main)]]
-        places = [self.main.whereabouts(own)] if own else []
-        return "; ".join(places + ([self.general.whereabouts(others.tolist())] if len(others) else []))
+        places, start, wanted = [], 0, np.asarray(rows)
+        for part in self.parts:
+            own = wanted[(wanted >= start) & (wanted < start + part.rows)] - start
+            if len(own):
+                choice = _Choice(len(part.corpus), part.rows, epoch, seed)
+                places.append(part.corpus.whereabouts(choice.row_at(own).tolist()))
+            start += part.rows
+        return "; ".join(places)
 
-    def _chosen(self, epoch: int, seed: int) -> Array:
-        """The rows of the general text in an epoch."""
-        order = np.random.default_rng((seed, len(self.general))).permutation(len(self.general))
-        first = epoch * self._added
-        return order[np.arange(first, first + self._added) % len(self.general)]
+
+class _Choice:
+    """Which rows of a text with `count` rows an epoch has: the row at each place.
+
+    The order is kept in memory, that of a large text by blocks of neighbouring rows.
+    """
+
+    def __init__(self, count: int, rows: int, epoch: int, seed: int) -> None:
+        self.count, self.rows = count, rows
+        self._first, self._order, self._block = 0, None, 1
+        if rows % count:
+            self._block = BLOCK if count > LARGE else 1
+            whole, rest = divmod(count, self._block)
+            order = np.random.default_rng((seed, count)).permutation(whole)
+            self._order = np.append(order, whole) if rest else order
+            self._first = epoch * rows
+
+    def row_at(self, place: Any) -> Any:
+        """The row at a place, or the rows at several."""
+        place = (place + self._first) % self.count
+        if self._order is None:
+            return place
+        return self._order[place // self._block] * self._block + place % self._block
 
 
 class _Joined:
-    """The rows of one text, then chosen rows of another."""
+    """The chosen rows of several texts, one text after the other."""
 
-    def __init__(self, first: Rows, second: Rows, chosen: Array) -> None:
-        self._first, self._second, self._chosen = first, second, chosen
-        self._length = len(first.lengths)
-        self.lengths: Array = np.concatenate([first.lengths, second.lengths[chosen]])
+    def __init__(self, texts: Sequence[Rows], choices: Sequence[_Choice]) -> None:
+        self._texts, self._choices = texts, choices
+        self._starts = [0, *accumulate(choice.rows for choice in choices)]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @property
+    def lengths(self) -> Array:
+        return self.lengths_of(np.arange(len(self)))
+
+    def lengths_of(self, rows: Array) -> Array:
+        lengths = np.empty(len(rows), np.int64)
+        for text, choice, start in zip(self._texts, self._choices, self._starts, strict=False):
+            mine = (rows >= start) & (rows < start + choice.rows)
+            lengths[mine] = text.lengths_of(choice.row_at(rows[mine] - start))
+        return lengths
 
     def __getitem__(self, row: int) -> Array:
-        if row < self._length:
-            return self._first[row]
-        return self._second[int(self._chosen[row - self._length])]
+        part = bisect_right(self._starts, row) - 1
+        return self._texts[part][int(self._choices[part].row_at(int(row) - self._starts[part]))]

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import logging
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path, PurePath
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dragoman.base import machine
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import replacing, write_whole
+from dragoman.base.files import write_whole
 from dragoman.base.seal import broken, digest_of_table, sealed
 from dragoman.base.tables import listing
-from dragoman.text.copied import Copied, copied, draw_pieces, packed, replaced, unpacked
-from dragoman.text.corpus import Corpus, Line
-from dragoman.text.filter import Filter, FilterConfig
+from dragoman.text.copied import Copied, draw_pieces, replaced, unpacked
+from dragoman.text.corpus import Corpus
+from dragoman.text.filter import FilterConfig, FilterReport
 from dragoman.text.guidance import Guidance, marks_of, reading
 from dragoman.text.tokenizer import Side, Tokenizer
 from dragoman.training.annotations import Annotations, annotate, moved
+from dragoman.training.chunk import Chunker
 from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.ragged import Ragged, writing
+from dragoman.training.tokenising import Changed, Tokenising, chunks_of, signed
+from dragoman.training.unfinished import LINE, LINES, Unfinished
 
-LINES = "lines"  # the line number of each pair; 0 for one that does not fit
-_LINE = np.dtype("<u4")
 _NAMED = 3  # lines that a message names
 log = logging.getLogger(__name__)
 
@@ -83,9 +85,12 @@ class TokenisedCorpus:
         numbers = [row + 1 for row in rows]
         if not path.exists():
             return f"{_numbered('pair', numbers)} of the tokenised text"
-        lines = np.memmap(path, dtype=_LINE, mode="r")
-        where = self.about.get("corpus", "the text")
-        return f"{_numbered('line', [int(lines[row]) for row in rows])} of {where}"
+        lines = np.memmap(path, dtype=LINE, mode="r")
+        by_shard: dict[int, list[int]] = {}
+        for row in sorted(rows):
+            by_shard.setdefault(bisect_right(self.about["first_rows"], row) - 1, []).append(int(lines[row]))
+        names = self.about["corpus"]
+        return "; ".join(f"{_numbered('line', own)} of {names[n]}" for n, own in by_shard.items())
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Ragged, Ragged]:
         """The source and target tokens of one epoch, counted from 0."""
@@ -161,68 +166,78 @@ def tokenise(
     folder: Path,
     *,
     annotating: Annotating = NOTHING,
+    workers: int = 1,
     progress: Callable[[str], None] = lambda text: None,
 ) -> TokenisedCorpus:
     """Tokenise the corpus into `folder`, a chunk at a time, without the pairs that the filter rejects.
 
+    Goes on from where an earlier call was killed, if text and options are the same; does nothing if that was
+    complete. More than one of
+    `workers` are processes, for text that is worth their start; 0 is one for each core. The result does not
+    depend on them.
+
     about.json is removed before any other file is replaced, and written last. So if it exists, all files
     come from the same text. Raises DataError if no pair is left, ConfigError for annotations with a
-    vocabulary that has no marks for them.
+    vocabulary that has no marks for them, DragomanError if a process fails.
     """
     if annotating.names and marks_of(tokenizer) is None:
         raise ConfigError(
             f"data.{annotating.names[0]}: this vocabulary has no bytes, so it has no marks for notes",
             hint='set tokenizer.kind="bpe" or "unigram" with tokenizer.byte_fallback=true, or leave it out',
         )
-    keeps_text = bool(tokenizer.placeholders or tokenizer.config.sampling or annotating.names)
-    folder.mkdir(parents=True, exist_ok=True)
-    chunks = _chunks(corpus, TokenisedCorpus.CHUNK)
-    keep = Filter(config)
-    read, digest = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
     dtype = "uint16" if max(tokenizer.source_size, tokenizer.target_size) <= 65536 else "uint32"
-    with ExitStack() as stack:
-
-        def add_to(name: str, kind: str) -> Callable[[Sequence[int] | bytes], None]:
-            return stack.enter_context(writing(folder / name, kind))
-
-        add_source, add_target = add_to("source.tokens", dtype), add_to("target.tokens", dtype)
-        add_source_text, add_target_text = add_to("source.text", "uint8"), add_to("target.text", "uint8")
-        add_copied = add_to("copied", "uint32") if tokenizer.placeholders else None
-        numbers = stack.enter_context(stack.enter_context(replacing(folder / LINES)).open("wb"))
-        for lines in chunks:
-            sources = tokenizer.encode_source([line.source for line in lines])
-            targets = tokenizer.encode_target([line.target for line in lines])
-            for line, source, target in zip(lines, sources, targets, strict=True):
-                read.update(_signed(line))
-                if keep.check(line.number, line.source, line.target, len(source), len(target)):
-                    continue
-                digest.update(_signed(line))
-                add_source(source)
-                add_target(target)
-                numbers.write((line.number if line.number < 2**32 else 0).to_bytes(_LINE.itemsize, "little"))
-                if add_copied is not None:
-                    add_copied(packed(copied(line.source, line.target)))
-                if keeps_text:
-                    add_source_text(line.source.encode())
-                    add_target_text(line.target.encode())
-        if not keep.report.kept:
+    made_with = digest_of_options(tokenizer, config, annotating)
+    if _about(folder, "made_with") == made_with and made_from(corpus, folder):
+        return TokenisedCorpus(folder, tokenizer, annotating=annotating)
+    with Unfinished(folder, made_with) as files:
+        work = Tokenising(
+            corpus,
+            Chunker(tokenizer=tokenizer, keep=config, dtype=dtype),
+            files,
+            size=TokenisedCorpus.CHUNK,
+            keeps_text=bool(tokenizer.placeholders or tokenizer.config.sampling or annotating.names),
+        )
+        if files.lines:
+            progress(f"tokenising goes on after {files.lines:,} pairs")
+        try:
+            work.run(machine.cores() if workers == 0 else workers)
+        except Changed as change:
+            progress(f"{change}: changed since the run was stopped; tokenising it from the beginning")
+            files.discard()
+            work = replace(work, report=FilterReport())
+            work.run(machine.cores() if workers == 0 else workers)
+        if not work.report.kept:
+            files.discard()
             raise DataError(
-                f"{corpus.name}: no usable pair\n{keep.report}",
+                f"{corpus.name}: no usable pair\n{work.report}",
                 hint="the lines above say why each pair was set aside",
             )
-        (folder / "about.json").unlink(missing_ok=True)
-    annotate(folder, annotating, progress=progress)
+        annotate(files.folder, annotating, progress=progress)
+        files.move()
     about = {
         "files": sealed(folder, [path.name for path in _files(folder)]),
         "dtype": dtype,
-        "corpus": " and ".join(PurePath(name).name for name in corpus.name.split(" and ")),
-        "text": read.hexdigest(),
-        "fingerprint": digest.hexdigest(),
-        "report": str(keep.report),
+        "corpus": [_name_of(shard) for shard in corpus.shards],
+        "first_rows": work.first_rows,
+        "made_with": made_with,
+        "text": work.read.hexdigest(),
+        "fingerprint": work.digest.hexdigest(),
+        "report": str(work.report),
+        "shards": work.shards,
     }
     about["digest"] = digest_of_table(about)
     write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
     return TokenisedCorpus(folder, tokenizer, annotating=annotating)
+
+
+def digest_of_options(tokenizer: Tokenizer, config: FilterConfig, annotating: Annotating) -> str:
+    """A digest of all that the tokens depend on besides the text."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr((tokenizer.config, config, annotating, TokenisedCorpus.CHUNK)).encode())
+    for vocabulary in tokenizer.vocabularies:
+        for data in vocabulary.to_files().values():
+            digest.update(data)
+    return digest.hexdigest()
 
 
 def made_from(corpus: Corpus, folder: Path) -> bool | None:
@@ -230,8 +245,8 @@ def made_from(corpus: Corpus, folder: Path) -> bool | None:
     if (text := usable(folder)) is None:
         return None
     read = hashlib.blake2b(digest_size=16)
-    for line in corpus:
-        read.update(_signed(_stripped(line)))
+    for lines in chunks_of(corpus, TokenisedCorpus.CHUNK):
+        read.update(signed([*zip(*lines.sides, strict=True)]))
     return bool(read.hexdigest() == text)
 
 
@@ -266,17 +281,27 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _stripped(line: Line) -> Line:
-    """The line without spaces around it. Translating ignores them too."""
-    return Line(line.number, line.source.strip(), line.target.strip())
+def _name_of(corpus: Corpus) -> str:
+    """The names of its files, without their folders."""
+    return " and ".join(PurePath(name).name for name in corpus.name.split(" and "))
 
 
-def _signed(line: Line) -> bytes:
-    """The bytes of a pair for the digests."""
-    return f"{line.source}\t{line.target}\n".encode()
+def first_change(corpus: Corpus, folder: Path) -> str:
+    """The name of the first shard that is not what the tokens in `folder` come from."""
+    shards, before = corpus.shards, _about(folder, "shards") or []
+    if len(shards) > 1 and len(before) != len(shards):
+        return f"{corpus.name}, {len(shards)} files instead of {len(before)},"
+    read = hashlib.blake2b(digest_size=16)
+    for shard, (_, digest) in zip(shards, before, strict=False):
+        for lines in chunks_of(shard, TokenisedCorpus.CHUNK):
+            read.update(signed([*zip(*lines.sides, strict=True)]))
+        if read.hexdigest() != digest:
+            return shard.name
+    return corpus.name
 
 
-def _chunks(corpus: Corpus, size: int) -> Iterator[list[Line]]:
-    lines = map(_stripped, corpus)
-    while chunk := list(itertools.islice(lines, size)):
-        yield chunk
+def _about(folder: Path, key: str) -> Any:
+    try:
+        return json.loads((folder / "about.json").read_text(encoding="utf-8"))[key]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

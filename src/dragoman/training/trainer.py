@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -19,7 +20,7 @@ from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted,
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import selection
-from dragoman.training.batches import Batch, plan
+from dragoman.training.batches import Batch, updates_of
 from dragoman.training.blame import blamed_lines
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
@@ -163,18 +164,17 @@ class Trainer:
         source, target = self.corpus.epoch(self.progress.epoch, seed=self.seed)
         config, world = self.config, self.world
         each = config.accumulate * self.progress.processes  # in whichever number of processes it is resumed
-        groups = plan(
-            source.lengths,
-            target.lengths,
+        updates = updates_of(
+            source,
+            target,
             batch_tokens=config.batch_tokens,
             seed=self.seed,
             epoch=self.progress.epoch,
-            multiple_of=each,
+            each=each,
         )
-        for update in range(self.progress.cursor, len(groups) // each):
-            mine = groups[update * each + world.rank : (update + 1) * each : world.size]
+        for groups in islice(updates, self.progress.cursor, None):
             batches = []
-            for group in mine:
+            for group in groups[world.rank :: world.size]:
                 self._stop_within_update()
                 batches.append(self.examiner.batch(source, target, group))
             yield batches

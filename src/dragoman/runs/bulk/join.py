@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from dragoman.base.files import replacing
 from dragoman.documents.files import Task
 from dragoman.runs.bulk.job import TextPart
 from dragoman.runs.bulk.source import NAME, kind_of_name, open_parquet
+from dragoman.text.compressed import compressing
 
 _BLOCK = 2**20  # bytes
 
@@ -37,7 +37,7 @@ class BulkCounts:
 
 
 def join_parts(task: Task, parts: Sequence[TextPart]) -> BulkCounts:
-    """Write the output of a file from its parts, whole or not at all. A name that ends in .gz is gzipped."""
+    """Write the output of a file from its parts, whole or not at all. By its name it is compressed."""
     output = cast(Path, task.output)
     counts = BulkCounts(files=1)
     with replacing(output) as path:
@@ -46,9 +46,7 @@ def join_parts(task: Task, parts: Sequence[TextPart]) -> BulkCounts:
         else:
             with ExitStack() as stack:
                 file: Any = stack.enter_context(path.open("wb"))
-                if output.suffix == ".gz":
-                    # Without name and time, so that the same text is the same bytes.
-                    file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+                file = stack.enter_context(compressing(file, output.suffix))
                 for part in parts:
                     with _body(part, counts) as body:
                         shutil.copyfileobj(body, file, _BLOCK)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import glob
-import gzip
 import hashlib
 import json
 import os
 import shutil
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -25,7 +23,8 @@ from dragoman.runs.bulk.source import (
     open_parquet,
     raw_lines,
 )
-from dragoman.text.lines import decompressed, open_bytes
+from dragoman.text.compressed import damage, decompressed
+from dragoman.text.lines import open_bytes
 
 PART_LINES = 5_000
 _BLOCK = 2**20
@@ -134,7 +133,7 @@ def _is_document(path: Path) -> bool:
 
 
 def _unpacked(source: Path, folder: Path) -> Path:
-    """The file itself, or its text if it is gzipped."""
+    """The file itself, or its text if it is compressed."""
     with open_bytes(source) as stream:
         content = decompressed(stream, str(source))
         if content is stream:
@@ -143,8 +142,10 @@ def _unpacked(source: Path, folder: Path) -> Path:
         try:
             with path.open("wb") as file:
                 shutil.copyfileobj(content, file, _BLOCK)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{source}: a damaged gzip file", hint="copy or download it again") from error
+        except Exception as error:
+            if fault := damage(error, str(source)):
+                raise DataError(f"{source}: {fault}", hint="copy or download it again") from error
+            raise
     return path
 
 

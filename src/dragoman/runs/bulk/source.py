@@ -10,6 +10,7 @@ from typing import Any
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.bulk.job import Kind, TextPart
+from dragoman.text.compressed import SUFFIXES
 from dragoman.text.lines import LONGEST, line_text, one_line
 
 NAME = "translation"  # the column, or the key, of the translation
@@ -17,8 +18,8 @@ _KINDS: dict[str, Kind] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "p
 
 
 def kind_of_name(path: Path) -> Kind:
-    """What the file holds, by its name; `.gz` at its end does not count."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    """What the file holds, by its name; `.gz` or `.zst` at its end does not count."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in SUFFIXES]
     return _KINDS.get(suffixes[-1], "lines") if suffixes else "lines"
 
 

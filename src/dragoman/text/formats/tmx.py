@@ -10,11 +10,9 @@ inside <hi>.
 
 from __future__ import annotations
 
-import gzip
 import html
 import itertools
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from io import TextIOBase
@@ -23,8 +21,9 @@ from xml.parsers import expat
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.tables import listing
+from dragoman.text.compressed import damage, decompressed
 from dragoman.text.languages import Languages, closest
-from dragoman.text.lines import Line, TextFile, decompressed, open_bytes
+from dragoman.text.lines import Line, TextFile, open_bytes
 from dragoman.text.placeholders import find_placeholders
 
 _BLOCK = 1 << 16  # bytes read at once
@@ -298,9 +297,11 @@ def _units(file: TextFile, reader: _Reader) -> Iterator[Unit]:
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
             raise DataError(f"{file.name}:{error.lineno}: not valid XML ({reason})", hint=_HINT) from error
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{file.name}: a damaged gzip file", hint="copy or download it again") from error
         except (ValueError, LookupError) as error:  # encodings that expat or Python does not know
             raise DataError(
                 f"{file.name}: {error}", hint="convert it to UTF-8, also in its first line"
             ) from error
+        except Exception as error:
+            if fault := damage(error, file.name):
+                raise DataError(f"{file.name}: {fault}", hint="copy or download it again") from error
+            raise
