@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -99,17 +99,19 @@ def test_loss_and_gradients_are_those_of_the_whole_model(name: str, precision: s
         torch.testing.assert_close(theirs_[key], gradient, **close)
 
 
-def test_a_head_that_learns_to_align_gets_its_gradient() -> None:
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_head_that_learns_to_align_gets_its_gradient(precision: Literal["fp32", "bf16"]) -> None:
     """Its loss reads weights of attention when the layer has long computed."""
     options: dict[str, Any] = {"aligning": AttentionOf(1, head=1), "alignment_weight": 0.5}
     plain, shared = (Objective(model_of(SHAPES["pre-norm"]).eval(), 0.1, **options) for _ in range(2))
-    shards = Shards(shared, ALONE, "fp32")
+    shards = Shards(shared, ALONE, precision)
     shards.model.eval()
     for objective in (plain, shards):
         objective(batch())[0].backward()
 
+    close = {"rtol": 1e-5, "atol": 1e-6} if precision == "fp32" else {"rtol": 0.1, "atol": 0.1}
     for key, gradient in gradients(plain.model).items():
-        torch.testing.assert_close(gradients(shards.model)[key], gradient, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(gradients(shards.model)[key], gradient, **close)
 
 
 def test_the_model_is_empty_but_for_a_while() -> None:

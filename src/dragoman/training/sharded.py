@@ -46,8 +46,10 @@ class Shards:
         if precision == "bf16" and units:
             _compute_in(torch.bfloat16, twin.model)
         bf16 = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+        policy = bf16 if precision == "bf16" else MixedPrecisionPolicy()
         for unit in units:
-            fully_shard(unit, mesh=mesh, mp_policy=bf16 if precision == "bf16" else MixedPrecisionPolicy())
+            # The loss of a head that learns to align reads its weights when the layer has computed.
+            fully_shard(unit, mesh=mesh, mp_policy=policy, reshard_after_forward=unit is not _aligned(twin))
         self._step = _Forward(twin, copies=precision == "bf16" and not units)
         fully_shard(self._step, mesh=mesh)
         for part in self._step.modules():
@@ -121,13 +123,17 @@ def _units(objective: Objective) -> Iterator[nn.Module]:
     model = objective.model
     if not isinstance(model, Transformer) or model.config.positions == "t5":  # its layers share weights
         return
-    layers: list[nn.Module] = [*model.encoder, *model.decoder]
-    if objective.aligning is not None:  # its loss reads the weights after the layer has computed
-        del layers[len(model.encoder) + objective.aligning.layer - 1]
-    yield from layers
+    yield from (*model.encoder, *model.decoder)
     for norm in (model.encoder_norm, model.decoder_norm):
         if isinstance(norm, nn.LayerNorm):
             yield norm
+
+
+def _aligned(objective: Objective) -> nn.Module | None:
+    """The layer with a head that learns to align, if there is one."""
+    if objective.aligning is None or not isinstance(objective.model, Transformer):
+        return None
+    return objective.model.decoder[objective.aligning.layer - 1]
 
 
 def _compute_in(dtype: torch.dtype, model: AnySeq2Seq) -> None:
