@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 import pytest
@@ -12,6 +13,7 @@ import dragoman
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.options import Decoding
 from dragoman.evaluation.measures import score_corpus
+from dragoman.training.distributed import World
 
 PAIRS = [(line, "abc def" if number % 2 else "a b c") for number, line in enumerate(LINES)]
 
@@ -43,6 +45,29 @@ def test_some_lines_and_lower_case_are_scored_from_the_same_translations() -> No
         metrics=("chrf",),
         bootstrap=0,
     )
+
+
+class Shares(World):
+    """A process of three, which reads from a table what the others give it, once they have."""
+
+    def gather(self, value: Any) -> list[Any]:
+        GIVEN[self.rank] = json.loads(json.dumps(value))
+        return [GIVEN.get(rank, []) for rank in range(self.size)]
+
+
+GIVEN: dict[int, Any] = {}
+
+
+def test_processes_translate_a_share_each_and_have_all() -> None:
+    translator = translator_of(History(vocab=14, seed=2, end=0.5))
+    pairs = [*PAIRS, ("cab", "x")]
+    for size in (3, len(pairs) + 2):
+        GIVEN.clear()
+        for rank in [*range(size), 0]:
+            shared = dragoman.evaluate(translator, pairs, beam=2, world=Shares(rank, size))
+            assert len(GIVEN[rank]) == len(range(rank, len(pairs), size))
+
+        assert shared.translations == dragoman.evaluate(translator, pairs, beam=2).translations
 
 
 def test_truncated_translations_are_counted() -> None:

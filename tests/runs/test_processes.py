@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dragoman.text import toy
 
+SAVED = Path(__file__).parents[1] / "saved" / "0.1"
+MODEL, TEXT = str(SAVED / "transformer"), str(SAVED / "text" / "test")
 WORDS = [
     "--preset=tiny", "tokenizer.vocab_size=400",
     *(f"model.{o}" for o in ("d_model=16", "d_ff=32", "heads=2", "encoder_layers=1", "decoder_layers=1")),
@@ -31,22 +36,27 @@ def text(tmp_path_factory) -> list[str]:
     return [str(path) for path in paths]
 
 
-def start(*words: str) -> list[subprocess.Popen[str]]:
-    """`dragoman train`, twice."""
+def environment(**more: str) -> dict[str, str]:
+    return (
+        os.environ
+        | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+        | {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
+        | more
+    )
+
+
+def free_port() -> str:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = os.environ | {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "WORLD_SIZE": "2",
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
-    }
+        return str(free.getsockname()[1])
+
+
+def start(*words: str, **more: str) -> list[subprocess.Popen[str]]:
+    """A command of dragoman, twice."""
+    shared = environment(MASTER_ADDR="127.0.0.1", MASTER_PORT=free_port(), WORLD_SIZE="2", **more)
     return [
         subprocess.Popen(
-            [sys.executable, "-m", "dragoman", "train", *words],
+            [sys.executable, "-m", "dragoman", *words],
             env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -57,10 +67,25 @@ def start(*words: str) -> list[subprocess.Popen[str]]:
     ]
 
 
+def wait_for(done: Callable[[], bool], processes: list[subprocess.Popen[str]]) -> None:
+    """Wait until something has happened. The limit is a guard only."""
+    deadline = time.monotonic() + 300
+    while not done():
+        assert time.monotonic() < deadline
+        assert all(process.poll() is None for process in processes)
+        time.sleep(0.05)
+
+
+def rows(folder: Path, kind: str) -> int:
+    """How many lines of a kind metrics.jsonl has."""
+    path = folder / "metrics.jsonl"
+    return path.read_text("utf-8").count(f'"kind": "{kind}"') if path.exists() else 0
+
+
 def ended(processes: list[subprocess.Popen[str]]) -> tuple[list[int], list[str]]:
     """Exit codes, and what each said on standard error."""
     try:
-        said = [process.communicate(timeout=120) for process in processes]
+        said = [process.communicate(timeout=300) for process in processes]
     finally:
         for process in processes:
             process.kill()
@@ -71,7 +96,7 @@ def ended(processes: list[subprocess.Popen[str]]) -> tuple[list[int], list[str]]
 def test_what_is_wrong_with_the_text_is_said_once(text, tmp_path):
     (tmp_path / "bad.de").write_bytes(b"Gut.\n\xff\n")
 
-    codes, said = ended(start(text[0], str(tmp_path / "bad.de"), "-o", str(tmp_path / "x"), *WORDS))
+    codes, said = ended(start("train", text[0], str(tmp_path / "bad.de"), "-o", str(tmp_path / "x"), *WORDS))
 
     assert codes == [3, 1]
     assert said[0].count("error:") == 1
@@ -81,15 +106,8 @@ def test_what_is_wrong_with_the_text_is_said_once(text, tmp_path):
 
 def test_a_signal_to_all_saves(text, tmp_path):
     """As torchrun passes on Ctrl-C or SIGTERM: to each process, at its own time."""
-    processes = start(*text, "-o", str(tmp_path / "x"), *WORDS)
-    deadline = time.monotonic() + 60
-    metrics = tmp_path / "x" / "metrics.jsonl"  # the first report comes once both are at work
-    while (
-        not (metrics.exists() and '"train"' in metrics.read_text("utf-8"))
-        and time.monotonic() < deadline
-        and processes[0].poll() is None
-    ):
-        time.sleep(0.05)
+    processes = start("train", *text, "-o", str(tmp_path / "x"), *WORDS)
+    wait_for(lambda: rows(tmp_path / "x", "train") > 0, processes)  # then both are at work
     for process in reversed(processes):
         process.send_signal(signal.SIGTERM)
 
@@ -99,3 +117,81 @@ def test_a_signal_to_all_saves(text, tmp_path):
     assert "everything is saved" in said[0]
     assert said[1] == ""
     assert Path(tmp_path / "x" / "checkpoints" / "latest" / "progress.json").exists()
+
+
+@pytest.mark.slow
+def test_a_process_that_stops_answering_ends_the_run_and_is_named(text, tmp_path):
+    """As a machine that hangs: no connection breaks."""
+    processes = start("train", *text, "-o", str(tmp_path / "x"), *WORDS, DRAGOMAN_STALL_SECONDS="15")
+    wait_for(lambda: rows(tmp_path / "x", "train") > 0, processes)
+    processes[1].send_signal(signal.SIGSTOP)
+
+    _, said = processes[0].communicate(timeout=300)
+    processes[1].kill()
+    processes[1].communicate()
+
+    assert processes[0].returncode == 1
+    assert f"error: process 0 of this run ends: process 1 on {socket.gethostname()} has not answered" in said
+    assert "repeat the command to resume" in said
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="it has no second address of the loopback")
+def test_torchrun_goes_on_after_a_kill_on_another_machine_and_saves_when_told(text, tmp_path):
+    """Two addresses of the loopback stand for two machines. The weights are shared by the processes."""
+    words = [*text, "-o", "x", *WORDS[:-1], "training.validate_every=10", "training.parallel=sharded"]
+    port = free_port()
+    agents = []
+    for machine in (1, 2):
+        with (tmp_path / f"machine-{machine}").open("w") as said:
+            agents.append(
+                subprocess.Popen(
+                    [
+                        *(sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"),
+                        *("--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=x"),
+                        *(f"--local-addr=127.0.0.{machine}", "--max-restarts=3"),
+                        *("-m", "dragoman", "train", *words),
+                    ],
+                    cwd=tmp_path,
+                    env=environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                )
+            )
+    try:
+        wait_for((tmp_path / "x" / "checkpoints" / "latest").exists, agents)
+        before = rows(tmp_path / "x", "valid")
+        worker = Path(f"/proc/{agents[1].pid}/task/{agents[1].pid}/children").read_text().split()
+        os.kill(int(worker[0]), signal.SIGKILL)
+        wait_for(lambda: rows(tmp_path / "x", "start") >= 2, agents)
+        wait_for(lambda: rows(tmp_path / "x", "valid") > before, agents)
+        for agent in agents:
+            agent.terminate()
+        for agent in agents:
+            agent.wait(timeout=300)
+    finally:
+        for agent in agents:
+            agent.kill()
+
+    said = "".join((tmp_path / f"machine-{machine}").read_text() for machine in (1, 2))
+    assert re.search(rf"process \d of this run ends: process \d on {socket.gethostname()} ended", said)
+    assert "resumes" in said
+    last = (tmp_path / "x" / "metrics.jsonl").read_text("utf-8").splitlines()[-1]
+    assert "everything is saved in x" in last
+    assert len(list((tmp_path / "x" / "checkpoints" / "latest").glob("shard-*.safetensors"))) == 2
+
+
+def test_two_processes_evaluate_as_one_does(tmp_path):
+    words = ["evaluate", MODEL, f"{TEXT}.en", f"{TEXT}.de", "--json"]
+    alone = subprocess.run(
+        [sys.executable, "-m", "dragoman", *words], capture_output=True, text=True, check=True, timeout=300
+    )
+    processes = start(*words, "-o", str(tmp_path / "out.de"))
+    outputs = [process.communicate(timeout=300) for process in processes]
+
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    one, two = json.loads(alone.stdout), json.loads(outputs[0][0])
+    assert outputs[1] == ("", "")
+    timed = {"seconds", "sentences_per_second"}
+    assert {key: one[key] for key in one.keys() - timed} == {key: two[key] for key in two.keys() - timed}
+    assert len((tmp_path / "out.de").read_text("utf-8").splitlines()) == one["sentences"]

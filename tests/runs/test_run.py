@@ -561,15 +561,3 @@ def test_validation_text_that_cannot_be_read_is_found_before_the_work(tmp_path):
 
     assert notes.messages == []
     assert not (tmp_path / "x").exists()
-
-
-def test_another_number_of_processes_is_another_run(done, tmp_path):
-    """An update of theirs has other batches."""
-    output = shutil.copytree(done[0], tmp_path / "x")
-    path = output / "checkpoints/latest/progress.json"
-    progress = json.loads(path.read_text())
-    assert progress["processes"] == 1
-    path.write_text(json.dumps(progress | {"processes": 2}))
-
-    with pytest.raises(ConfigError, match="began in 2 processes, not 1"):
-        small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])

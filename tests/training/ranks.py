@@ -18,7 +18,7 @@ from dragoman.training.sharded import local_part
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Trainer
 
-OPTIONS: dict[str, Any] = {"max_updates": 8, "validate_every": 4, "clip": 0.5}
+OPTIONS: dict[str, Any] = {"max_updates": 8, "validate_every": 4, "clip": 0.5, "alignment_weight": 0.5}
 MUON: dict[str, Any] = {"optimizer": "muon", "weight_decay": 0.1, "consistency": 0.5}
 LONG: dict[str, Any] = {"accumulate": 2, "batch_tokens": 16}  # four batches in an update of two processes
 

@@ -27,13 +27,14 @@ from tests.training.runs import (
     weights,
 )
 
-from dragoman.base.errors import DataError, Interrupted
+from dragoman.base.errors import ConfigError, DataError, Interrupted
 from dragoman.text.corpus import open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training import checkpoint, saving
 from dragoman.training.batches import plan
 from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.distributed import World
 from dragoman.training.tokenised import TokenisedCorpus, tokenise
 from dragoman.training.trainer import Trainer
 
@@ -269,6 +270,21 @@ def test_other_text_is_refused(corpora: Corpora, tmp_path: Path) -> None:
         trainer(tmp_path / "run", (other, corpora[1])).resume()
 
     assert caught.value.hint
+
+
+def test_processes_that_cannot_share_an_update_equally_are_refused(corpora: Corpora, tmp_path: Path) -> None:
+    run = trainer(tmp_path, corpora, options=config(accumulate=4))
+    run.resume()
+    stop_after(run, 2)
+    with pytest.raises(Interrupted):
+        run.train()
+
+    three = trainer(tmp_path, corpora, options=config(accumulate=4), world=World(0, 3, torch.device("cpu")))
+    with pytest.raises(ConfigError, match="an update of this run has 4 batches, which 3 processes") as caught:
+        three.resume()
+    assert "may be 1, 2, 4" in caught.value.hint
+    two = trainer(tmp_path, corpora, options=config(accumulate=4), world=World(1, 2, torch.device("cpu")))
+    assert two.resume()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Evaluation
     from dragoman.evaluation.risk.report import RiskReport
     from dragoman.folder.config import FolderConfig
+    from dragoman.training.distributed import World
     from dragoman.translator import Translator
 
 
@@ -119,6 +120,8 @@ def evaluate(
 ) -> None:
     """Translate test text and score it: sacreBLEU's BLEU, chrF and TER, with signatures.
 
+    Under torchrun each process translates a share of the lines, and the first one scores and writes.
+
     \b
       dragoman evaluate runs/en-de test.en test.de
       dragoman evaluate runs/new test.en test.de --against runs/old --min-bleu 30
@@ -131,6 +134,7 @@ def evaluate(
     from dragoman.folder.config import read_config
     from dragoman.text.corpus import open_corpus
     from dragoman.text.lines import read_lines
+    from dragoman.training.distributed import joined
     from dragoman.training.malloc import keep_freed_memory
     from dragoman.translator import Translator
 
@@ -163,14 +167,22 @@ def evaluate(
     pairs = [(line.source, line.target) for line in corpus]
     types: dict[str, TypeSpeed] = {}
     hypotheses: dict[str, list[str]] = {}
-    for each in dtypes:  # the last is the one that was asked for
-        translator = with_terms(Translator.load(model, dtype=each, adapter=adapter), terms, terms_mode, to)
-        translator = with_reverse(translator, reverse)
-        in_type = f" in {each}" if len(dtypes) > 1 else ""
-        evaluation = _evaluate(translator, pairs, decoding, f"translating{in_type}", quiet)
-        types[str(each)] = _speed(each, translator, evaluation, model)
-        hypotheses[str(each)] = evaluation.hypotheses
-    rival = Translator.load(against, dtype=each) if against is not None and other is None else None
+    with joined() as world:
+        for each in dtypes:  # the last is the one that was asked for
+            translator = with_terms(
+                Translator.load(model, dtype=each, adapter=adapter), terms, terms_mode, to
+            )
+            translator = with_reverse(translator, reverse)
+            in_type = f" in {each}" if len(dtypes) > 1 else ""
+            evaluation = _evaluate(translator, pairs, decoding, f"translating{in_type}", quiet, world)
+            types[str(each)] = _speed(each, translator, evaluation, model)
+            hypotheses[str(each)] = evaluation.hypotheses
+        if against is not None and other is None:
+            rival = Translator.load(against, dtype=each)
+            what = f"translating with {against}"
+            other = _evaluate(rival, pairs, decoding, what, quiet, world).hypotheses
+    if not world.leads:
+        return
     report = _measured(translator, pairs, decoding, quiet) if risk else None
     if output is not None:
         write_whole(output, "".join(f"{line}\n" for line in evaluation.hypotheses))
@@ -180,8 +192,6 @@ def evaluate(
     name = whole if len(dtypes) == 1 else str(each)
     systems = {name: evaluation.hypotheses} if len(dtypes) == 1 else hypotheses
     if against is not None:
-        if rival is not None:
-            other = _evaluate(rival, pairs, decoding, f"translating with {against}", quiet).hypotheses
         systems = {str(against): other or []} | systems
     results = scoring.results_of(
         systems,
@@ -344,9 +354,14 @@ def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]
 
 
 def _evaluate(
-    translator: Translator, pairs: Sequence[tuple[str, str]], decoding: Decoding, what: str, quiet: bool
+    translator: Translator,
+    pairs: Sequence[tuple[str, str]],
+    decoding: Decoding,
+    what: str,
+    quiet: bool,
+    world: World,
 ) -> Evaluation:
     from dragoman.evaluation.evaluate import evaluate
 
-    with waiting(f"{what}: {len(pairs):,} sentences", shown=not quiet):
-        return evaluate(translator, pairs, decoding)
+    with waiting(f"{what}: {len(pairs):,} sentences", shown=world.leads and not quiet):
+        return evaluate(translator, pairs, decoding, world=world)

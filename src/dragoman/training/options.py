@@ -42,8 +42,8 @@ class TrainingConfig(Options, section="training"):
     parallel: Annotated[
         Parallel,
         Option(
-            "What each of several processes holds: all weights, gradients and moments, or a share of each, "
-            "by PyTorch's FSDP2."
+            "What each of several processes has: all weights, gradients and moments, or a share of each, by "
+            "PyTorch's FSDP2. One process has all."
         ),
     ] = "replicated"
     max_updates: Annotated[int, Option("Updates after which training stops.", at_least=1)] = 100_000

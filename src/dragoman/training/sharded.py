@@ -123,7 +123,7 @@ def _units(objective: Objective) -> Iterator[nn.Module]:
         return
     layers: list[nn.Module] = [*model.encoder, *model.decoder]
     if objective.aligning is not None:  # its loss reads the weights after the layer has computed
-        del layers[len(model.encoder) + objective.aligning.layer]
+        del layers[len(model.encoder) + objective.aligning.layer - 1]
     yield from layers
     for norm in (model.encoder_norm, model.decoder_norm):
         if isinstance(norm, nn.LayerNorm):
