@@ -25,6 +25,7 @@ FORMAT_VERSION = 1
 _QUANTISED_VERSION = 2  # of quantised folders: a release that cannot read int8 refuses them
 WEIGHTS = "model.safetensors"
 DIGESTS = "digests.json"  # of the small files (`base/seal.py`); none in release 0.1
+_NEEDED = ("config.json", "generation.json", "tokenizer.json")
 ADAPTER = "adapter.json"  # instead of config.json, in an adapter folder (`folder/adapter.py`)
 CARD = "README.md"
 _RESTORE = "restore the file or train again"
@@ -187,7 +188,7 @@ def check_digests(folder: Path) -> None:
     Folders of earlier releases have no digests, and nothing is checked. generation.json may be edited, so a
     warning is logged if it was.
     """
-    faults = broken(folder, _digests(folder))
+    faults = broken(folder, {name: one for name, one in _digests(folder).items() if name in _NEEDED})
     for fault in [fault for fault in faults if fault.startswith("generation.json ")]:
         log.warning("%s: changed since the model was written", folder / "generation.json")
         faults.remove(fault)
@@ -196,6 +197,13 @@ def check_digests(folder: Path) -> None:
             f"{folder}: damaged: {'; '.join(faults)}",
             hint=f"copy the folder again; if you changed a file on purpose, remove {folder / DIGESTS}",
         )
+
+
+def check_optional(folder: Path, name: str, *, hint: str) -> None:
+    """Raise ModelError if a file that a model folder may have is not what was written."""
+    stamp = _digests(folder).get(name)
+    if stamp is not None and (faults := broken(folder, {name: stamp})):
+        raise ModelError(f"{folder}: damaged: {faults[0]}", hint=hint)
 
 
 def _digests(folder: Path) -> dict[str, Any]:

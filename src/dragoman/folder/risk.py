@@ -25,7 +25,7 @@ from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
 from dragoman.decoding.evidence import FEATURES
 from dragoman.decoding.risk import DETECTED, Detector, Logistic, RiskModel
-from dragoman.folder.config import FolderConfig, forget_digest, read_json, write_digests
+from dragoman.folder.config import FolderConfig, check_optional, forget_digest, read_json, write_digests
 
 RISK = "risk.json"
 RISK_VERSION = 2
@@ -78,6 +78,7 @@ def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
             raise ValueError("other figures than those of this dragoman")
         if not isinstance(table["languages"], dict):
             raise ValueError("languages is no table")
+        check_optional(folder, RISK, hint=_REMAKE)
         return {language: _model(one) for language, one in table["languages"].items()}
     except (KeyError, TypeError, ValueError) as error:
         reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)

@@ -12,7 +12,14 @@ from statistics import fmean
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
-from dragoman.folder.config import FolderConfig, forget_digest, read_config, read_json, write_digests
+from dragoman.folder.config import (
+    FolderConfig,
+    check_optional,
+    forget_digest,
+    read_config,
+    read_json,
+    write_digests,
+)
 from dragoman.text.lines import Line
 from dragoman.text.shortlist import SHORTLIST, Shortlist, write
 from dragoman.text.tokenizer import Tokenizer
@@ -98,6 +105,7 @@ def read_shortlist(folder: Path, config: FolderConfig, *, whole: bool = False) -
     if not (folder / SHORTLIST).exists():
         return None
     shortlist = _read(folder, config)
+    check_optional(folder, SHORTLIST, hint="delete it, or make it again with dragoman model shortlist")
     if whole:
         shortlist.of(range(config.model.source_vocab))
     return shortlist
