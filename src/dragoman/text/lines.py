@@ -195,7 +195,7 @@ def _opened(path: Path, name: str) -> BinaryIO:
 def unreadable(name: str, error: OSError) -> DataError:
     """Return the error for a file that cannot be opened or read."""
     match error:
-        case FileNotFoundError() | NotADirectoryError():
+        case FileNotFoundError():
             return DataError(f"{name}: no such file", hint="check the path")
         case IsADirectoryError():
             return DataError(f"{name}: a folder, not a file", hint="name the files in the folder")

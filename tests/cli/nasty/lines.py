@@ -149,7 +149,7 @@ def _places() -> list[Row]:
             command="translate {MODEL} bad/x",
             files={"bad": dog},
             code=3,
-            message="bad/x: no such file",
+            message="bad/x: cannot be read (Not a directory)",
         ),
         Row(
             name="translate: a link to nothing",

@@ -58,8 +58,8 @@ _DOCUMENTS: dict[str, bytes] = {
     "docx": docx(paragraph("The dog sleeps.") + paragraph("Why?")),
 }
 _NASTY = (
-    *("\u2028", "\x85", "\ufeff", "\u202e", "\u0301", "🦊", "\v\f", "\r", "\n", "\t", "\0", "\x1b", '"', "\\", "\\ud800"),
-    *("<", ">", "&", "]]>", "<!--", "<![CDATA[", "&#0;", "&x;", "{", "}", "[" * 50, "%s", "<b>" * 30, "-1", "9" * 40),
+    *("\u2028", "\x85", "\ufeff", "\u202e", "\u0301", "🦊", "\v\f", "\r", "\n", "\t", "\0", "\x1b", '"', "\\", "\\ud800", "\\n", "\\u0000"),
+    *("<", ">", "&", "]]>", "<!--", "<![CDATA[", "&#0;", "&x;", "{", "}", "[" * 50, "%s", "<b>" * 30, "-1", "9" * 40, "[" * 3000),
 )  # fmt: skip
 _BYTES = (
     b"\xff",
@@ -162,7 +162,7 @@ def rounds(name: str, numbers: range, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", _READERS)
 def test_damage_ends_in_an_error_that_names_the_file(name: str, tmp_path: Path) -> None:
-    rounds(name, range(100), tmp_path)
+    rounds(name, range(300), tmp_path)
 
 
 @pytest.mark.slow
