@@ -13,8 +13,8 @@ Prints, after each round, the load of the machine and a line for each command: m
 seconds with few lines and with all, lines a second of the difference, processor seconds for 1,000 lines of
 the difference, processor seconds with few lines, and the peak of the resident memory of all its processes
 together, which counts shared pages more than once. Then the cost of a part, and what N workers with a core
-each would take for a million lines: the start, the work divided by N, and what one process does alone,
-cutting and joining, which is measured, too.
+each would take for a million lines: the start, the processor seconds of `--on here` divided by N, and those
+of what one process does alone, cutting and joining. Seconds mean little on a busy machine.
 """
 
 from __future__ import annotations
@@ -96,18 +96,18 @@ def measure(words: list[str], threads: int) -> Measured:
 
 
 def alone(text: Path, folder: Path, part_lines: int) -> float:
-    """Seconds of what one process does for all: cutting the file and joining its parts."""
+    """Processor seconds of what one process does for all: cutting the file and joining its parts."""
     task = Task(text, folder / "joined", None)
-    start = time.perf_counter()
+    start = time.process_time()
     parts = parts_of(task, folder / "parts", salt="s", column="text", lines=part_lines)
-    cut = time.perf_counter() - start
+    cut = time.process_time() - start
     lines = text.read_bytes().splitlines(keepends=True)
     for part in parts:
         body = b"".join(lines[part.first - 1 : part.first - 1 + part.lines])
         Path(part.place).write_bytes(b'{"lines": %d, "truncated": 0, "first": []}\n' % part.lines + body)
-    start = time.perf_counter()
+    start = time.process_time()
     join_parts(task, parts)
-    return cut + time.perf_counter() - start
+    return cut + time.process_time() - start
 
 
 def main() -> None:
@@ -175,13 +175,14 @@ def show(results: Results, options: argparse.Namespace, folder: Path) -> None:
         print(f"a part costs {cost * 1e3:.0f} {what}, of 1 worker")
     serial = statistics.median(alone(folder / "all", folder, options.part_lines) for _ in range(5))
     serial *= 1e6 / options.lines
-    start = median(RAY, "few", "seconds") - costs[RAY] * options.few / 1000
+    work = costs["--on here, 1 thread"]  # a worker runs the same code, and Ray's start varies too much
+    start = median(RAY, "few", "seconds") - work * options.few / 1000
     print(f"\ncutting and joining a million lines, by one process: {serial:.1f} s; start {start:.1f} s")
     print("a million lines on N workers with a core each, on paper:")
     table = [["workers", "s", "lines/s", "of N times one"]]
-    one = start + serial + costs[RAY] * 1000
+    one = start + serial + work * 1000
     for count in (1, 2, 8, 64, 512):
-        seconds = start + serial + costs[RAY] * 1000 / count
+        seconds = start + serial + work * 1000 / count
         table.append([str(count), f"{seconds:,.0f}", f"{1e6 / seconds:,.0f}", f"{one / seconds / count:.0%}"])
     print("\n".join(aligned(table, right=range(4))), flush=True)
 
