@@ -33,7 +33,7 @@ REASONS, SEEN, _RECORD = "reasons", "seen", "record.json"
 LINES, LINE = "lines", np.dtype("<u4")  # the line number of each pair; 0 for one that does not fit
 
 
-class Unfinished:
+class UnfinishedCorpus:
     """The growing files in `folder`/unfinished. `made_with` says what, besides the text, they depend on."""
 
     SECONDS = 10.0  # between two records
