@@ -65,9 +65,9 @@ def read(data: bytes, name: str, source: str, target: str) -> Iterator[tuple[str
             for one in sorted(targets, key=lambda one: not one.preferred):
                 yield term, one.text
     if not both:
-        has = [*dict.fromkeys(one.language for concept in reader.concepts for one in concept)]
+        shown = [*dict.fromkeys(one.language[:40] for concept in reader.concepts for one in concept)]
         raise DataError(
-            f"{name}: no concept has both {source} and {target}; it has {listing(has) or 'no terms'}",
+            f"{name}: no concept has both {source} and {target}; it has {listing(shown) or 'no terms'}",
             hint="check that it is the right list for this model",
         )
 

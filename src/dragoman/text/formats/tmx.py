@@ -111,7 +111,7 @@ def read_units(file: TextFile, languages: Languages) -> Iterator[tuple[Unit, str
         elif empty:
             others |= dict.fromkeys(unit.segments)
     if empty:
-        has = f"it has {listing([*others])}" if others else "it has no segments"
+        has = f"it has {listing([code[:40] for code in others])}" if others else "it has no segments"
         raise DataError(
             f"{file.name}: no unit has both {source} and {target}; {has}",
             hint="check that it is the right memory, and the languages",
