@@ -60,10 +60,15 @@ class Interrupted(DragomanError):
 def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out, on a CPU or on a GPU.
 
-    PyTorch's allocator of the CPU raises a plain RuntimeError, and so does C++ behind it.
+    PyTorch's allocator of the CPU raises a plain RuntimeError, and so do C++ and oneDNN behind it. oneDNN
+    only says that it could not create something.
     """
     if type(error).__name__ in ("MemoryError", "OutOfMemoryError"):
         return True
-    return isinstance(error, RuntimeError) and any(
-        words in str(error) for words in ("can't allocate memory", "not enough memory", "bad_alloc")
-    )
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
+
+
+_NO_MEMORY = (
+    *("can't allocate memory", "not enough memory", "bad_alloc"),
+    *("could not create a primitive", "could not create a memory"),
+)

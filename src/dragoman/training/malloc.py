@@ -27,3 +27,13 @@ def keep_freed_memory() -> bool:
     # glibc before 2.35 refuses a threshold above 32 MB. Then forbid mapping altogether.
     mapped = mallopt(_MMAP_THRESHOLD, _MOST) or mallopt(_MMAP_MAX, 0)
     return bool(mapped and mallopt(_TRIM_THRESHOLD, _MOST) and mallopt(_TOP_PAD, 2**28))
+
+
+def release_freed_memory() -> None:
+    """Give freed memory back to the system, for parts of the process that do not use glibc's."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return
+    trim.argtypes = (ctypes.c_size_t,)
+    trim(0)

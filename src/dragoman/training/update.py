@@ -22,6 +22,7 @@ from dragoman.training.batches import Batch, collate
 from dragoman.training.distributed import World
 from dragoman.training.halving import Room, fitting
 from dragoman.training.loss import Objective
+from dragoman.training.malloc import release_freed_memory
 from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
 from dragoman.training.precision import precision_for, working_copies
@@ -205,6 +206,8 @@ class Learner:
             note = self.room.shrink(part, step, alone=self._shards is None) or note
             if self.world.device.type == "cuda":
                 torch.cuda.empty_cache()
+            else:
+                release_freed_memory()
 
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         """Add the gradients of a batch; return its summed loss and negative log-likelihood."""
