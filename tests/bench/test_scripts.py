@@ -26,8 +26,8 @@ def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_there_are_some() -> None:
     names = (
-        "alignment faults general_text kills memory phrases pieces precisions quality risk scaling serving terms"
-        " tuning"
+        "alignment faults general_text kills memory phrases pieces precisions quality risk scaling serving"
+        " terms tuning"
     )
     assert [path.stem for path in SCRIPTS] == names.split()
 
