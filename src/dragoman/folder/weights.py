@@ -111,8 +111,7 @@ def digest_of_numbers(weights: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for name, weight in sorted(weights.items()):
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
-        numbers = weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-        digest.update(numbers.numpy().data)
+        digest.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return f"sha256:{digest.hexdigest()}"
 
 
