@@ -16,7 +16,7 @@ from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.chunk import Chunk, Chunker
 from dragoman.training.tokenised import TokenisedCorpus, first_change, made_from, tokenise
 from dragoman.training.tokenising import Tokenising
-from dragoman.training.unfinished import Unfinished
+from dragoman.training.unfinished import UnfinishedCorpus
 
 PAIRS = [*toy.pairs(seed=3, count=40), *toy.pairs(seed=3, count=6), ("", "x"), *toy.pairs(seed=5, count=15)]
 KILLED = "killed here"
@@ -30,7 +30,7 @@ def tokenizer() -> Tokenizer:
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TokenisedCorpus, "CHUNK", 7)
-    monkeypatch.setattr(Unfinished, "SECONDS", -1.0)  # a record after each chunk
+    monkeypatch.setattr(UnfinishedCorpus, "SECONDS", -1.0)  # a record after each chunk
 
 
 def text(shards: int = 3, pairs: list[tuple[str, str]] = PAIRS) -> Corpus:

@@ -25,7 +25,7 @@ from dragoman.training.chunk import Chunker
 from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.ragged import Ragged, writing
 from dragoman.training.tokenising import Changed, Tokenising, chunks_of, signed
-from dragoman.training.unfinished import Unfinished
+from dragoman.training.unfinished import UnfinishedCorpus
 
 
 class TokenisedCorpus:
@@ -160,7 +160,7 @@ def tokenise(
     made_with = digest_of_options(tokenizer, config, annotating)
     if _about(folder, "made_with") == made_with and made_from(corpus, folder):
         return TokenisedCorpus(folder, tokenizer, annotating=annotating)
-    with Unfinished(folder, made_with) as files:
+    with UnfinishedCorpus(folder, made_with) as files:
         work = Tokenising(
             corpus,
             Chunker(tokenizer=tokenizer, keep=config, dtype=dtype),

@@ -16,24 +16,24 @@ from dragoman.text.filter import DUPLICATE, REASONS, FilterReport
 from dragoman.training import unfinished
 from dragoman.training.chunk import Array, Chunk, Chunker
 from dragoman.training.duplicates import SeenRows
-from dragoman.training.unfinished import Digests, Unfinished
+from dragoman.training.unfinished import Digests, UnfinishedCorpus
 from dragoman.training.workers import Workers
 
 
-class Lines(NamedTuple):
-    """Lines of one shard, without spaces around them, which translating ignores too."""
+class LinesOfShard(NamedTuple):
+    """LinesOfShard of one shard, without spaces around them, which translating ignores too."""
 
     shard: int
     numbers: list[int]
     sides: tuple[list[str], list[str]]
 
 
-def chunks_of(corpus: Corpus, size: int) -> Iterator[Lines]:
+def chunks_of(corpus: Corpus, size: int) -> Iterator[LinesOfShard]:
     for number, shard in enumerate(corpus.shards):
         lines = iter(shard)
         while chunk := [*itertools.islice(lines, size)]:
             sides = [line.source.strip() for line in chunk], [line.target.strip() for line in chunk]
-            yield Lines(number, [line.number for line in chunk], sides)
+            yield LinesOfShard(number, [line.number for line in chunk], sides)
 
 
 def signed(pairs: Iterable[tuple[str, str]]) -> bytes:
@@ -51,7 +51,7 @@ class Tokenising:
 
     corpus: Corpus
     chunker: Chunker
-    files: Unfinished
+    files: UnfinishedCorpus
     size: int  # lines of a chunk
     keeps_text: bool
     report: FilterReport = field(default_factory=FilterReport)
@@ -82,7 +82,7 @@ class Tokenising:
             self._end_shards(len(self.corpus.shards))
             self.files.save(self.lines, self.read.hexdigest(), self.shards)
 
-    def _add(self, lines: Lines, chunk: Chunk) -> None:
+    def _add(self, lines: LinesOfShard, chunk: Chunk) -> None:
         """Write a chunk without its duplicates."""
         reasons = chunk.reasons.copy()
         rows = np.flatnonzero(reasons == 0)
@@ -109,7 +109,7 @@ class Tokenising:
         if files.due:
             files.save(self.lines, self.read.hexdigest(), self.shards)
 
-    def _count(self, lines: Lines, reasons: Array) -> None:
+    def _count(self, lines: LinesOfShard, reasons: Array) -> None:
         """Add the lines to the digests and to the report."""
         self._end_shards(lines.shard)
         pairs = [*zip(*lines.sides, strict=True)]
@@ -130,7 +130,7 @@ class Tokenising:
         while len(self.shards) < count:
             self.shards.append((self.corpus.shards[len(self.shards)].name, self.read.hexdigest()))
 
-    def _skip(self, chunks: Iterator[Lines]) -> None:
+    def _skip(self, chunks: Iterator[LinesOfShard]) -> None:
         """Read the lines that the files hold, and compare them with the digests of the record."""
         record, lines = self.files.record, 0
         while lines < self.files.lines:

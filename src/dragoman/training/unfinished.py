@@ -31,7 +31,7 @@ Digests = list[tuple[str, str]]  # the name of each shard, and a digest of the t
 REASONS, SEEN, _RECORD = "reasons", "seen", "record.json"
 
 
-class Unfinished:
+class UnfinishedCorpus:
     """The growing files in `folder`/unfinished. `made_with` says what, besides the text, they depend on."""
 
     SECONDS = 10.0  # between two records
