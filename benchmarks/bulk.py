@@ -9,7 +9,7 @@ lines and with all of them, so that the start can be told from the work; and on 
 `--small` lines, so that the cost of a part can be told. The commands take turns. Processor time and memory
 are those of the command and its descendants, read from /proc five times a second.
 
-Prints after each round the load of the machine and a line for each command: medians over the rounds of
+Prints after each round, the load of the machine and a line for each command: medians over the rounds of
 seconds with few lines and with all, lines a second of the difference, processor seconds for 1,000 lines of
 the difference, processor seconds with few lines, and the peak of the resident memory of all its processes
 together, which counts shared pages more than once. Then the cost of a part, and what N workers with a core

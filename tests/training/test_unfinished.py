@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.base.errors import DataError
 from dragoman.text import toy
-from dragoman.text.corpus import Corpus, Line, joined, open_pairs
+from dragoman.text.corpus import Corpus, Line, chained, open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.chunk import Chunk, Chunker
@@ -36,7 +36,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 def text(shards: int = 3, pairs: list[tuple[str, str]] = PAIRS) -> Corpus:
     each = -(-len(pairs) // shards)
     parts = [open_pairs(pairs[n : n + each], name=f"part-{n // each}") for n in range(0, len(pairs), each)]
-    return joined(parts)
+    return chained(parts)
 
 
 def made(folder: Path, tokenizer: Tokenizer, corpus: Corpus, **options: int) -> TokenisedCorpus:

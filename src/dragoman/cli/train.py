@@ -154,7 +154,9 @@ def train(
     files, overrides = sort_words(words or [])
     if output is None:
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/en-de")
-    if not files and recipe is None:
+    named = any(word.startswith(("data.train=", "data.corpora=")) for word in overrides)
+    named = named and preset is not None  # nobody has counted the pairs
+    if not files and recipe is None and not named:
         raise ConfigError(
             "no text to train on", hint="dragoman train train.en train.de -o runs/en-de, or --recipe FILE"
         )

@@ -10,7 +10,7 @@ from typing import cast
 from dragoman.base.errors import ConfigError
 from dragoman.runs.recipe import DataConfig, Recipe, find_data, resolve
 from dragoman.runs.tuning import TuningConfig
-from dragoman.text.corpus import Corpus, join_corpora, open_corpus, open_pairs
+from dragoman.text.corpus import Corpus, chained, open_corpus, open_pairs
 from dragoman.text.languages import Languages
 
 Data = Sequence[str | Path] | Sequence[tuple[str, str]]
@@ -67,7 +67,7 @@ def open_texts(
                 raise ConfigError("no training text", hint="name two files, or a recipe that names them")
             data = find_data(resolved.data, data_root, resolved.data.train)
         if data is None:
-            training = join_corpora([*corpora.values()])
+            training = chained([*corpora.values()])
         else:
             training = open_data(data, _first(languages, _languages(resolved)))
     if data is not None and resolved.data.corpora:

@@ -72,10 +72,10 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
         return first
     languages = _first(languages, (first.source_language, first.target_language))
     shards = [first, *(_open_shard(part, languages) for part in parts[1:])]
-    return join_corpora(shards)
+    return chained(shards)
 
 
-def join_corpora(corpora: Sequence[Corpus]) -> Corpus:
+def chained(corpora: Sequence[Corpus]) -> Corpus:
     """Return several corpora as one, in the languages of the first."""
     first, shards = corpora[0], [shard for corpus in corpora for shard in corpus.shards]
     if len(shards) == 1:

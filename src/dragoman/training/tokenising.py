@@ -20,7 +20,7 @@ from dragoman.training.unfinished import Digests, UnfinishedCorpus
 from dragoman.training.workers import Workers
 
 
-class ShardLines(NamedTuple):
+class LinesOfShard(NamedTuple):
     """Lines of one shard, without spaces around them, which translating ignores too."""
 
     shard: int
@@ -28,12 +28,12 @@ class ShardLines(NamedTuple):
     sides: tuple[list[str], list[str]]
 
 
-def chunks_of(corpus: Corpus, size: int) -> Iterator[ShardLines]:
+def chunks_of(corpus: Corpus, size: int) -> Iterator[LinesOfShard]:
     for number, shard in enumerate(corpus.shards):
         lines = iter(shard)
         while chunk := [*itertools.islice(lines, size)]:
             sides = [line.source.strip() for line in chunk], [line.target.strip() for line in chunk]
-            yield ShardLines(number, [line.number for line in chunk], sides)
+            yield LinesOfShard(number, [line.number for line in chunk], sides)
 
 
 def signed(pairs: Iterable[tuple[str, str]]) -> bytes:
@@ -83,7 +83,7 @@ class Tokenising:
             self._end_shards(len(self.corpus.shards))
             self.files.save(self.lines, self.read.hexdigest(), self.shards)
 
-    def _add(self, lines: ShardLines, chunk: Chunk) -> None:
+    def _add(self, lines: LinesOfShard, chunk: Chunk) -> None:
         """Write a chunk without its duplicates."""
         reasons = chunk.reasons.copy()
         rows = np.flatnonzero(reasons == 0)
@@ -112,7 +112,7 @@ class Tokenising:
         if files.due:
             files.save(self.lines, self.read.hexdigest(), self.shards)
 
-    def _count(self, lines: ShardLines, reasons: Array) -> None:
+    def _count(self, lines: LinesOfShard, reasons: Array) -> None:
         """Add the lines to the digests and to the report."""
         self._end_shards(lines.shard)
         pairs = [*zip(*lines.sides, strict=True)]
@@ -134,7 +134,7 @@ class Tokenising:
             self.shards.append((self.corpus.shards[len(self.shards)].name, self.read.hexdigest()))
             self.first_rows.append(self.report.kept)
 
-    def _skip(self, chunks: Iterator[ShardLines]) -> None:
+    def _skip(self, chunks: Iterator[LinesOfShard]) -> None:
         """Read the lines that the files hold, and compare them with the digests of the record."""
         record, lines = self.files.record, 0
         while lines < self.files.lines:
