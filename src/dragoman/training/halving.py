@@ -46,8 +46,8 @@ class Room:
         if len(batch) == 1:
             raise TrainingError(
                 f"update {step}: out of memory with a single pair of {shape}",
-                hint="close other programs and repeat the command, also with training.recompute=true; or begin "
-                "again with a lower training.batch_tokens or data.filter.max_length",
+                hint="close other programs and repeat the command, also with training.recompute=true, or "
+                "begin again with a lower training.batch_tokens or data.filter.max_length",
             )
         what = f"update {step}: out of memory with a batch of {len(batch)} pairs, padded to {shape}"
         longest = max(batch.source_BS.shape[1], batch.predict_BT.shape[1])
