@@ -574,3 +574,13 @@ def test_another_number_of_processes_is_another_run(done, tmp_path):
 
     with pytest.raises(ConfigError, match="began in 2 processes, not 1"):
         small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation.json", "model.safetensors"])
+def test_a_finished_run_writes_what_is_gone_again(done, tmp_path, name):
+    """`translate` says to repeat the command that trained the model, so that has to help."""
+    output = shutil.copytree(done[0], tmp_path / "x")
+    (output / name).unlink()
+    small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert (output / name).read_bytes() == (done[0] / name).read_bytes()
