@@ -561,3 +561,13 @@ def test_validation_text_that_cannot_be_read_is_found_before_the_work(tmp_path):
 
     assert notes.messages == []
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation.json", "model.safetensors"])
+def test_a_finished_run_writes_what_is_gone_again(done, tmp_path, name):
+    """`translate` says to repeat the command that trained the model, so that has to help."""
+    output = shutil.copytree(done[0], tmp_path / "x")
+    (output / name).unlink()
+    small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
+
+    assert (output / name).read_bytes() == (done[0] / name).read_bytes()
