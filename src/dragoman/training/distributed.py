@@ -253,6 +253,8 @@ def join() -> World:
     """Join the processes that `torchrun` started; without it, this process is alone."""
     world = World(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
     if world.size > 1:
+        # PyTorch prints a trace for each request that the store of a lost process does not answer.
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
         import torch.distributed as dist
         from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]  # public
 
