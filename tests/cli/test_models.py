@@ -90,6 +90,15 @@ def test_what_does_not_fit_is_refused(
     assert message in ended.err
 
 
+def test_several_translate_a_folder_in_parts(dragoman_, place: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    shutil.copy(place / "in.en", tmp_path / "in" / "a.txt")
+    words = ["translate", place / "1", place / "2"]
+    parts = [tmp_path / "in", "-o", tmp_path / "out", "--on", "here", "--part-lines", "2"]
+    assert dragoman_(*words, *parts).code == 0
+    assert (tmp_path / "out" / "a.txt").read_text() == dragoman_(*words, place / "in.en").out
+
+
 def test_a_copy_of_a_model_changes_nothing(dragoman_, place: Path, tmp_path: Path) -> None:
     shutil.copytree(place / "1", tmp_path / "copy")
     alone = dragoman_("translate", place / "1", place / "in.en", "--scores")

@@ -7,7 +7,9 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import STDIN
@@ -17,6 +19,54 @@ from dragoman.cli.unfinished import locked
 if TYPE_CHECKING:
     from dragoman.decoding.options import Decoding
     from dragoman.runs.bulk.run import BulkOutcome, Pool
+
+BulkPlace = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="here|ray",
+        help="Translate folders and patterns of text line by line, JSON Lines and Parquet, in parts: in this "
+        "process, or by workers on Ray. [default: here for folders with --format lines]",
+        show_default=False,
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        help="With --on ray: the cluster that this machine is part of, auto or HOST:PORT. [default: Ray on "
+        "this machine only]",
+        show_default=False,
+    ),
+]
+WorkerCount = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        metavar="N",
+        help="With --on ray: processes that share the cores. [default: one for each 8 cores]",
+        show_default=False,
+    ),
+]
+PartLines = Annotated[
+    int | None,
+    typer.Option(
+        "--part-lines",
+        metavar="N",
+        help="With --on: lines of a part, which is translated whole or not at all. [default: 5000]",
+        show_default=False,
+    ),
+]
+Column = Annotated[
+    str | None,
+    typer.Option(
+        "--column",
+        metavar="NAME",
+        help="With --on: the column, or the key, that has the text. [default: text]",
+        show_default=False,
+    ),
+]
 
 PLACES = ("here", "ray")
 # Options of translate that bulk translation has no use for, and their defaults.
@@ -41,7 +91,7 @@ def check_place(on: str | None, given: Mapping[str, Any]) -> None:
 
 
 def run_bulk(
-    model: Path,
+    models: Sequence[Path],
     names: Sequence[str],
     output: Path | None,
     decoding: Decoding,
@@ -67,15 +117,16 @@ def run_bulk(
     pool = _pool(on, address, workers)
     tasks = bulk_tasks(names, output)
     job = BulkJob(
-        model=_absolute(model) or "",
+        models=tuple(str(model.absolute()) for model in models),
         decoding=decoding,
+        average=given["average"] or "log-probabilities",
         dtype=given["dtype"],
         adapter=_absolute(given["adapter"]),
         terms=_absolute(given["terms"]),
         terms_mode=given["terms_mode"],
         reverse=_absolute(given["reverse"]),
         prefix=given["prefix"],
-        digest=digest_of_model(str(model)),
+        digests=tuple(digest_of_model(str(model)) for model in models),
     )
     work = work_place(tasks, output)
     work.mkdir(parents=True, exist_ok=True)

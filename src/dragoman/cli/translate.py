@@ -16,7 +16,16 @@ import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable, replacing
-from dragoman.cli.bulk import UNUSED, check_place, run_bulk
+from dragoman.cli.bulk import (
+    UNUSED,
+    Address,
+    BulkPlace,
+    Column,
+    PartLines,
+    WorkerCount,
+    check_place,
+    run_bulk,
+)
 from dragoman.cli.documents import LINES, are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input, keep_apart
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
@@ -122,53 +131,11 @@ def translate(
             help="Lines: keep placeholders, tags and URLs, as in documents, and copy what is not language.",
         ),
     ] = False,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--on",
-            metavar="here|ray",
-            help="Translate folders and patterns of text line by line, JSON Lines and Parquet, in parts: in "
-            "this process, or by workers on Ray. [default: here for folders with --format lines]",
-            show_default=False,
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            metavar="ADDRESS",
-            help="With --on ray: the cluster that this machine is part of, auto or HOST:PORT. [default: "
-            "Ray on this machine only]",
-            show_default=False,
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            metavar="N",
-            help="With --on ray: processes that share the cores. [default: one for each 8 cores]",
-            show_default=False,
-        ),
-    ] = None,
-    part_lines: Annotated[
-        int | None,
-        typer.Option(
-            "--part-lines",
-            metavar="N",
-            help="With --on: lines of a part, which is translated whole or not at all. [default: 5000]",
-            show_default=False,
-        ),
-    ] = None,
-    column: Annotated[
-        str | None,
-        typer.Option(
-            "--column",
-            metavar="NAME",
-            help="With --on: the column, or the key, that has the text. [default: text]",
-            show_default=False,
-        ),
-    ] = None,
+    on: BulkPlace = None,
+    address: Address = None,
+    workers: WorkerCount = None,
+    part_lines: PartLines = None,
+    column: Column = None,
     beam: BeamSize = None,
     length_penalty: LengthPenalty = None,
     stop: StopRule = None,
@@ -294,8 +261,6 @@ def translate(
     check_place(on, given)
     if on is not None:
         _check_options(UNUSED, given, "for --on")
-        if len(models) > 1:
-            raise ConfigError("--on with several models", hint="leave out --on, or name one model")
         if format not in (None, LINES):
             raise ConfigError(f"--format {format} with --on", hint="--on is for lines: leave out one of them")
     documents = on is None and are_documents(names, format)
@@ -338,7 +303,7 @@ def translate(
     )
     if on is not None:
         run_bulk(
-            model,
+            models,
             names,
             output,
             decoding,

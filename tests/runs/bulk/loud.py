@@ -10,7 +10,7 @@ from dragoman.decoding.options import Decoding
 from dragoman.runs.bulk.job import BulkJob
 from dragoman.translator import Translation
 
-JOB = BulkJob(model="m", decoding=Decoding())
+JOB = BulkJob(models=("m",), decoding=Decoding())
 
 
 class Loud:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dragoman.base import errors
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
-from dragoman.decoding.options import Decoding
+from dragoman.decoding.options import Average, Decoding
 from dragoman.version import __version__
 
 if TYPE_CHECKING:
@@ -23,21 +23,22 @@ _SMALL = 2**20  # bytes of a file of a model folder up to which its content is c
 
 @dataclass(frozen=True, kw_only=True)
 class BulkJob:
-    """The model and the options of a bulk translation. Every machine must have the files at these paths."""
+    """The models and the options of a bulk translation. Every machine must have the files at these paths."""
 
-    model: str
+    models: tuple[str, ...]
     decoding: Decoding
+    average: Average = "log-probabilities"  # of several models
     dtype: DType | None = None
     adapter: str | None = None
     terms: str | None = None
     terms_mode: TermsMode | None = None
     reverse: str | None = None
     prefix: str | None = None
-    digest: str = ""  # of the model, as the command sees it
+    digests: tuple[str, ...] = ()  # of the models, as the command sees them
     version: str = __version__
 
     def load(self) -> Translator:
-        """Load the model. Raises ModelError if it is not that of the command, ConfigError for options."""
+        """Load the models. Raises ModelError if they are not those of the command, or ConfigError."""
         from dragoman.translator import Translator
 
         if self.version != __version__:
@@ -45,12 +46,14 @@ class BulkJob:
                 f"a worker has dragoman {__version__}, the command {self.version}",
                 hint="install the same version on every machine",
             )
-        if self.digest and digest_of_model(self.model) != self.digest:
-            raise ModelError(
-                f"{self.model}: a worker sees another model there than the command",
-                hint="put the model where every machine sees the same files",
-            )
-        translator = Translator.load(Path(self.model), dtype=self.dtype, adapter=self.adapter)
+        for model, digest in zip(self.models, self.digests, strict=False):
+            if digest_of_model(model) != digest:
+                raise ModelError(
+                    f"{model}: a worker sees another model there than the command",
+                    hint="put the model where every machine sees the same files",
+                )
+        each = [Translator.load(Path(one), dtype=self.dtype, adapter=self.adapter) for one in self.models]
+        translator = Translator.ensemble(each, average=self.average)
         if self.terms is not None:
             from dragoman.memory.terms import TermList
 
