@@ -171,7 +171,7 @@ def test_an_exact_stop_looks_for_as_many_as_asked() -> None:
         assert few == [each[:2] for each in many]
 
 
-@pytest.mark.parametrize("alpha", [400.0, -400.0])
+@pytest.mark.parametrize("alpha", [100.0, -100.0])
 def test_an_extreme_length_penalty_is_no_crash(alpha: float) -> None:
     for stop in ("full", "patient", "exact"):
         how = Beam(size=2, length_penalty=alpha, stop=stop)

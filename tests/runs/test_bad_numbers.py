@@ -154,6 +154,7 @@ def test_a_base_with_numbers_that_are_not_finite_is_refused(tmp_path: Path) -> N
     config = json.loads((tmp_path / "base" / "config.json").read_text())
     del config["weights"]  # a digest, which older folders do not have
     (tmp_path / "base" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "base" / "digests.json").unlink()
     weights = read_weights(path)
     weights["decoder.0.feed_forward.outer.weight"][3, 3] = torch.nan
     write_weights(path, weights)

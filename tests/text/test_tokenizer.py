@@ -202,8 +202,8 @@ def test_no_pairs() -> None:
     ("options", "message"),
     [
         ({"vocab_size": 260}, "vocab_size = 260.*at least 261"),
-        ({"vocab_size": 4, "kind": "words"}, "vocab_size = 4.*at least 5"),
-        ({"vocab_size": 4, "byte_fallback": False}, "vocab_size = 4.*at least 5"),
+        ({"vocab_size": 4, "kind": "words"}, "vocab_size = 4.*from 5 to"),
+        ({"vocab_size": 4, "byte_fallback": False}, "vocab_size = 4.*from 5 to"),
         ({"character_coverage": 0.979}, "character_coverage"),
         ({"character_coverage": 1.01}, "character_coverage"),
         ({"character_coverage": float("nan")}, "character_coverage"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -30,7 +31,7 @@ def models_and_text(model: Path, names: Sequence[str] | None) -> tuple[list[Path
     """MODEL with the model folders right after it, which translate together, and the other names."""
     rest = list(names or ())
     models = [model]
-    while rest and (Path(rest[0]) / "config.json").is_file() and (Path(rest[0]) / "tokenizer.json").is_file():
+    while rest and all(os.path.isfile(f"{rest[0]}/{name}") for name in ("config.json", "tokenizer.json")):
         models.append(Path(rest.pop(0)))
     return models, rest
 

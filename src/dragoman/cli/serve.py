@@ -199,6 +199,7 @@ def _run(
     metrics = ServerMetrics()
     with waiting("loading", shown=not quiet):
         service = Service.open(specs, limits, counting=metrics, **options)
+    socket.listen()  # so that who reads the address can connect at once
     if not quiet:
         _say_open(settings)
         address = f"[{settings.host}]" if ":" in settings.host else settings.host

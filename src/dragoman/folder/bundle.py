@@ -105,7 +105,12 @@ def load(folder: Path) -> Bundle:
     shape, tokenizer = config.model, tokenizer_of_folder(folder, config)
     path = folder / WEIGHTS
     model = new_model(shape, dequantised(read_header(path), path), path)
-    put_weights(model, read_weights(path), path)
+    try:
+        weights = read_weights(path)
+    except ModelError:
+        check_digest(path, config.weights)  # says the same with every engine
+        raise
+    put_weights(model, weights, path)
     check_digest(path, config.weights)
     check_digests(folder)
     return Bundle(

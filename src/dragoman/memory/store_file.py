@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,19 @@ class ThreadConnection:
             _inherited.append(self.connection)
 
 
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Keep a write-ahead log. SQLite does not wait for the lock that this takes."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
 class StoreFile:
     """A memory's file. Each thread gets a connection of its own."""
 
@@ -79,7 +93,7 @@ class StoreFile:
             connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
             try:
                 if _value(connection, "application_id") == 0 and _is_empty(connection):
-                    connection.execute("PRAGMA journal_mode = WAL")
+                    _use_wal(connection)
                     connection.execute("BEGIN IMMEDIATE")
                     if _is_empty(connection):  # nobody was faster
                         _create(connection, about)

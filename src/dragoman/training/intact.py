@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dragoman.base.errors import ModelError
 from dragoman.folder.weights import read_weights
 from dragoman.training.checkpoints import Checkpoints
-from dragoman.training.progress import Candidate
 
 log = logging.getLogger(__name__)
 
 
-def left(
-    history: Sequence[Candidate], needed: Iterable[int], checkpoints: Checkpoints, *, read: bool
-) -> list[Candidate]:
-    """Return the candidates without those that are needed and whose weights are gone. Log a warning.
+def lost(needed: Iterable[int], checkpoints: Checkpoints, *, read: bool) -> list[int]:
+    """Return the updates of `needed` whose weights are gone. Log a warning.
 
     With `read`, the files are read, and a damaged one is deleted: it counts as gone.
     """
@@ -31,10 +28,9 @@ def left(
                 path.unlink(missing_ok=True)
         if not path.exists():
             gone.append(step)
-    rest = [candidate for candidate in history if candidate.step not in gone]
     if gone:
         log.warning(
             "%s: the weights of update %s are gone, so the final average does without them",
             checkpoints.folder, ", ".join(f"{step:,}" for step in gone),
         )  # fmt: skip
-    return rest
+    return gone

@@ -26,7 +26,7 @@ from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Report, Stop, Validation
 from dragoman.training.examine import Examiner, Scored, Translate, perplexity
-from dragoman.training.intact import left
+from dragoman.training.intact import lost
 from dragoman.training.metrics import Metrics
 from dragoman.training.mixture import TrainingText
 from dragoman.training.options import TrainingConfig
@@ -102,17 +102,20 @@ class Trainer:
                 hint=f"the number of processes may be {', '.join(fitting)}, {_OTHER_FOLDER}",
             )
         self.progress = progress
-        self._look_for_weights(read=self.world.leads)
+        self._look_for_weights(read=True)
         return True
 
     def _look_for_weights(self, *, read: bool) -> None:
-        """Leave out the checkpoints whose weights are gone.
+        """Leave out the checkpoints whose weights are gone, or with `read` damaged, in every process.
 
-        Raises TrainingError if none is left at the end.
+        Raises TrainingError if none of several is left at the end.
         """
         progress = self.progress
+        if not progress.history:
+            return
         needed = selection.kept(progress.history, self.config)
-        progress.history = left(progress.history, needed, self.checkpoints, read=read)
+        gone = self.world.lead(lambda: lost(needed, self.checkpoints, read=read))
+        progress.history = [candidate for candidate in progress.history if candidate.step not in gone]
         if not progress.history and self.done():
             raise TrainingError(
                 f"{self.checkpoints.folder}: no weights are left to write a model of",

@@ -122,8 +122,8 @@ def _places() -> list[Row]:
             name="translate: a folder as lines",
             command="translate {MODEL} in --format lines",
             files={"in": Folder()},
-            code=3,
-            message="in: a folder, not a file",
+            code=2,
+            message="--on here without -o",
         ),
         Row(
             name="translate: a missing file",
@@ -352,11 +352,11 @@ def _places() -> list[Row]:
             writes="out",
         ),
         Row(
-            name="translate: a model folder as text",
-            command="translate {MODEL} copy",
-            files={"copy": Copied()},
+            name="translate: a model folder after text",
+            command="translate {MODEL} in copy",
+            files={"in": dog, "copy": Copied()},
             code=2,
-            message="6 files and no place for their translations",
+            message="in is text and copy a document",
         ),
         Row(
             name="translate: the weights as text",

@@ -205,7 +205,7 @@ def _others() -> list[Row]:
         Row(name="config: an unknown option", command="config model.head", code=2, message="model.heads"),
         Row(name="config: an unknown preset", command="config --preset tinny", code=2, message="tiny"),
         Row(name="config: a missing recipe", command="config --recipe no.toml", code=2, message="no.toml"),
-        Row(name="train: three files", command="train a b c -o out", code=2, message="3 files to train on"),
+        Row(name="train: three files", command="train a b c -o out", code=2, message="3 files: a, b, c"),
         Row(name="train: no output", command="train a b", code=2, message="no folder to write to"),
         Row(name="train: the output is a file", command="train ok.en ok.de -o bad training.max_updates=1",
             files={"bad": DOG, "ok.en": DOG, "ok.de": DOG}, code=1, message="bad"),
