@@ -105,3 +105,22 @@ def test_a_copy_of_a_model_changes_nothing(dragoman_, place: Path, tmp_path: Pat
     assert (
         dragoman_("translate", place / "1", tmp_path / "copy", place / "in.en", "--scores").out == alone.out
     )
+
+
+@pytest.mark.parametrize("name", ["1/config.json", "2/model.safetensors"])
+def test_no_output_replaces_a_file_of_a_model(dragoman_, place: Path, name: str) -> None:
+    before = (place / name).read_bytes()
+    for words in (["translate", place / "1", place / "2"], ["evaluate", place / "1", place / "2"]):
+        text = [place / "in.en", place / "in.de"][: 1 if words[0] == "translate" else 2]
+        ended = dragoman_(*words, *text, "-o", place / name)
+        assert ended.code == 2
+        assert "input and output are the same file" in ended.err
+    assert (place / name).read_bytes() == before
+
+
+def test_lines_are_not_written_to_a_compressed_name(dragoman_, place: Path, tmp_path: Path) -> None:
+    for suffix in (".gz", ".zst"):
+        ended = dragoman_("translate", place / "1", place / "in.en", "-o", tmp_path / f"out{suffix}")
+        assert ended.code == 2
+        assert "--on here" in ended.err
+        assert not (tmp_path / f"out{suffix}").exists()

@@ -55,7 +55,7 @@ def test_nothing_is_wider_than_100_columns() -> None:
     plain.on_message("m" * 500)
     lines = stream.getvalue().splitlines()
     assert max(map(cell_len, lines)) == 100
-    assert lines[-1].endswith("…")
+    assert "".join(lines[-5:]) == "m" * 500
 
 
 def test_text_is_text() -> None:

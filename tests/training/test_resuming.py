@@ -341,9 +341,29 @@ def test_weights_that_are_gone_are_noticed_when_a_run_is_resumed(
 
     again = trainer(tmp_path, corpora)
     again.resume()
-    assert [candidate.step for candidate in history(again)] == [5]
-    assert "the weights of update 10 are gone" in caplog.text
     again.train()
+    assert "the weights of update 10 are gone" in caplog.text
+    assert 10 not in [candidate.step for candidate in history(again)]
+    assert again.checkpoints.final.exists()
+
+
+@pytest.mark.parametrize("gone", [20, 25])
+def test_the_average_does_without_weights_that_are_gone(
+    corpora: Corpora, tmp_path: Path, caplog: pytest.LogCaptureFixture, gone: int
+) -> None:
+    """Older ones, which were deleted when they were no longer needed, do not take their place."""
+    options = config(max_updates=25, average=2)
+    run = trainer(tmp_path, corpora, options=options)
+    run.resume()
+    run.train()
+    assert {20, 25} <= set(step_files(tmp_path)) < {5, 10, 15, 20, 25}
+    run.checkpoints.step(gone).unlink()
+    run.checkpoints.final.unlink()
+
+    again = trainer(tmp_path, corpora, options=options)
+    again.resume()
+    again.train()
+    assert f"the weights of update {gone} are gone" in caplog.text
     assert again.checkpoints.final.exists()
 
 
@@ -354,6 +374,8 @@ def test_a_finished_run_without_weights_says_so(corpora: Corpora, tmp_path: Path
     for step in step_files(tmp_path):
         run.checkpoints.step(step).unlink()
 
+    again = trainer(tmp_path, corpora, options=config(max_updates=5))
+    again.resume()
     with pytest.raises(TrainingError, match="no weights are left") as caught:
-        trainer(tmp_path, corpora, options=config(max_updates=5)).resume()
+        again.train()
     assert "max_updates" in caught.value.hint

@@ -157,3 +157,28 @@ def test_a_snapshot_does_not_change_with_the_weights(tmp_path: Path) -> None:
 
     stored = read_weights(tmp_path / "shard-00000-of-00001.safetensors")
     assert all(torch.equal(stored[f"model/{name}"], before[name]) for name in weights_of(net))
+
+
+@pytest.mark.parametrize("file", ["model", "optimizer"])
+def test_a_damaged_checkpoint_of_one_process_is_refused(tmp_path: Path, file: str) -> None:
+    net, made = learner(1, "adam")
+    checkpoint.save(tmp_path / "latest", net, made, Progress(step=3))
+    path = tmp_path / "latest" / f"{file}.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-2] ^= 1
+    path.write_bytes(data)
+
+    with pytest.raises(ModelError, match=f"{file}.safetensors: damaged"):
+        restore_rows(tmp_path / "latest", *learner(2, "adam"))
+
+
+def test_moments_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    net, made = learner(1, "adam")
+    name, parameter = next(iter(net.named_parameters()))
+    for optimizer in made:
+        for value in optimizer.state.get(parameter, {}).values():
+            value.fill_(torch.nan)
+    written(tmp_path / "latest", net, made, 2)
+
+    with pytest.raises(ModelError, match=f"NaN or infinite in {name}"):
+        restore_rows(tmp_path / "latest", *learner(2, "adam"))

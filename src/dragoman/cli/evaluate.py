@@ -14,7 +14,7 @@ import typer
 from dragoman.base.errors import ConfigError, QualityError
 from dragoman.cli import score as scoring
 from dragoman.cli.input import keep_apart
-from dragoman.cli.models import AverageOfModels, check_models, load_models, models_and_text
+from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
 from dragoman.cli.options import (
     AdapterFolder,
     BatchTokens,
@@ -165,8 +165,9 @@ def evaluate(
     models, text = models_and_text(model, text)
     check_models(models, average, adapter)
     names = _names(text, recipe, data)
-    keep_apart(output, [*names, against, terms, risk_chart])
-    keep_apart(risk_chart, [*names, against, terms])
+    read = [*names, against, terms, *files_of_models([*models, reverse, adapter, against])]
+    keep_apart(output, [*read, risk_chart])
+    keep_apart(risk_chart, read)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
     alone = len(models) == 1 and adapter is None
     if against is not None and against.resolve() == model.resolve() and alone:

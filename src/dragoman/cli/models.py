@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -34,6 +34,13 @@ def models_and_text(model: Path, names: Sequence[str] | None) -> tuple[list[Path
     while rest and all(os.path.isfile(f"{rest[0]}/{name}") for name in ("config.json", "tokenizer.json")):
         models.append(Path(rest.pop(0)))
     return models, rest
+
+
+def files_of_models(folders: Iterable[Path | None]) -> list[str]:
+    """The files of model folders, which no output may replace."""
+    return [
+        str(file) for folder in folders if folder is not None and folder.is_dir() for file in folder.iterdir()
+    ]
 
 
 def check_models(models: Sequence[Path], average: str | None, adapter: Path | None) -> None:

@@ -29,7 +29,7 @@ from dragoman.cli.bulk import (
 from dragoman.cli.documents import LINES, are_documents, plan_documents, protected, run_documents
 from dragoman.cli.input import STDIN, Input, keep_apart
 from dragoman.cli.lines import Show, json_line, n_best_rows, scored_line, text_line
-from dragoman.cli.models import AverageOfModels, check_models, load_models, models_and_text
+from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
 from dragoman.cli.options import (
     AdapterFolder,
     BatchTokens,
@@ -58,6 +58,7 @@ from dragoman.cli.remembering import remembering
 from dragoman.cli.reverse import check_reverse_folder, with_reverse
 from dragoman.cli.terms import check_terms, with_terms
 from dragoman.cli.unfinished import Unfinished, Written, can_resume, made_of
+from dragoman.text.compressed import SUFFIXES
 
 if TYPE_CHECKING:
     from dragoman.decoding.mbr import Utility
@@ -271,7 +272,14 @@ def translate(
     if protect:
         _check_options(UNPROTECTED, given, "for --protect")
     if output is not None and not documents and on is None:
-        keep_apart(output, [*names, prefix_file, terms, memory])
+        if output.suffix in SUFFIXES:
+            raise ConfigError(
+                f"{output}: lines are not compressed while they are written",
+                hint=f"leave out {output.suffix}, or add --on here, which compresses",
+            )
+        keep_apart(
+            output, [*names, prefix_file, terms, memory, *files_of_models([*models, reverse, adapter])]
+        )
     if report is not None:
         keep_apart(report, [*names, terms, memory])
     check_terms(terms, terms_mode)

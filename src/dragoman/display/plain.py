@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from typing import IO
@@ -72,7 +73,8 @@ class Plain(Display):
 
     @harmless
     def on_message(self, text: str) -> None:
-        self._write(text)
+        for line in textwrap.wrap(clean(text), WIDTH):  # it may name many lines of the text
+            self._write(line)
 
     @harmless
     def on_finish(self, event: Finished) -> None:

@@ -112,7 +112,7 @@ def fit(
         observer.on_message(f"{folder.path}: this run is complete; nothing to do")
         return
 
-    room = checkpoint_bytes(model, recipe.training)
+    room = checkpoint_bytes(trainer.learner.trained, recipe.training)
     world.lead(lambda: check_room(folder.checkpoints.folder, room))
     started = Started(
         output=str(folder.path),

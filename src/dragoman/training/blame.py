@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from dragoman.training.batches import Batch
@@ -24,9 +25,11 @@ def blamed_lines(
     `blamed` are numbers of this process's batches, from 0. Batches are counted over all processes; an update
     has `each` of them.
     """
-    places = []
-    for number in blamed:
-        where = f"batch {number * world.size + world.rank + 1} of {each}"
-        rows = batches[number].rows.tolist()
-        places.append(f"{where}, {corpus.whereabouts(rows, epoch=epoch, seed=seed)}" if rows else where)
-    return "; ".join(filter(None, world.gather("; ".join(places))))
+    places: list[tuple[int, str]] = []
+    for own in blamed:
+        number = own * world.size + world.rank + 1
+        rows = batches[own].rows.tolist()
+        lines = f", {corpus.whereabouts(rows, epoch=epoch, seed=seed)}" if rows else ""
+        places.append((number, f"batch {number} of {each}{lines}"))
+    every = dict(itertools.chain.from_iterable(world.gather(places)))
+    return "; ".join(every[number] for number in sorted(every))

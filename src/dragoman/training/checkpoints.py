@@ -59,9 +59,11 @@ class Checkpoints:
         """The progress of the run. Raises ModelError if it cannot be read."""
         return read_progress((whole(self.latest) or self.latest) / PROGRESS)
 
-    def moment(self) -> str:
-        """Of which update the last checkpoint is, for a message; empty without one."""
-        return f" (update {self.progress().step})" if self.resumable else ""
+    def last_saved(self) -> str:
+        """What there is to go on from, for a message."""
+        if not self.resumable:
+            return "Nothing was saved yet"
+        return f"The last checkpoint is whole (update {self.progress().step})"
 
     def prune(self, kept: Collection[int]) -> None:
         """Delete the weights of every update but these."""

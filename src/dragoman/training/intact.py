@@ -12,10 +12,11 @@ from dragoman.training.checkpoints import Checkpoints
 log = logging.getLogger(__name__)
 
 
-def lost(needed: Iterable[int], checkpoints: Checkpoints, *, read: bool) -> list[int]:
-    """Return the updates of `needed` whose weights are gone. Log a warning.
+def left(steps: Iterable[int], needed: Iterable[int], checkpoints: Checkpoints, *, read: bool) -> list[int]:
+    """Return the updates to choose from: all of `steps`, unless weights that are `needed` are gone.
 
-    With `read`, the files are read, and a damaged one is deleted: it counts as gone.
+    Then those whose weights are there, and a warning is logged. With `read`, the files are read, and a
+    damaged one is deleted: it counts as gone.
     """
     gone = []
     for step in sorted(needed):
@@ -33,4 +34,5 @@ def lost(needed: Iterable[int], checkpoints: Checkpoints, *, read: bool) -> list
             "%s: the weights of update %s are gone, so the final average does without them",
             checkpoints.folder, ", ".join(f"{step:,}" for step in gone),
         )  # fmt: skip
-    return gone
+        return [step for step in steps if checkpoints.step(step).exists()]
+    return list(steps)

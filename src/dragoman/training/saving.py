@@ -57,7 +57,7 @@ class Saver:
 
         The weights of the update are those in the learner's `model`. Raises TrainingError.
         """
-        self._check_finite(progress.step)
+        self.check_finite(progress.step)
         if not self.learner.sharded:
             self.world.lead(lambda: self._write(progress, with_step))
             return
@@ -75,7 +75,7 @@ class Saver:
         self._writing = _Writing(own, part, progress.to_json(), kept, step, weights)
         self._writing.start()
 
-    def _check_finite(self, step: int) -> None:
+    def check_finite(self, step: int) -> None:
         """Raise TrainingError if a weight of any process is not finite."""
         names = not_finite(self.learner.own_weights())
         if not int(self.world.greatest(torch.tensor(len(names), device=self.world.device))):
@@ -85,8 +85,8 @@ class Saver:
             raise Elsewhere("weights are not finite, as the first process reports")
         raise TrainingError(
             f"after update {step} {listing(names, most=3)} {'is' if len(names) == 1 else 'are'} not finite. "
-            f"The last checkpoint is whole{self.checkpoints.moment()}",
-            hint=MENDING,
+            f"{self.checkpoints.last_saved()}",
+            hint=MENDING if self.checkpoints.resumable else "begin again with a lower training.learning_rate",
         )
 
     def _write(self, progress: Progress, with_step: bool) -> None:

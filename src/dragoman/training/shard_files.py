@@ -28,7 +28,7 @@ from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import listing
 from dragoman.folder.digest import digest_of
-from dragoman.folder.weights import HasWeights, not_finite, write_weights
+from dragoman.folder.weights import HasWeights, not_finite, read_weights, write_weights
 from dragoman.training.checkpoints import PROGRESS, whole
 from dragoman.training.progress import DAMAGED, Progress, read_progress
 from dragoman.training.sharded import like, local_part, own_rows
@@ -92,18 +92,20 @@ def restore_rows(folder: Path, model: HasWeights, optimizers: Optimizers) -> Pro
     parameters = dict(model.named_parameters())
     stored.check_names(parameters)
     weights = {name: stored.read(f"model/{name}", parameter) for name, parameter in parameters.items()}
+    wrong = not_finite(weights)
     names = {id(parameter): name for name, parameter in parameters.items()}
     for optimizer in optimizers:
         # PyTorch numbers the parameters of an optimizer in the order of its groups.
         ordered = [p for group in optimizer.param_groups for p in group["params"]]
         moments = {number: stored.moments(names[id(p)], p) for number, p in enumerate(ordered)}
+        wrong += [names[id(ordered[n])] for n, kinds in moments.items() if not_finite(kinds)]
         kinds = {frozenset(kinds) for kinds in moments.values()}
         if len(kinds) > 1:
             raise ModelError(f"{checkpoint}: some parameters have no state", hint=DAMAGED)
         state = optimizer.state_dict()
         state["state"] = {number: kinds for number, kinds in moments.items() if kinds}
         optimizer.load_state_dict(state)
-    if wrong := not_finite(weights):
+    if wrong:
         raise ModelError(f"{checkpoint}: NaN or infinite in {listing(wrong, most=3)}", hint=DAMAGED)
     for name, parameter in parameters.items():
         local_part(parameter.detach()).copy_(weights[name])
@@ -130,6 +132,7 @@ class _Stored:
         if not numbers:
             for part in ("model", "optimizer"):
                 path = folder / f"{part}.safetensors"
+                read_weights(path)  # compares the digest in its header
                 for key in _keys(path):
                     self._places[f"{part}/{key}"] = [_Place(path, key, None)]
         shards = {(int(match[1]), int(match[2])) for match in numbers.values() if match is not None}

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from random import Random
@@ -213,9 +213,10 @@ def tokenise(
                 hint="the lines above say why each pair was set aside",
             )
         annotate(files.folder, annotating, progress=progress)
+        seals = sealed(files.folder, files.lasting())  # before the move: it takes long for a large text
         files.move()
     about = {
-        "files": sealed(folder, [path.name for path in _files(folder)]),
+        "files": seals,
         "dtype": dtype,
         "corpus": [_name_of(shard) for shard in corpus.shards],
         "first_rows": work.first_rows,
@@ -267,18 +268,6 @@ def usable(folder: Path) -> str | None:
         log.warning("%s: the tokenised text is damaged (%s)", folder, "; ".join(faults))
         return None
     return str(text)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """The files that last. Those of an epoch are written anew."""
-    for path in folder.iterdir():
-        if (
-            path.is_file()
-            and path.name != "about.json"
-            and ".sampled" not in path.name
-            and path.suffix != ".part"
-        ):
-            yield path
 
 
 def _name_of(corpus: Corpus) -> str:

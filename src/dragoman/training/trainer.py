@@ -26,7 +26,7 @@ from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Report, Stop, Validation
 from dragoman.training.examine import Examiner, Scored, Translate, perplexity
-from dragoman.training.intact import lost
+from dragoman.training.intact import left
 from dragoman.training.metrics import Metrics
 from dragoman.training.mixture import TrainingText
 from dragoman.training.options import TrainingConfig
@@ -102,7 +102,6 @@ class Trainer:
                 hint=f"the number of processes may be {', '.join(fitting)}, {_OTHER_FOLDER}",
             )
         self.progress = progress
-        self._look_for_weights(read=True)
         return True
 
     def _look_for_weights(self, *, read: bool) -> None:
@@ -113,9 +112,10 @@ class Trainer:
         progress = self.progress
         if not progress.history:
             return
+        steps = [candidate.step for candidate in progress.history]
         needed = selection.kept(progress.history, self.config)
-        gone = self.world.lead(lambda: lost(needed, self.checkpoints, read=read))
-        progress.history = [candidate for candidate in progress.history if candidate.step not in gone]
+        usable = self.world.lead(lambda: left(steps, needed, self.checkpoints, read=read))
+        progress.history = [candidate for candidate in progress.history if candidate.step in usable]
         if not progress.history and self.done():
             raise TrainingError(
                 f"{self.checkpoints.folder}: no weights are left to write a model of",
@@ -131,6 +131,7 @@ class Trainer:
         self.world.watch()
         if self.world.leads:
             self.metrics.trim(self.progress.step)
+        self._look_for_weights(read=True)
         if not self.done():  # a finished run may have got a higher limit
             self.progress.finished = False
             self.progress.history = selection.regular(self.progress.history, self.config)
@@ -223,8 +224,9 @@ class Trainer:
             raise Elsewhere(f"update {step}: {what}, as the first process reports")
         raise TrainingError(
             f"update {step}: {what}. {MOST_SKIPPED} updates in a row were skipped, so training stops. "
-            f"The last checkpoint is whole{self.checkpoints.moment()}",
-            hint=f"{MENDING}; or begin again without these lines, or with a lower learning rate",
+            f"{self.checkpoints.last_saved()}",
+            hint=(f"{MENDING}; or begin" if self.checkpoints.resumable else "begin")
+            + " again without these lines, or with a lower learning rate",
         )
 
     # ---- between updates -------------------------------------------------------------------------
@@ -294,6 +296,7 @@ class Trainer:
         return eta if config.max_minutes is None else min(eta, 60 * config.max_minutes - progress.seconds)
 
     def _validate(self) -> None:
+        self.saver.check_finite(self.progress.step)
         began = time.monotonic()
         with self.learner.whole():
             candidate, scored = self.examiner.examine(self.progress.step)

@@ -115,6 +115,11 @@ class UnfinishedCorpus:
         write_whole(self.folder / _RECORD, json.dumps(record, ensure_ascii=False))
         self._due = time.monotonic() + self.SECONDS
 
+    def lasting(self) -> list[str]:
+        """The names of the files that the corpus keeps."""
+        names = (path.name for path in self.folder.iterdir() if path.is_file())
+        return [name for name in names if name not in (_RECORD, REASONS, SEEN)]
+
     def move(self) -> None:
         """Move the files to where the corpus has them. about.json has to be written then."""
         self._stack.close()

@@ -153,7 +153,8 @@ class Learner:
                     group["lr"] = self.config.rate(step, self.model.config.d_model, seconds)
                 optimizer.step()
         else:
-            blamed = [number for number, loss in enumerate(losses) if not math.isfinite(loss)]
+            bad = [number for number, loss in enumerate(losses) if not math.isfinite(loss)]
+            blamed = [number for number in bad if batches[number].tokens]  # others had no pairs of their own
         if fault == "gradient":
             blamed = self._blamed(batches, tokens, step, seed)
         self.trained.zero_grad()
