@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+FILES = (("a", "a.tsv"), ("b", "b.en-de.tsv"))
+
 
 def test_goodput(dragoman_):
     words = "bench goodput --update 0.5 --checkpoint 20 --restart 180 --failure 2000".split()
@@ -24,6 +26,23 @@ def test_goodput(dragoman_):
     assert forecast["goodput"] == pytest.approx(forecast["expected"], abs=0.01)
     assert dragoman_(*words, "--machines", "some").code == 2
     assert dragoman_(*words, "--machines", "0").code == 2
+
+
+def test_training_on_a_recipe_of_several_texts(dragoman_, tmp_path):
+    """All of its text is read: here it is too little, and the message says how much there was."""
+    (tmp_path / "a.tsv").write_text("A dog.\tEin Hund.\n" * 3, encoding="utf-8")
+    (tmp_path / "b.en-de.tsv").write_text("A cat sleeps.\tEine Katze schläft.\n" * 4, encoding="utf-8")
+    recipe = tmp_path / "r.toml"
+    head = 'title = "mixed"\npreset = "tiny"\n'
+    texts = [f'[[data.corpora]]\nname = "{name}"\ntrain = ["{file}"]\n' for name, file in FILES]
+    recipe.write_text(head + "".join(texts))
+    words = "bench", "train", "dragoman", "--busy", "--recipe", recipe, "--data", tmp_path
+
+    refused = dragoman_(*words)
+
+    assert (refused.code, "mixed: 7 pairs fill" in refused.err) == (3, True), refused.err
+    recipe.write_text(head)
+    assert "no training text" in dragoman_(*words).err
 
 
 def test_cost(dragoman_):

@@ -127,6 +127,29 @@ def test_a_rung_that_is_done_is_not_trained_again(
     assert [rung.bleu for rung in again] == [rung.bleu for rung in rungs]
 
 
+def test_a_rung_may_mix_texts(place: Path, tmp_path: Path) -> None:
+    corpora = '[{name="a", train=["train.*.en", "train.*.de"]}, {name="b", train=["more.en", "more.de"]}]'
+    parts = "valid", "test"
+    for side in ("en", "de"):
+        lines = (place / f"train.{side}").read_text(encoding="utf-8").splitlines(keepends=True)
+        (tmp_path / f"train.1.{side}").write_text("".join(lines[:200]), encoding="utf-8")
+        (tmp_path / f"more.{side}").write_text("".join(lines[200:]), encoding="utf-8")
+        for part in parts:
+            (tmp_path / f"{part}.{side}").write_bytes((place / f"{part}.{side}").read_bytes())
+    file = tmp_path / "mixed.toml"
+    recipe = RECIPE.format(model=MODELS["2-transformer"])
+    recipe = recipe.replace('train = ["train.en", "train.de"]', f"corpora = {corpora}")
+    file.write_text(recipe, encoding="utf-8")
+
+    planned = plan_rungs([file], ("training.max_updates=2", "training.validate_every=2"), None, tmp_path)
+    (rung,) = climb(planned, tmp_path / "out", data_root=tmp_path, watch=watch)
+
+    assert 0 < rung.longest_seen <= 14
+    (tmp_path / "more.de").unlink()
+    with pytest.raises(ConfigError, match="more.en and more.de"):
+        plan_rungs([file], (), None, tmp_path)
+
+
 def test_a_table_climbs() -> None:
     common: dict[str, Any] = {
         "title": "", "architecture": "transformer", "parameters": 1, "updates": 1, "minutes": 1.0,

@@ -173,13 +173,25 @@ def test_texts_with_weights_are_compared_with_the_tokens(tmp_path: Path) -> None
         (['data.corpora=[{name="a", train=["x.tsv"]}, {name="a", train=["y.tsv"]}]'], "are equal"),
         (['data.corpora=[{name="a", train=["none-*.tsv"]}]'], "no none-"),
         (['data.corpora=[{name="a", train=["news-*.en","news-*.de"]},'
-          '{name="b", train=["news-*.de","news-*.en"]}]'], "b is de to en, but a is en to de"),
+          '{name="b", train=["news-*.de","news-*.en"]}]'], "language of b is de, but that of a is en"),
     ],
 )  # fmt: skip
 def test_texts_that_cannot_be_mixed(tmp_path: Path, options: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         of_recipe(write_text(tmp_path), tmp_path / "run", *options)
     assert caught.value.hint
+
+
+def test_texts_are_in_the_languages_that_one_of_them_names(tmp_path: Path) -> None:
+    text = write_text(tmp_path)
+    (text / "web.tsv").write_bytes((text / "web.en-de.tsv").read_bytes())
+    unnamed, named = '{name="a", train=["web.tsv"]}', '{name="b", train=["web.en-de.tsv"]}'
+
+    for number, corpora in enumerate(([unnamed, named], [named, unnamed])):
+        ready, _ = of_recipe(text, tmp_path / f"run-{number}", f"data.corpora=[{', '.join(corpora)}]")
+        assert (ready.source_language, ready.target_language) == ("en", "de")
+    with pytest.raises(ConfigError, match="do not say which languages"):
+        of_recipe(text, tmp_path / "run", f"data.corpora=[{unnamed}]")
 
 
 def test_text_on_the_command_line_does_not_mix_with_that_of_the_recipe(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dragoman.base.config import from_table, read_toml, to_toml
 from dragoman.base.errors import ConfigError
 from dragoman.models.shapes import RecurrentConfig, TransformerConfig
 from dragoman.runs.recipe import DATA_VARIABLE, PRESETS, DataConfig, Recipe, find_data, preset_for, resolve
+from dragoman.text.shards import files_of
 
 
 def test_the_default_is_the_model_of_the_paper():
@@ -148,6 +149,21 @@ def test_text_is_looked_up_in_the_folder_and_in_the_root(tmp_path, folder, monke
     assert find_data(DATA, None, DATA.train) == paths
     with pytest.raises(ConfigError):  # the argument wins over the environment
         find_data(DATA, tmp_path / "elsewhere", DATA.train)
+
+
+@pytest.mark.parametrize("name", ["a-*.en", "a-1.en", "deep/a-[12].en"])
+def test_a_folder_with_a_bracket_in_its_name_is_no_pattern(tmp_path, name):
+    root = tmp_path / "runs [1]"
+    (root / "corpus" / "deep").mkdir(parents=True)
+    for path in (root / "corpus" / "a-1.en", root / "corpus" / "deep" / "a-1.en"):
+        path.touch()
+
+    (found,) = find_data(DATA, root, (name,))
+
+    (file,) = files_of(str(found))
+    assert Path(file).name == "a-1.en"
+    with pytest.raises(ConfigError):
+        find_data(DATA, root, ("b-*.en",))
 
 
 def test_if_text_is_missing_the_hint_says_where_to_get_it(tmp_path, monkeypatch):

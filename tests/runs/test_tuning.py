@@ -17,6 +17,8 @@ from dragoman.folder.bundle import Bundle, load, save
 from dragoman.folder.config import read_config
 from dragoman.folder.merge import merge_adapter
 from dragoman.folder.weights import put_weights, read_weights, weights_of
+from dragoman.runs.base import open_base
+from dragoman.runs.replay import own_text
 from dragoman.runs.run import train
 from dragoman.text import toy
 from dragoman.text.formats import tmx
@@ -170,6 +172,36 @@ def test_without_general_text_the_card_says_so(bare: Path, tmp_path: Path) -> No
     assert any(message.startswith("no general text to measure with") for message in log.messages)
     assert [row["text"] for row in rows(tmp_path / "mine", "comparison")] == ["in domain"]
     assert "what the model forgot is unknown" in (tmp_path / "mine/README.md").read_text(encoding="utf-8")
+
+
+def test_general_text_is_that_of_all_training_texts(base: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(base, tmp_path / "base"))
+    corpus = folder / "checkpoints" / "corpus"
+    with open_base(folder) as opened:
+        whole = own_text(opened, "train", 1000, seed=1)
+        (corpus / "train").rename(corpus / "train.news")
+        shutil.copytree(corpus / "valid", corpus / "train.web")
+        both = own_text(opened, "train", 1000, seed=1)
+        few = own_text(opened, "train", 50, seed=1)
+
+    assert whole is not None
+    assert both is not None
+    assert few is not None
+    assert {(line.source, line.target) for line in whole} == set(GENERAL[:120])
+    assert {(line.source, line.target) for line in both} == set(GENERAL)
+    assert both.name.endswith("train.*")
+    assert len([*few]) == 50
+
+
+@pytest.mark.parametrize("file", ["source.tokens", "target.tokens.offsets", "about.json"])
+def test_a_base_without_whole_tokens_has_no_general_text(base: Path, tmp_path: Path, file: str) -> None:
+    folder = Path(shutil.copytree(base, tmp_path / "base"))
+    tokens = folder / "checkpoints/corpus/train" / file
+    with open_base(folder) as opened:
+        tokens.write_bytes(tokens.read_bytes()[:-3])
+        assert own_text(opened, "train", 10, seed=1) is None
+        tokens.unlink()
+        assert own_text(opened, "train", 10, seed=1) is None
 
 
 def test_thirty_pairs_are_all_trained_on(bare: Path, tmp_path: Path) -> None:

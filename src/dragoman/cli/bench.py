@@ -80,8 +80,8 @@ def train(
     from dragoman.bench import contest, report, workload
     from dragoman.bench.contenders import Conditions, choose_contenders
     from dragoman.bench.peers import MISSING, drivers
-    from dragoman.runs.recipe import find_data, resolve
-    from dragoman.text.corpus import open_corpus
+    from dragoman.runs.recipe import resolve
+    from dragoman.runs.texts import open_training
 
     say = _speaker(quiet)
     folder = peers or drivers()
@@ -104,7 +104,7 @@ def train(
         batches = workload.embedded(batch_tokens=batch_tokens, batches=warm + steps)
     else:
         named = resolve(recipe=recipe)
-        corpus = open_corpus(find_data(named.data, data, named.data.train))
+        corpus, _ = open_training(named.data, data)
         pairs = [(pair.source, pair.target) for pair in corpus]
         batches = workload.make(pairs, title=named.title, batch_tokens=batch_tokens, batches=warm + steps)
     conditions = Conditions(

@@ -96,7 +96,9 @@ def plan_rungs(
         )
     for entry in rungs:
         data = resolve(recipe=entry.file, overrides=entry.overrides).data
-        for part, names in (("train", data.train), ("valid", data.valid), ("test", data.test)):
+        training = [one.train for one in data.corpora] or [data.train]
+        texts = [*(("train", names) for names in training), ("valid", data.valid), ("test", data.test)]
+        for part, names in texts:
             if not names:
                 raise ConfigError(f"{entry.file}: names no {part} text", hint=f"set data.{part}")
             find_data(data, data_root, names)
@@ -204,8 +206,8 @@ def _evaluate(entry: PlannedRung, folder: Path, translator: Translator, data_roo
     evaluation = evaluate(translator, pairs, metrics=("bleu", "chrf"), bootstrap=0)
     tokenizer = translator.tokenizer
     run = RunFolder(folder)
-    corpus = TokenisedCorpus(run.checkpoints.corpus("train"), tokenizer)
-    longest = int(corpus.source.lengths.max())
+    texts = [TokenisedCorpus(path, tokenizer) for path in run.checkpoints.training_texts()]
+    longest = max(int(text.source.lengths.max(initial=0)) for text in texts)
     # Neither these lengths nor those in the corpus count the end token.
     encoded = tokenizer.encode_source([source for source, _ in pairs])
     longer = [row for row, ids in enumerate(encoded) if len(ids) > longest]

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -346,14 +346,23 @@ def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list
             hint=f"pass --data FOLDER or set {DATA_VARIABLE}{origin}",
         )
     for folder in (top / data.folder, top):
-        paths = [folder / name for name in names]
-        if all(path.exists() or (has_magic(str(path)) and glob(str(path))) for path in paths):
+        paths = [_path_or_pattern(folder, name) for name in names]
+        if all(
+            path.exists() or (has_magic(name) and glob(str(path)))
+            for name, path in zip(names, paths, strict=True)
+        ):
             return paths
     places = f"{top / data.folder} or {top}" if data.folder else f"{top}"
     raise ConfigError(
         f"no {' and '.join(names)} in {places}",
         hint=f"point --data or {DATA_VARIABLE} at the folder that holds them{origin}",
     )
+
+
+def _path_or_pattern(folder: Path, name: str) -> Path:
+    """Return the path of a file, or a pattern whose folder is read as it is: `[` in it is no pattern."""
+    path = folder / name
+    return path if path.exists() or not has_magic(name) else Path(escape(str(folder))) / name
 
 
 def merge_tables(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 
+from dragoman.base.errors import DataError
 from dragoman.runs.base import Base
 from dragoman.runs.held_out import Pair
 from dragoman.text.corpus import Corpus
@@ -43,23 +46,29 @@ def kept_pairs(name: str, pairs: list[Pair]) -> Corpus:
 def own_text(base: Base, part: Part, count: int, *, seed: int) -> Corpus | None:
     """Return up to `count` pairs of the general text that the base was trained on or validated with.
 
-    None if its folder no longer has the tokens, or they do not fit its vocabulary. They become text again.
+    Each pair of all its training texts is equally likely. None if its folder no longer has the tokens, or
+    they are damaged, or do not fit its vocabulary. They become text again.
     """
-    folder = base.checkpoints.corpus(base.general[part])
+    own = base.general[part]
+    folders = base.checkpoints.training_texts() if own == "train" else [base.checkpoints.corpus(own)]
     try:
-        tokens = TokenisedCorpus(folder, base.tokenizer)
-        fits = _fits(tokens, base.tokenizer)
-    except (OSError, ValueError, KeyError, TypeError, json.JSONDecodeError):
+        texts = [TokenisedCorpus(folder, base.tokenizer) for folder in folders]
+        fits = all(_fits(tokens, base.tokenizer) for tokens in texts)
+    except (OSError, ValueError, KeyError, TypeError, json.JSONDecodeError, DataError):
         return None
-    if not fits:
+    if not texts or not fits:
         return None
-    rows = random.Random(f"{part} {seed}").sample(range(len(tokens)), min(count, len(tokens)))
-    sources, targets = (
-        [vocabulary.decode(side[row].tolist()) for row in rows]
-        for vocabulary, side in zip(base.tokenizer.vocabularies, (tokens.source, tokens.target), strict=True)
-    )
-    pairs = [*zip(sources, targets, strict=True)]
-    return kept_pairs(str(folder), [pair for pair in pairs if pair[0].strip() and pair[1].strip()])
+    firsts = [*accumulate((len(tokens) for tokens in texts), initial=0)]
+    source, target = base.tokenizer.vocabularies
+    pairs: list[Pair] = []
+    for row in random.Random(f"{part} {seed}").sample(range(firsts[-1]), min(count, firsts[-1])):
+        number = bisect_right(firsts, row) - 1
+        tokens, place = texts[number], row - firsts[number]
+        pairs.append(
+            (source.decode(tokens.source[place].tolist()), target.decode(tokens.target[place].tolist()))
+        )
+    name = str(folders[0]) if len(folders) == 1 else str(folders[0].with_name("train.*"))
+    return kept_pairs(name, [pair for pair in pairs if pair[0].strip() and pair[1].strip()])
 
 
 def _fits(tokens: TokenisedCorpus, tokenizer: Tokenizer) -> bool:

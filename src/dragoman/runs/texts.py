@@ -60,16 +60,11 @@ def open_texts(
         resolved = resolve(preset=preset, recipe=recipe, overrides=overrides)
         if data is None and valid is None and resolved.data.valid:
             valid = find_data(resolved.data, data_root, resolved.data.valid)
+        wanted = _first(languages, _languages(resolved))
         if data is None:
-            corpora = _open_corpora(resolved.data, data_root, _first(languages, _languages(resolved)))
-        if data is None and not corpora:
-            if not resolved.data.train:
-                raise ConfigError("no training text", hint="name two files, or a recipe that names them")
-            data = find_data(resolved.data, data_root, resolved.data.train)
-        if data is None:
-            training = chained([*corpora.values()])
+            training, corpora = open_training(resolved.data, data_root, wanted)
         else:
-            training = open_data(data, _first(languages, _languages(resolved)))
+            training = open_data(data, wanted)
     if data is not None and resolved.data.corpora:
         raise ConfigError(
             "training text on the command line, and more in data.corpora",
@@ -80,7 +75,7 @@ def open_texts(
             "tuning options, but no model to tune", hint="name one with --from, or leave them out"
         )
     languages = _first(languages, _languages(resolved))
-    source, target = _first(languages, (training.source_language, training.target_language))
+    source, target = _first(languages, _spoken(corpora or {"": training}))
     if not source or not target:
         raise ConfigError(
             f"{training.name}: the names do not say which languages these are",
@@ -101,18 +96,42 @@ def open_texts(
     )
 
 
-def _open_corpora(data: DataConfig, data_root: Path | None, languages: Languages) -> dict[str, Corpus]:
-    """Open the texts that have weights. Raises ConfigError if they are in different languages."""
-    opened = {one.name: open_data(find_data(data, data_root, one.train), languages) for one in data.corpora}
-    spoken = {name: (corpus.source_language, corpus.target_language) for name, corpus in opened.items()}
-    for name, pair in spoken.items():
-        if pair != (first := next(iter(spoken.values()))):
-            raise ConfigError(
-                f"data.corpora: {name} is {pair[0]} to {pair[1]}, but {next(iter(spoken))} is {first[0]} to "
-                f"{first[1]}",
-                hint="swap its files, or set data.source_language and data.target_language",
-            )
-    return opened
+def open_training(
+    data: DataConfig, data_root: Path | None, languages: Languages = (None, None)
+) -> tuple[Corpus, dict[str, Corpus]]:
+    """Open the training text that a recipe names; if it is several texts with weights, also each by name.
+
+    Raises ConfigError if it names none, or if its texts are in different languages.
+    """
+    if data.corpora:
+        corpora = {
+            one.name: open_data(find_data(data, data_root, one.train), languages) for one in data.corpora
+        }
+        _spoken(corpora)
+        return chained([*corpora.values()]), corpora
+    if not data.train:
+        raise ConfigError("no training text", hint="name two files, or a recipe that names them")
+    return open_data(find_data(data, data_root, data.train), languages), {}
+
+
+def _spoken(corpora: Mapping[str, Corpus]) -> Languages:
+    """Return the languages of texts as far as one of them says. Raises ConfigError if two differ."""
+    sides = {
+        "source": {name: corpus.source_language for name, corpus in corpora.items()},
+        "target": {name: corpus.target_language for name, corpus in corpora.items()},
+    }
+    for side, languages in sides.items():
+        known = [(name, language) for name, language in languages.items() if language]
+        for name, language in known:
+            first, expected = known[0]
+            if language != expected:
+                raise ConfigError(
+                    f"data.corpora: the {side} language of {name} is {language}, "
+                    f"but that of {first} is {expected}",
+                    hint="swap its files, or set data.source_language and data.target_language",
+                )
+    source, target = (next(filter(None, languages.values()), None) for languages in sides.values())
+    return source, target
 
 
 def open_data(data: Data, languages: Languages) -> Corpus:

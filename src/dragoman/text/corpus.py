@@ -62,8 +62,8 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
     Files may be compressed. Each path may be a pattern, such as `train-*.en.zst`; its files are sorted. Of
     more than two plain files the first half are the sources. `languages` are the source's and the
     target's, if the user named them; they choose the keys of a JSONL file and the segments of a TMX file.
-    Raise ConfigError if it is unclear what to read, DataError if a file is missing, unreadable or empty, is
-    named twice, or if the names say that the sides are swapped.
+    Raise ConfigError if it is unclear what to read, DataError if a file is missing, unreadable or empty, if
+    the same file is named for both sides, or if the names say that the sides are swapped.
     """
     names = [str(path) for path in paths]
     parts = shards_of(names)

@@ -55,6 +55,11 @@ class Checkpoints:
         """The folder of a tokenised text: a `Part`, or train.NAME for one of several training texts."""
         return self.folder / "corpus" / part
 
+    def training_texts(self) -> list[Path]:
+        """The folders of the tokenised training text: train, or else every train.NAME."""
+        whole = self.corpus("train")
+        return [whole] if whole.exists() else sorted((self.folder / "corpus").glob("train.*/"))
+
     def progress(self) -> Progress:
         """The progress of the run. Raises ModelError if it cannot be read."""
         return read_progress((whole(self.latest) or self.latest) / PROGRESS)

@@ -1,9 +1,10 @@
 """The order in which an epoch goes through more pairs than should be sorted at once.
 
-`plan` needs about 100 bytes of memory for each pair. A text of more than `LARGE` pairs is therefore cut into
-blocks of neighbouring pairs. Each epoch shuffles the blocks and plans pools of about `POOL` pairs, one after
-the other, so memory does not grow with the text. A pool has blocks from all over the text, and its batches
-mix them, while reading stays close to sequential. Up to `LARGE` pairs, an epoch is one plan.
+`plan` needs about 50 bytes of memory for each pair (`benchmarks/planning.py`). A text of more than `LARGE`
+pairs is therefore cut into blocks of neighbouring pairs. Each epoch shuffles the blocks and plans pools of
+about `POOL` pairs, one after the other, so memory does not grow with the text. A pool has blocks from all
+over the text, and its batches mix them, while reading stays close to sequential. Up to `LARGE` pairs, an
+epoch is one plan.
 """
 
 from __future__ import annotations
