@@ -135,6 +135,7 @@ def test_a_process_that_stops_answering_ends_the_run_and_is_named(text, tmp_path
     assert "repeat the command to resume" in said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "darwin", reason="it has no second address of the loopback")
 def test_torchrun_goes_on_after_a_kill_on_another_machine_and_saves_when_told(text, tmp_path):
     """Two addresses of the loopback stand for two machines. The weights are shared by the processes."""

@@ -30,6 +30,7 @@ T = TypeVar("T")
 # How long a process waits for the others. The leader may have to tokenise tens of millions of lines.
 # The lookout notices a process that ends or stalls.
 _PATIENCE = timedelta(days=1)
+_START = 600.0  # seconds for all processes to start, once torchrun has brought them together
 
 
 @dataclass(frozen=True)
@@ -258,7 +259,13 @@ def join() -> World:
         import torch.distributed as dist
         from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]  # public
 
+        from dragoman.training.rounds import agreed_round
+
         store, rank, size = next(rendezvous("env://"))
+        if isinstance(store, PrefixStore):  # torchrun's, with a prefix that may differ between machines
+            common = store.underlying_store
+            name = agreed_round(PrefixStore("round", common), rank, size, patience=_START)
+            store = PrefixStore(name, common)
         backend = "nccl" if world.device.type == "cuda" else "gloo"
         group = PrefixStore("group", store)
         dist.init_process_group(backend, store=group, rank=rank, world_size=size, timeout=_PATIENCE)

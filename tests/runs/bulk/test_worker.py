@@ -81,7 +81,7 @@ def test_another_version_or_model_on_the_worker_is_refused(part, tmp_path):
 
     (tmp_path / "m").write_text("weights")
     old = PartWorker(replace(JOB, version="0.0.1")).translate(part).to_error()
-    other = PartWorker(replace(JOB, model=str(tmp_path / "m"), digest="0")).translate(part).to_error()
+    other = PartWorker(replace(JOB, models=(str(tmp_path / "m"),), digests=("0",))).translate(part).to_error()
     assert isinstance(old, ConfigError)
     assert "the command 0.0.1" in str(old)
     assert "a worker sees another model" in str(other)
