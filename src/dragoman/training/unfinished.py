@@ -144,7 +144,7 @@ class UnfinishedCorpus:
         return int.from_bytes(file.read(8), sys.byteorder, signed=True)
 
     def _usable_record(self) -> dict[str, Any]:
-        """The record, or nothing if there is none or it belongs to other work."""
+        """The record, or an empty table if it is missing, damaged or of another text or other options."""
         try:
             record: dict[str, Any] = json.loads((self.folder / _RECORD).read_text(encoding="utf-8"))
             sizes = record["sizes"]

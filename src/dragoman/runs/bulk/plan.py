@@ -52,7 +52,7 @@ def bulk_tasks(names: Sequence[str], output: Path) -> list[Task]:
 
 
 def work_place(tasks: Sequence[Task], output: Path) -> Path:
-    """The folder of what is not finished: in the output folder, or beside the output file."""
+    """The folder of unfinished parts: in the output folder, or beside the output file."""
     if [task.output for task in tasks] == [output]:
         return output.with_name(f"{output.name}.unfinished.parts")
     return output / ".unfinished.parts"
