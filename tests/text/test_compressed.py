@@ -43,6 +43,8 @@ def test_frames_follow_each_other_and_may_begin_with_one_that_is_skipped(tmp_pat
         ("x.zst", b"a dog\n", "x.zst: not a Zstandard file"),
         ("x.gz", b"a dog\n", "x.gz: not a gzip file"),
     ],
+    # gzip writes the time into its header, so names made of the bytes would differ by process.
+    ids=["zst cut", "zst with more", "gz cut", "not zst", "not gz"],
 )
 def test_damage_is_named(tmp_path: Path, name: str, data: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(data)
