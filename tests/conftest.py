@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,11 @@ from hypothesis import settings
 # The same examples each time, and no clock: a shared machine may be slow, and a test says the same twice.
 settings.register_profile("house", derandomize=True, deadline=None, database=None)
 settings.load_profile("house")
+
+# A shell starts programs in the background with Ctrl-C ignored, and they would pass that on to the commands
+# that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
