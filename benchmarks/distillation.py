@@ -6,8 +6,8 @@
 
 Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
 or `dragoman distil`. The teachers of a student are runs of the recipe itself: with one teacher seed n learns
-from seed n, with two from n and the next, and so on. Options after the flags go to every run. A recipe for two
-processes needs training.accumulate=2 here, because each run is one process.
+from seed n, with two from n and the next, and so on. Options after the flags go to every run. A recipe for
+two processes needs training.accumulate=2 here, because each run is one process.
 
 Steps that need each other run in order, up to --jobs at once with --threads each. A repeated command goes on
 where it was stopped or killed: finished steps are skipped, and training resumes. A failed step stops only
@@ -404,7 +404,7 @@ def minutes_of(work: Path, step: Step) -> float:
 
 def bleu_of(work: Path, step: Step) -> float:
     table = json.loads(path_of(work, step.name, ".out").read_text(encoding="utf-8"))
-    return float(table["lowercase"]["bleu"]["value"])
+    return float(table["lowercased"]["bleu"]["value"])
 
 
 def parameters(folder: Path) -> int:
@@ -459,8 +459,8 @@ def main() -> None:
     updates = [] if options.updates is None else [f"training.max_updates={options.updates}"]
     experiment = Experiment(
         recipe=options.recipe,
-        data=options.data,
-        work=options.work,
+        data=options.data.resolve(),  # because data.corpora has paths of both folders
+        work=options.work.resolve(),
         seeds=tuple(options.seeds),
         options=(*updates, *options.words),
         tests=tuple(options.test),
