@@ -260,12 +260,9 @@ def test_a_killed_experiment_goes_on(folder: Path) -> None:
     work = folder / "work"
     words = ["--data", str(folder / "data"), "--work", str(work), "--only", "recipe", "2 teachers together"]
     command = [sys.executable, str(SCRIPT), str(folder / "recipe.toml"), *words, "--seeds", "1", "2"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    process.stdout.readline()
-    until(lambda: (work / "runs" / "recipe-1").exists())
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        until(lambda: (work / "runs" / "recipe-1").exists())
+        process.send_signal(signal.SIGKILL)
     until(lambda: not any(str(work) in line for line in command_lines()))
     assert not (work / "scores").exists()
 
