@@ -183,7 +183,10 @@ def steps_of(script: ModuleType, **words: tuple[str, tuple[str, ...]]) -> dict[s
 
 def test_a_step_waits_for_those_that_it_needs(script: ModuleType, tmp_path: Path, started: list[str]) -> None:
     """`a` ends only when `b` runs, so both run at once; `d` fails without what both write."""
-    wait = "import pathlib, time; p = pathlib.Path({0!r})\nwhile not p.exists(): time.sleep(0.01)"
+    wait = (
+        "import pathlib, time; p = pathlib.Path({0!r}); end = time.monotonic() + 60\n"
+        "while not p.exists() and time.monotonic() < end: time.sleep(0.01)\np.stat()"
+    )
     sign, end = tmp_path / "sign", tmp_path / "end"
     steps = steps_of(
         script,
