@@ -1,13 +1,14 @@
 """What each piece of a recipe gives, and what teachers add: configurations of one recipe over several seeds.
 
-    python benchmarks/distillation.py RECIPE.toml --data FOLDER --work WORK [--only recipe ema ...]
-        [--seeds 1 2 3] [--jobs 2] [--threads 1] [--updates 5200] [--test STEM ...] [--plan]
-        [OPTION=VALUE ...]
+    python benchmarks/distillation.py RECIPE.toml --data FOLDER --work WORK [--only recipe soup ...]
+        [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1] [--updates 5200] [--test STEM ...]
+        [--plan] [OPTION=VALUE ...]
 
 Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
 or `dragoman distil`. The teachers of a student are runs of the recipe itself: with one teacher seed n learns
-from seed n, with two from n and the next, and so on. Options after the flags go to every run. A recipe for
-two processes needs training.accumulate=2 here, because each run is one process.
+from seed n, with two from n and the next, and so on. With --student the students have a recipe of their own;
+the row `alone` trains it without teachers. Options after the flags go to every run. A recipe for two processes
+needs training.accumulate=2 here, for the same updates, because each run is one process.
 
 Steps that need each other run in order, up to --jobs at once with --threads each. A repeated command goes on
 where it was stopped or killed: finished steps are skipped, and training resumes. A failed step stops only
@@ -55,14 +56,14 @@ from dragoman.runs.recipe import Recipe, find_data, resolve
 class Row:
     """A configuration: options that differ from the recipe's, and who teaches it how.
 
-    distil: `dragoman distil` with teachers. diversify: the translations of the sources by models of the
-    recipe and of the targets by models of the other direction join the text (Nguyen et al. 2020). together:
-    the teachers themselves as an ensemble.
+    alone: the student's recipe without teachers. distil: `dragoman distil` with teachers. diversify: the
+    translations of the sources by models of the recipe and of the targets by models of the other direction
+    join the text (Nguyen et al. 2020). together: the teachers themselves as an ensemble.
     """
 
     options: tuple[str, ...] = ()
     teachers: int = 0
-    how: Literal["train", "distil", "diversify", "together"] = "train"
+    how: Literal["train", "alone", "distil", "diversify", "together"] = "train"
 
 
 def taught(teachers: int, *options: str) -> Row:
@@ -84,6 +85,7 @@ ROWS: dict[str, Row] = {
     "case kept": Row(options=("tokenizer.lowercase=false",)),
     "lower case on both sides": Row(options=("tokenizer.lowercase=true",)),
     "BPE-dropout 0.1": Row(options=("tokenizer.sampling=0.1",)),
+    "alone": Row(how="alone"),
     "best, 1 teacher": taught(1, "outputs=best"),
     "best, 2 teachers": taught(2, "outputs=best"),
     "best, 3 teachers": taught(3, "outputs=best"),
@@ -119,6 +121,7 @@ class Experiment:
     recipe: Path
     data: Path
     work: Path
+    student: Path | None = None  # its recipe, if it is another
     seeds: tuple[int, ...] = (1, 2, 3)
     options: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
@@ -181,12 +184,13 @@ def models_of(experiment: Experiment, row: str, seed: int, steps: dict[str, Step
     if about.how == "together":
         return learnt
     name = f"runs/{slug(row)}-{seed}"
+    if about.how == "alone":
+        return [add(steps, name, ("train", *common(experiment, name, seed + AWAY, student=True)), ())]
     if about.how == "distil":
         models = [str(experiment.work / model) for model in learnt]
-        words = ("distil", *models, *common(experiment, name, seed + AWAY), *about.options)
-        resolve(
-            recipe=experiment.recipe, overrides=[*experiment.options, *about.options, 'teacher.models=["x"]']
-        )
+        words = ("distil", *models, *common(experiment, name, seed + AWAY, student=True), *about.options)
+        options = [*experiment.options, *about.options, 'teacher.models=["teacher"]']
+        resolve(recipe=experiment.student or experiment.recipe, overrides=options)
         return [add(steps, name, words, learnt)]
     train = experiment.files(experiment.resolved.data.train)
     corpora, needs = [("reference", train)], []
@@ -203,7 +207,7 @@ def models_of(experiment: Experiment, row: str, seed: int, steps: dict[str, Step
     ]
     words = (
         "train",
-        *common(experiment, name, seed + AWAY),
+        *common(experiment, name, seed + AWAY, student=True),
         "data.train=[]",
         f"data.corpora=[{tables}]",
         *languages,
@@ -229,10 +233,11 @@ def translated(
     return add(steps, name, words, [model])
 
 
-def common(experiment: Experiment, name: str, seed: int) -> tuple[str, ...]:
+def common(experiment: Experiment, name: str, seed: int, *, student: bool = False) -> tuple[str, ...]:
     """The words that every training has."""
     output = str(experiment.work / name)
-    data = ("--recipe", str(experiment.recipe), "--data", str(experiment.data))
+    recipe = experiment.student if student and experiment.student else experiment.recipe
+    data = ("--recipe", str(recipe), "--data", str(experiment.data))
     return (*data, "-o", output, f"seed={seed}", *experiment.options)
 
 
@@ -436,12 +441,16 @@ def spread(values: Sequence[float], digits: int) -> str:
     return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
 
 
-def chosen(names: Sequence[str]) -> list[str]:
-    """The rows that match one of the names or patterns, all without any. Raises ConfigError."""
+def chosen(names: Sequence[str], *, student: bool) -> list[str]:
+    """The rows that match one of the names or patterns, all without any. Raises ConfigError.
+
+    Without a `student` of another recipe, one that learns alone is another seed of the recipe, and left out.
+    """
     for name in names:
         if not any(fnmatchcase(row, name) for row in ROWS):
             raise ConfigError(f"--only {name}: no such row", hint=f"choose among: {'; '.join(ROWS)}")
-    return [row for row in ROWS if not names or any(fnmatchcase(row, name) for name in names)]
+    rows = [row for row in ROWS if student or ROWS[row].how != "alone"]
+    return [row for row in rows if not names or any(fnmatchcase(row, name) for name in names)]
 
 
 @contextlib.contextmanager
@@ -461,12 +470,13 @@ def main() -> None:
         recipe=options.recipe,
         data=options.data.resolve(),  # because data.corpora has paths of both folders
         work=options.work.resolve(),
+        student=options.student,
         seeds=tuple(options.seeds),
         options=(*updates, *options.words),
         tests=tuple(options.test),
     )
     try:
-        rows = chosen(options.only)
+        rows = chosen(options.only, student=options.student is not None)
         steps = plan(experiment, rows)
         if options.plan:
             print("\n".join(shlex.join(("dragoman", *step.words)) for step in steps.values()))
@@ -489,6 +499,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="; ".join(ROWS))
+    parser.add_argument("--student", type=Path, metavar="RECIPE.toml")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--jobs", type=int, default=machine.cores())
     parser.add_argument("--threads", type=int, default=1)

@@ -137,6 +137,27 @@ def test_all_teachers_together_are_one_system(script: ModuleType, folder: Path) 
     assert score.needs == ("runs/recipe-1", "runs/recipe-2", "runs/recipe-3")
 
 
+def test_students_may_have_a_recipe_of_their_own(script: ModuleType, folder: Path) -> None:
+    small = folder / "small.toml"
+    small.write_text(RECIPE.replace("d_ff = 16", "d_ff = 8"), encoding="utf-8")
+    some = experiment(script, folder, seeds=(1,), student=small)
+
+    assert script.chosen([], student=True) == list(script.ROWS)
+    assert set(script.ROWS) - set(script.chosen([], student=False)) == {"alone"}
+    steps = script.plan(some, ["recipe", "alone", "diversified, 1 and 1 teachers"])
+    recipes = {
+        name: Path(step.words[step.words.index("--recipe") + 1]).name
+        for name, step in steps.items()
+        if step.words[0] == "train"
+    }
+    assert recipes == {
+        "runs/recipe-1": "recipe.toml",
+        "runs/alone-1": "small.toml",
+        "runs/reverse-1": "recipe.toml",
+        "runs/diversified-1-and-1-teachers-1": "small.toml",
+    }
+
+
 def test_tests_are_looked_at_only_if_asked_for(script: ModuleType, folder: Path) -> None:
     def texts(**changes: Any) -> list[str]:
         steps = script.plan(experiment(script, folder, seeds=(1,), **changes), ["recipe"])
