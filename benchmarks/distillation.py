@@ -7,8 +7,8 @@
 Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
 or `dragoman distil`. The teachers of a student are runs of the recipe itself: with one teacher seed n learns
 from seed n, with two from n and the next, and so on. With --student the students have a recipe of their own;
-the row `alone` trains it without teachers. Options after the flags go to every run. A recipe for two processes
-needs training.accumulate=2 here, for the same updates, because each run is one process.
+the row `alone` trains it without teachers. Options after the flags go to every run. A recipe for two
+processes needs training.accumulate=2 here, for the same updates, because each run is one process.
 
 Steps that need each other run in order, up to --jobs at once with --threads each. A repeated command goes on
 where it was stopped or killed: finished steps are skipped, and training resumes. A failed step stops only
