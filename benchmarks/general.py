@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -66,6 +67,7 @@ class Result:
 
 def main() -> None:
     options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `run` ends what it started
     recipe = resolve(recipe=options.recipe, overrides=options.words)
     names = {"own": find_data(recipe.data, options.data, recipe.data.test)}
     names |= {name: [Path(file) for file in files] for name, *files in options.score}
