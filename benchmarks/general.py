@@ -1,0 +1,219 @@
+"""A model beside those that Hugging Face's Trainer trains: the same text, the same shape, the same minutes.
+
+    python benchmarks/general.py RECIPE.toml --data FOLDER --work WORK --minutes 120
+        [--score news NEWS.en NEWS.de] [--also small SMALL_MODEL] [--methods dragoman ...]
+        [--huggingface PYTHON] [--threads 2] [--seed 1] [OPTION=VALUE ...]
+
+Trains the recipe of a Transformer with `dragoman train`, in one process for each thread, and MarianMT models
+of its shape with transformers' Seq2SeqTrainer (benchmarks/peers/huggingface_training.py), which learn a
+SentencePiece vocabulary of its size: once with the defaults of TrainingArguments, and once with settings for
+training from nothing. PYTHON has transformers and accelerate; by default it is the one that `dragoman bench
+peers huggingface` installs. The native engine scores all models with a beam of 4, on the test text of the
+recipe and on those of --score. --also scores other models beside them, such as a student.
+
+Prints a row for each model: its weights, minutes of its command, BLEU and chrF on each text, and the
+difference of its mean chrF from that of the first model. Of dragoman the time includes validation, of
+transformers vocabulary and loading, but --minutes is for training. Results stay in --work, so that a repeated
+command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dragoman import Translator
+from dragoman.base import machine
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import write_whole
+from dragoman.base.tables import aligned
+from dragoman.bench.peers import python_of
+from dragoman.evaluation.evaluate import evaluate
+from dragoman.folder.header import read_header
+from dragoman.models.shapes import TransformerConfig
+from dragoman.runs.recipe import Recipe, find_data, resolve
+from dragoman.text.corpus import open_corpus
+
+PEER = Path(__file__).parent / "peers" / "huggingface_training.py"
+OURS = "dragoman"
+TUNED = "--rate 5e-4 --rows 128 --warmup 1000 --smoothing 0.1 --grouped --bf16"
+METHODS: dict[str, tuple[str, ...]] = {
+    OURS: (),
+    "transformers, defaults": (),
+    "transformers, tuned": tuple(TUNED.split()),
+}
+ENDLESS = "training.max_updates=100000000"  # time ends the run, and the cosine follows it
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One model: weights, minutes of the command that trained it, and its scores by text."""
+
+    parameters: int
+    minutes: float | None
+    bleu: dict[str, float]
+    chrf: dict[str, float]
+
+
+def main() -> None:
+    options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `run` ends what it started
+    recipe = resolve(recipe=options.recipe, overrides=options.words)
+    names = {"own": find_data(recipe.data, options.data, recipe.data.test)}
+    names |= {name: [Path(file) for file in files] for name, *files in options.score}
+    texts = {name: pairs(files) for name, files in names.items()}
+    results: dict[str, Result] = {}
+    for method in options.methods:
+        folder = options.work / method.replace(", ", "-")
+        command = command_of(method, folder, recipe, options)
+        results[method] = once(
+            folder, lambda c=command, f=folder: scores(f, run(c, f, options.threads), texts, options.threads)
+        )
+        print("  ".join(row_of(method, results[method])), file=sys.stderr, flush=True)
+    for name, model in options.also:
+        results[name] = once(
+            options.work / f"also-{name}", lambda m=model: scores(Path(m), None, texts, options.threads)
+        )
+    print(f"{options.recipe}, {options.threads} threads, {machine.processor()}\n")
+    print(to_text(results))
+
+
+def command_of(method: str, folder: Path, recipe: Recipe, options: argparse.Namespace) -> list[str]:
+    """The command that trains a model into `folder`."""
+    if method == OURS:
+        several = ["-m", "torch.distributed.run", "--nproc-per-node", str(options.threads)]
+        return [
+            *(sys.executable, *(several if options.threads > 1 else ()), "-m", "dragoman", "train"),
+            *("--recipe", str(options.recipe), "--data", str(options.data), "-o", str(folder)),
+            *(f"seed={options.seed}", f"training.max_minutes={options.minutes:g}", ENDLESS, *options.words),
+        ]
+    shape = options.work / "shape.json"
+    write_whole(shape, json.dumps(shape_of(recipe), indent=1))
+    train = [str(path) for path in find_data(recipe.data, options.data, recipe.data.train)]
+    return [
+        *(str(options.huggingface), str(PEER), *train, str(folder), "--shape", str(shape)),
+        *("--minutes", f"{options.minutes:g}", "--seed", str(options.seed)),
+        *("--threads", str(options.threads), *METHODS[method]),
+    ]
+
+
+def shape_of(recipe: Recipe) -> dict[str, object]:
+    """The options of MarianConfig for the recipe's shape. Raises ConfigError if MarianMT is another kind."""
+    model = recipe.model
+    if not isinstance(model, TransformerConfig) or model.architecture != "transformer":
+        raise ConfigError(f"MarianMT is a Transformer, not {model.architecture}")
+    return {
+        "vocab_size": recipe.tokenizer.vocab_size,
+        "d_model": model.d_model,
+        "encoder_layers": model.encoder_layers,
+        "decoder_layers": model.decoder_layers,
+        "encoder_attention_heads": model.heads,
+        "decoder_attention_heads": model.heads,
+        "encoder_ffn_dim": model.d_ff,
+        "decoder_ffn_dim": model.d_ff,
+        "dropout": model.dropout,
+        "activation_function": model.activation,
+    }
+
+
+def run(command: Sequence[str], folder: Path, threads: int) -> float:
+    """Run the command, with its output in a file beside the folder, and return its minutes.
+
+    Starts that were stopped count, too: the file has the minutes of each. Raises SystemExit if it fails.
+    """
+    one_thread = "torch.distributed.run" in command
+    variables = {**os.environ, "OMP_NUM_THREADS": "1" if one_thread else str(threads)}
+    spent = folder.with_suffix(".minutes")
+    before = json.loads(spent.read_text(encoding="utf-8")) if spent.exists() else 0.0
+    began = time.monotonic()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".log").open("ab") as log:
+        process = subprocess.Popen(command, env=variables, stdout=log, stderr=log)
+        try:
+            code = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+        finally:
+            minutes = before + (time.monotonic() - began) / 60
+            write_whole(spent, json.dumps(minutes))
+    if code:
+        raise SystemExit(f"{' '.join(command)}: exit code {code}; see {log.name}")
+    return float(minutes)
+
+
+def scores(model: Path, minutes: float | None, texts: Mapping[str, Pairs], threads: int) -> Result:
+    """BLEU and chrF on every text, by the native engine with a beam of 4."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    translator = Translator.load(model)
+    found = {
+        name: evaluate(translator, text, metrics=("bleu", "chrf"), bootstrap=0, beam=4).scores
+        for name, text in texts.items()
+    }
+    return Result(
+        parameters=sum(one.count for one in read_header(model / "model.safetensors").values()),
+        minutes=minutes,
+        bleu={name: one.bleu.value for name, one in found.items()},
+        chrf={name: one.chrf.value for name, one in found.items()},
+    )
+
+
+def once(folder: Path, measure: Callable[[], Result]) -> Result:
+    """Return the result beside the folder, or measure it and write it there."""
+    path = folder.with_suffix(".json")
+    if not path.exists():
+        write_whole(path, json.dumps(asdict(measure())))
+    return Result(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def to_text(results: Mapping[str, Result]) -> str:
+    """The table: a row for each model, with the difference of its mean chrF from the first one's."""
+    texts = list(next(iter(results.values())).bleu)
+    head = ["model", "weights", "minutes", *(f"{text} {name}" for text in texts for name in ("BLEU", "chrF"))]
+    first = statistics.mean(next(iter(results.values())).chrf.values())
+    rows = [
+        [*row_of(name, one), f"{statistics.mean(one.chrf.values()) - first:+.2f}"]
+        for name, one in results.items()
+    ]
+    return "\n".join(aligned([[*head, "mean chrF"], *rows], right=range(1, len(head) + 1)))
+
+
+def row_of(name: str, result: Result) -> list[str]:
+    minutes = "-" if result.minutes is None else f"{result.minutes:.1f}"
+    figures = (f"{score[text]:.2f}" for text in result.bleu for score in (result.bleu, result.chrf))
+    return [name, f"{result.parameters:,}", minutes, *figures]
+
+
+def pairs(files: Sequence[Path]) -> Pairs:
+    return [(line.source, line.target) for line in open_corpus(files)]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("words", nargs="*", metavar="OPTION=VALUE")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, required=True)
+    parser.add_argument("--score", nargs=3, action="append", default=[], metavar=("NAME", "SOURCE", "TARGET"))
+    parser.add_argument("--also", nargs=2, action="append", default=[], metavar=("NAME", "MODEL"))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--huggingface", type=Path, default=python_of("huggingface"), metavar="PYTHON")
+    parser.add_argument("--threads", type=int, default=machine.cores())
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_intermixed_args()
+
+
+if __name__ == "__main__":
+    main()
