@@ -41,8 +41,8 @@ class CorpusConfig(Options, section="data.corpora"):
     tagged: Annotated[
         bool,
         Option(
-            "Put a mark before each of its sources, for text whose sources are translations by a model (Caswell "
-            "et al. 2019). No text contains the mark, and translating never uses it."
+            "Put a mark before each of its sources, for text whose sources a model made (Caswell et al. "
+            "2019). No text contains the mark, and translating never uses it."
         ),
     ] = False
 
