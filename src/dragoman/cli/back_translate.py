@@ -27,9 +27,15 @@ from dragoman.cli.options import (
     UseShortlist,
 )
 from dragoman.cli.unfinished import made_of
-from dragoman.cli.writing import Writer, check_exist, shown_rate, writing_to
-from dragoman.text.compressed import SUFFIXES
-from dragoman.text.languages import of_pair, of_side, related
+from dragoman.cli.writing import (
+    Writer,
+    check_exist,
+    check_pairs_languages,
+    check_pairs_name,
+    shown_rate,
+    writing_to,
+)
+from dragoman.text.languages import of_side, related
 from dragoman.text.shards import OF_PAIRS, files_of, kind_of
 
 if TYPE_CHECKING:
@@ -214,17 +220,8 @@ def _check_names(names: Sequence[str], output: Path | None) -> None:
         raise ConfigError(
             "standard input is named twice", hint="it can be read only once; use a file for one of them"
         )
-    if output is None or (output.exists() and not output.is_file() and not output.is_dir()):
-        return
-    if output.suffix in SUFFIXES:
-        raise ConfigError(
-            f"{output}: pairs are not compressed while they are written", hint=f"leave out {output.suffix}"
-        )
-    if output.suffix != ".tsv":
-        raise ConfigError(
-            f"{output}: the pairs are tab-separated values",
-            hint="name the file so that training reads it, such as synthetic.en-de.tsv",
-        )
+    if output is not None:
+        check_pairs_name(output)
 
 
 def _check_languages(
@@ -243,15 +240,8 @@ def _check_languages(
                 f"{name}: text in {named} by its name, but the model translates from {own} to {other}",
                 hint=f"give it text in {own}, or name a model that translates from {named}",
             )
-    if output is None:
-        return
-    source, target = of_pair(str(output))
-    if source and target and not (related(source, other) and related(target, own)):
-        raise ConfigError(
-            f"{output}: from {source} to {target} by its name, but the pairs are from {other} to {own}: the "
-            f"model translates from {own} to {other}",
-            hint=f"name it synthetic.{other}-{own}.tsv, or use a model from {target} to {source}",
-        )
+    if output is not None:
+        check_pairs_languages(output, other, own)
 
 
 def _ended(lines: Input) -> Iterator[str]:
@@ -264,7 +254,7 @@ def _ended(lines: Input) -> Iterator[str]:
 def _write(pairs: Iterator[SyntheticPairs], lines: Input, writer: Writer, *, shown: bool) -> None:
     """Write the pairs of each line as they come, and count them."""
     counts = writer.written.counts
-    with shown_rate(lines.share, "back-translating", shown=shown) as done:
+    with shown_rate(lines.share, "back-translating", skipped=lines.skipped, shown=shown) as done:
         for number, one in enumerate(pairs, lines.skipped + 1):
             for what, many in ({_PAIRS: len(one.sources)} | one.left_out).items():
                 counts[what] = counts.get(what, 0) + many

@@ -419,7 +419,7 @@ def _write(
     progress: bool,
 ) -> None:
     """Write each translation as it comes."""
-    with shown_rate(lines.share, "translating", shown=progress) as done:
+    with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=progress) as done:
         for number, translation in enumerate(translations, lines.skipped + 1):
             writer.add(
                 number, show(number, translation, lines.ends.popleft()), truncated=translation.truncated

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from dragoman.base.errors import ConfigError
 from dragoman.base.files import replacing
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import waiting
 from dragoman.cli.unfinished import Unfinished, Written, can_resume
+from dragoman.text.compressed import SUFFIXES
+from dragoman.text.languages import of_pair, related
 
 
 class LineStream:
@@ -50,11 +53,12 @@ def writing_to(
 
 @contextmanager
 def shown_rate(
-    share: Callable[[int], float | None], doing: str, *, shown: bool
+    share: Callable[[int], float | None], doing: str, *, skipped: int = 0, shown: bool
 ) -> Iterator[Callable[[int], None]]:
     """Show rate and time left on standard error, if that is a terminal. Yields what counts the lines.
 
-    `share` is the share of the work that is done with so many lines, None if it is not known.
+    `share` is the share of the work that is done with so many lines, None if it is not known. An earlier
+    command did the first `skipped` lines.
     """
     if not shown or not sys.stderr.isatty():
         yield lambda number: None
@@ -63,11 +67,16 @@ def shown_rate(
 
     with waiting(doing) as say:
         rate = Rate()
+        first: float | None = None
 
         def done(number: int) -> None:
+            nonlocal first
             part = share(number)
+            if part is not None and skipped:
+                first = part if first is None else first
+                part = (part - first) / max(1 - first, 1e-9)
             if rate.due():
-                say(f"{doing}: {rate.text(number, part)}")
+                say(f"{doing}: {rate.text(number - skipped, part)}")
 
         yield done
 
@@ -91,3 +100,35 @@ def check_exist(names: Iterable[str]) -> None:
             Path(name).stat()
         except OSError as error:
             raise unreadable(name, error) from error
+
+
+def check_pairs_name(output: Path) -> None:
+    """Raise ConfigError for an output that training would not read as pairs."""
+    if output.exists() and not output.is_file() and not output.is_dir():  # a device or a pipe
+        return
+    if output.suffix in SUFFIXES:
+        raise ConfigError(
+            f"{output}: pairs are not compressed while they are written", hint=f"leave out {output.suffix}"
+        )
+    if output.suffix != ".tsv":
+        raise ConfigError(
+            f"{output}: the pairs are tab-separated values",
+            hint="name the file so that training reads it, such as synthetic.en-de.tsv",
+        )
+
+
+def check_pairs_languages(output: Path, source: str, target: str) -> None:
+    """Raise ConfigError if the name of the output says other languages than those of its pairs."""
+    named = of_pair(str(output))
+    if all(named) and not all(
+        related(str(one), own) for one, own in zip(named, (source, target), strict=True)
+    ):
+        raise ConfigError(
+            f"{output}: from {named[0]} to {named[1]} by its name, but its pairs are from {source} to "
+            f"{target}",
+            hint=f"name it {_stem(output)}.{source}-{target}.tsv, or use a model of the other direction",
+        )
+
+
+def _stem(output: Path) -> str:
+    return output.name.split(".")[0] or "pairs"
