@@ -32,5 +32,5 @@ def noised(
     # A word passes another only if it stands less than farthest + 1 places behind it.
     places = [place + random.random() * (farthest + 1) for place in range(len(kept))]
     order = sorted(range(len(kept)), key=places.__getitem__)
-    spaces = ["" if glued[one] or glued[two] else " " for one, two in pairwise(order)]
-    return "".join(kept[place] + space for place, space in zip(order, [*spaces, ""], strict=True))
+    spaces = ["", *("" if glued[one] or glued[two] else " " for one, two in pairwise(order))]
+    return "".join(space + kept[place] for space, place in zip(spaces, order, strict=False))
