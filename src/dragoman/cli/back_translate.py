@@ -235,7 +235,8 @@ def _check_languages(
             hint="back-translation needs a model that translates to another language",
         )
     for name in names:
-        if (named := of_side(name)) is not None and not related(named, own):
+        named = of_side(name) if "." in Path(name).name else None  # a file named "in" is not in Indonesian
+        if named is not None and not related(named, own):
             raise ConfigError(
                 f"{name}: text in {named} by its name, but the model translates from {own} to {other}",
                 hint=f"give it text in {own}, or name a model that translates from {named}",
