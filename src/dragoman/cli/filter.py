@@ -279,6 +279,8 @@ def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float |
         for line, kept in zip(lines, chosen, strict=False):
             if kept:
                 file.write(f"{_cell(line.source)}\t{_cell(line.target)}\n")
+        if next(lines, None) is not None:
+            raise DataError(f"{path}: has fewer scores than {corpus.name} has pairs", hint="delete the file")
     lowest = min(score for score, kept in zip(scores, chosen, strict=True) if kept)
     many = sum(chosen)
     rows = [
