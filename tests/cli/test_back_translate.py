@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -145,25 +144,30 @@ def test_a_stopped_command_goes_on(dragoman_, folder, models, stopping, options)
     assert sorted(path.name for path in folder.iterdir()) == ["mono.de", "out.en-de.tsv", "whole.en-de.tsv"]
 
 
-def test_a_killed_process_goes_on(folder, models):
-    lines = "".join(f"{LINES[number % 7]} {number}\n" for number in range(4_000))
-    (folder / "mono.de").write_text(lines, encoding="utf-8")
-    command = [
-        *(sys.executable, "-m", "dragoman", "back-translate", models / "de-en", "mono.de", "-q"),
-        *("--how", "noise", "--beam", "1", "--max-extra", "5", "-o"),
-    ]
-    process = subprocess.Popen([*command, "out.tsv"])
-    deadline = time.monotonic() + 60
-    while not (folder / "out.tsv.unfinished.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait(timeout=60) == -signal.SIGKILL
-    done = json.loads((folder / "out.tsv.unfinished.json").read_text())["written"]["lines"]
-    assert 0 < done < 4_000
+# Notes each line, and kills itself before the 20th.
+KILLED = """
+import os, signal, sys
+from dragoman.cli import main, unfinished
+unfinished._EVERY = 0.0
+add = unfinished.Unfinished.add
+def killing(self, number, text, *, truncated):
+    if number == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+    add(self, number, text, truncated=truncated)
+unfinished.Unfinished.add = killing
+main()
+"""
 
-    for name in ("out.tsv", "whole.tsv"):
-        subprocess.run([*command, name], check=True, timeout=200)
 
+def test_a_killed_process_goes_on(dragoman_, folder, models):
+    words = ["back-translate", models / "de-en", "mono.de", "--how", "noise", "--per-line", "2", "-o"]
+    killed = subprocess.run([sys.executable, "-c", KILLED, *words, "out.tsv"], check=False, timeout=200)
+    assert killed.returncode == -signal.SIGKILL
+    assert json.loads((folder / "out.tsv.unfinished.json").read_text())["written"]["lines"] == 19
+
+    ended, whole = dragoman_(*words, "out.tsv"), dragoman_(*words, "whole.tsv")
+
+    assert ended.err == f"out.tsv: going on after line 19\n{whole.err}"
     assert (folder / "out.tsv").read_bytes() == (folder / "whole.tsv").read_bytes()
 
 

@@ -263,8 +263,9 @@ def test_a_damaged_file_of_scores_is_named(dragoman_, folder, words):
     assert ended.code == 3
     assert "scores:8: not a score" in ended.err
 
-    (folder / "scores").write_text("\n".join(rows[:-1]))
-    ended = dragoman_(*words, "--scores", "scores", "--keep", "0.5", "-o", "x.tsv")
-    assert ended.code == 3
-    assert "scores: has fewer scores than all.en-de.tsv has pairs" in ended.err
-    assert not (folder / "x.tsv").exists()
+    for damaged in (rows[:-1], [*rows, rows[-1]]):
+        (folder / "scores").write_text("\n".join(damaged))
+        ended = dragoman_(*words, "--scores", "scores", "--keep", "0.5", "-o", "x.tsv")
+        assert ended.code == 3
+        assert "scores: has another number of scores than all.en-de.tsv has pairs" in ended.err
+        assert not (folder / "x.tsv").exists()

@@ -18,7 +18,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -274,13 +274,15 @@ def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float |
     chosen = best_of(scores, share=share, least=least or 0.0)
     if not any(chosen):
         raise DataError(f"{corpus.name}: no pair has a score of {least:g}", hint="lower --least")
-    lines = iter(corpus)
     with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
-        for line, kept in zip(lines, chosen, strict=False):
+        for line, kept in zip_longest(corpus, chosen):
+            if line is None or kept is None:
+                raise DataError(
+                    f"{path}: has another number of scores than {corpus.name} has pairs",
+                    hint="delete the file",
+                )
             if kept:
                 file.write(f"{_cell(line.source)}\t{_cell(line.target)}\n")
-        if next(lines, None) is not None:
-            raise DataError(f"{path}: has fewer scores than {corpus.name} has pairs", hint="delete the file")
     lowest = min(score for score, kept in zip(scores, chosen, strict=True) if kept)
     many = sum(chosen)
     rows = [
