@@ -29,7 +29,9 @@ def test_the_commands_exist() -> None:
     named = {
         (document.name, name)
         for document in DOCUMENTS
-        for name in re.findall(r"(?:`|^\$ |-m )dragoman ([a-z]+)", document.read_text("utf-8"), re.MULTILINE)
+        for name in re.findall(
+            r"(?:`|^\$ |-m )dragoman ([a-z][a-z-]*)", document.read_text("utf-8"), re.MULTILINE
+        )
     }
 
     assert len(named) > 20

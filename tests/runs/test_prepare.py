@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared, prepare
 from dragoman.text import toy
+from dragoman.text.guidance import marks_of, synthetic_mark
 from dragoman.training.distributed import World
 
 PAIRS, VALID = toy.pairs(seed=3, count=60), toy.pairs(seed=4, count=8)
@@ -180,6 +182,74 @@ def test_texts_that_cannot_be_mixed(tmp_path: Path, options: list[str], message:
     with pytest.raises(ConfigError, match=message) as caught:
         of_recipe(write_text(tmp_path), tmp_path / "run", *options)
     assert caught.value.hint
+
+
+NEWS = '{name="news", train=["news-*.en", "news-*.de"]}'
+TAGGED = f'data.corpora=[{NEWS}, {{name="web", train=["web.en-de.tsv"], tagged=true, weight=0.5}}]'
+
+
+def sources_of(ready: Prepared, epoch: int) -> list[list[int]]:
+    source, target = ready.training.epoch(epoch, seed=1)
+    assert len(source) == len(target) == len(ready.training)
+    rows = [source[row].tolist() for row in range(len(source))]
+    assert [len(row) for row in rows] == source.lengths.tolist()
+    assert source.lengths_of(np.array([45, 2])).tolist() == [len(rows[45]), len(rows[2])]
+    return rows
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("tokenizer.sampling=0.3",),
+        ("tokenizer.placeholders=4", "data.placeholders=1"),
+        ("data.terms=1", "data.matches=1"),
+    ],
+    ids=" ".join,
+)
+def test_sources_of_a_tagged_text_begin_with_a_mark_in_every_epoch(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    text = write_text(tmp_path)
+    plain, _ = of_recipe(text, tmp_path / "plain", *options)
+    ready, messages = of_recipe(text, tmp_path / "run", TAGGED, *options)
+    mark = synthetic_mark(ready.tokenizer)
+    assert mark is not None
+
+    for epoch in range(3):
+        rows, without = sources_of(ready, epoch), sources_of(plain, epoch)
+        assert all(mark not in row for row in rows[:40])
+        assert [row[0] for row in rows[40:]] == [mark] * 10
+        assert [*rows[:40], *(row[1:] for row in rows[40:])] == without
+    assert "web (tagged): 20 pairs read" in ready.training.report
+    assert ready.training.fingerprint != plain.training.fingerprint
+    assert "train.web: 20 pairs read, 20 kept, 0 set aside" in messages
+
+
+def test_the_mark_is_that_of_no_text(tmp_path: Path) -> None:
+    ready, _ = of_recipe(write_text(tmp_path), tmp_path / "run", TAGGED)
+    mark, marks = synthetic_mark(ready.tokenizer), marks_of(ready.tokenizer)
+    assert mark is not None
+    assert marks is not None
+    assert mark not in marks  # those of terms and matches
+    (piece,) = ready.tokenizer.vocabularies[0].pieces([mark])
+    everything = "".join(chr(code) for code in range(0x20, 0x11000) if not 0xD800 <= code < 0xE000)
+
+    for line in (everything, piece, "<BT> \N{REPLACEMENT CHARACTER}"):
+        (tokens,) = ready.tokenizer.encode_source([line])
+        assert mark not in tokens
+
+
+def test_a_tag_is_among_the_options_of_a_run(tmp_path: Path) -> None:
+    text = write_text(tmp_path)
+    before, _ = of_recipe(text, tmp_path / "run", TAGGED)
+    RunFolder(tmp_path / "run").checkpoints.latest.mkdir()
+    again, messages = of_recipe(text, tmp_path / "run", TAGGED)
+    assert (again.training.fingerprint, messages) == (before.training.fingerprint, [])
+    assert sources_of(again, 1) == sources_of(before, 1)
+
+    with pytest.raises(ConfigError, match="other options"):
+        of_recipe(text, tmp_path / "run", TAGGED.replace("tagged=true, ", ""))
 
 
 def test_texts_are_in_the_languages_that_one_of_them_names(tmp_path: Path) -> None:

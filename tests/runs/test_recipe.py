@@ -104,6 +104,9 @@ def test_a_recipe_survives_writing_and_reading(tmp_path):
     assert resolve(recipe=tmp_path / "training.toml") == recipe
 
 
+TAGGED = 'data.corpora=[{name="a", train=["a.tsv"]}, {name="b", train=["b.tsv"], tagged=true}]'
+
+
 @pytest.mark.parametrize(
     ("arguments", "what", "hint"),
     [
@@ -120,6 +123,16 @@ def test_a_recipe_survives_writing_and_reading(tmp_path):
         (
             {"overrides": ["data.matches=1", "tokenizer.byte_fallback=false"]},
             "data.matches needs marks",
+            "byte_fallback",
+        ),
+        (
+            {"overrides": [TAGGED, "tokenizer.kind=words"]},
+            "data.corpora: b: tagged = true needs marks",
+            "byte_fallback",
+        ),
+        (
+            {"overrides": [TAGGED, "tokenizer.byte_fallback=false"]},
+            "data.corpora: b: tagged = true needs marks",
             "byte_fallback",
         ),
     ],

@@ -33,6 +33,10 @@ _COMMANDS = {
     "demo": _Command("demo", "demo", "Train a small translator, watch it learn, and try it."),
     "train": _Command("train", "train", "Train a model on raw parallel text.", "TrainCommand"),
     "translate": _Command("translate", "translate", "Translate text: n lines in, n lines out."),
+    "back-translate": _Command(
+        "back_translate", "back_translate", "Make parallel text of text in one language."
+    ),
+    "filter": _Command("filter", "filter_pairs", "Keep the best pairs of parallel text."),
     "align": _Command("align", "align", "Align the words of text and its translation."),
     "risk": _Command("risk", "risk", "Say what is doubtful about translations."),
     "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL."),

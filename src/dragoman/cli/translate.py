@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.files import check_writable, replacing
+from dragoman.base.files import check_writable
 from dragoman.cli.bulk import (
     UNUSED,
     Address,
@@ -53,11 +50,12 @@ from dragoman.cli.options import (
     TermsHow,
     UseShortlist,
 )
-from dragoman.cli.outcome import waiting, warn
+from dragoman.cli.outcome import warn
 from dragoman.cli.remembering import remembering
 from dragoman.cli.reverse import check_reverse_folder, with_reverse
 from dragoman.cli.terms import check_terms, with_terms
-from dragoman.cli.unfinished import Unfinished, Written, can_resume, made_of
+from dragoman.cli.unfinished import Written, made_of
+from dragoman.cli.writing import Writer, check_exist, shown_rate, writing_to
 from dragoman.text.compressed import SUFFIXES
 
 if TYPE_CHECKING:
@@ -354,9 +352,9 @@ def translate(
         raise ConfigError(
             "standard input is named twice", hint="it can be read only once; use a file for one of them"
         )
-    _check_exist(names)
+    check_exist(names)
     with (
-        _writer(output, None if protect else names, partial(_about, given, models, names)) as writer,
+        writing_to(output, None if protect else names, partial(_about, given, models, names)) as writer,
         remembering(memory, match_least, to, offers=jsonl) as using,
     ):
         translator = using(load_models(models, average, dtype=dtype, adapter=adapter))
@@ -412,90 +410,21 @@ def _check_options(unused: dict[str, Any], given: dict[str, Any], what: str) -> 
             raise ConfigError(f"--{name.replace('_', '-')} is not {what}", hint="leave it out")
 
 
-class _Stream:
-    """Writes translations to a stream as they come."""
-
-    def __init__(self, stream: TextIO, *, flush: bool) -> None:
-        self._stream, self._flush = stream, flush  # somebody may wait for the line
-        self.written = Written()
-
-    def add(self, number: int, text: str, *, truncated: bool) -> None:
-        self._stream.write(text)
-        if self._flush:
-            self._stream.flush()
-        self.written.add(number, truncated=truncated)
-
-
-@contextmanager
-def _writer(
-    output: Path | None, names: Sequence[str] | None, about: Callable[[], dict[str, str]]
-) -> Iterator[_Stream | Unfinished]:
-    """Yield what writes the output; of a file made from the files `names`, keep an earlier part."""
-    if output is None:
-        yield _Stream(sys.stdout, flush=not _is_file(sys.stdout))
-    elif names is not None and can_resume(output, names):
-        with Unfinished(output, about()) as unfinished:
-            yield unfinished
-    else:
-        with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
-            yield _Stream(file, flush=False)
-
-
 def _write(
     translations: Iterable[Translation],
     lines: Input,
     show: Show,
-    writer: _Stream | Unfinished,
+    writer: Writer,
     *,
     progress: bool,
 ) -> None:
     """Write each translation as it comes."""
-    with _progress(lines, shown=progress) as done:
+    with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=progress) as done:
         for number, translation in enumerate(translations, lines.skipped + 1):
             writer.add(
                 number, show(number, translation, lines.ends.popleft()), truncated=translation.truncated
             )
             done(number)
-
-
-@contextmanager
-def _progress(lines: Input, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Show rate and time left on standard error, if that is a terminal. Yields what counts the lines."""
-    if not shown or not sys.stderr.isatty():
-        yield lambda number: None
-        return
-    from dragoman.cli.rate import Rate  # loads rich
-
-    with waiting("translating") as say:
-        rate = Rate()
-
-        def done(number: int) -> None:
-            share = lines.share(number)
-            if rate.due():
-                say(f"translating: {rate.text(number, share)}")
-
-        yield done
-
-
-def _is_file(stream: TextIO) -> bool:
-    """Whether what is written goes into a file, not to a terminal or another program."""
-    try:
-        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError):  # standard output may have been replaced by text in memory
-        return False
-
-
-def _check_exist(names: Iterable[str]) -> None:
-    """Raise DataError for a missing file before the model is loaded, which takes seconds."""
-    from dragoman.text.lines import unreadable
-
-    for name in names:
-        if name == STDIN:
-            continue
-        try:
-            Path(name).stat()
-        except OSError as error:
-            raise unreadable(name, error) from error
 
 
 # ---- standard error --------------------------------------------------------------------------------

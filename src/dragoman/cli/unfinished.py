@@ -35,6 +35,7 @@ class Written:
     lines: int = 0  # of the input
     truncated: int = 0  # translations that were cut short
     first: list[int] = field(default_factory=list)  # the lines of the first five of them
+    counts: dict[str, int] = field(default_factory=dict)  # of what the command counts beside
 
     def add(self, number: int, *, truncated: bool) -> None:
         """Count line `number`."""

@@ -46,6 +46,12 @@ def expected_utilities(texts: Sequence[str], logp: Sequence[float], utility: Uti
     return [expected[text] / total for text in texts]
 
 
+def sentence_chrf(hypothesis: str, reference: str) -> float:
+    """Return chrF2 of a sentence, from 0 to 1, as sacreBLEU computes it (Popović 2015)."""
+    one, other = _grams(hypothesis, "chrf"), _grams(reference, "chrf")
+    return _chrf(one, other, _common(one, other))
+
+
 def tempered(logp: Sequence[float]) -> list[float]:
     """Return log-probabilities that make the candidates of a beam more alike.
 

@@ -24,6 +24,7 @@ from dragoman.runs.texts import Data, Say, Texts, open_texts, two_sided
 from dragoman.runs.tuned_texts import Start, open_tuned_texts
 from dragoman.text.corpus import Corpus
 from dragoman.text.filter import FilterConfig
+from dragoman.text.guidance import synthetic_mark
 from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.distributed import World
@@ -140,7 +141,7 @@ def prepare(
 
     training: TrainingText
     if options.data.corpora:
-        training = _weighted(options.data, learnt)
+        training = _weighted(options.data, learnt, synthetic_mark(tokenizer))
     elif options.tuning.replay_from not in ("auto", "none"):
         training = Mixture.replaying(learnt("train"), learnt("replay"), options.tuning.replay or 0.0)
     else:
@@ -159,9 +160,13 @@ def prepare(
     )
 
 
-def _weighted(data: DataConfig, learnt: Callable[[str], TokenisedCorpus]) -> Mixture:
-    texts = [(one, learnt(f"train.{one.name}")) for one in data.corpora]
-    return Mixture([Weighted(text, max(round(one.weight * len(text)), 1), one.name) for one, text in texts])
+def _weighted(data: DataConfig, learnt: Callable[[str], TokenisedCorpus], mark: int | None) -> Mixture:
+    parts = []
+    for one in data.corpora:
+        text = learnt(f"train.{one.name}")
+        rows = max(round(one.weight * len(text)), 1)
+        parts.append(Weighted(text, rows, one.name, mark if one.tagged else None))
+    return Mixture(parts)
 
 
 def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:

@@ -38,6 +38,13 @@ class CorpusConfig(Options, section="data.corpora"):
         float,
         Option("How often an epoch has each pair: 2 is twice, 0.5 another half in every epoch.", above=0),
     ] = 1.0
+    tagged: Annotated[
+        bool,
+        Option(
+            "Put a mark before each of its sources, for text whose sources a model made (Caswell et al. "
+            "2019). No text contains the mark, and translating never uses it."
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,7 +125,8 @@ class DataConfig(Options, section="data"):
         tuple[CorpusConfig, ...],
         Option(
             "In place of data.train, several texts with weights, each a table [[data.corpora]] with a name, "
-            "its train files, and a weight: how often an epoch has each of its pairs."
+            "its train files, and a weight: how often an epoch has each of its pairs. tagged = true marks "
+            "sources that a model made: see `dragoman back-translate`."
         ),
     ] = ()
     filter: FilterConfig = FilterConfig()
@@ -196,11 +204,13 @@ class Recipe(Options):
 
     def _check_annotations(self) -> None:
         """What a model reads beside a line is between marks, which are bytes of the vocabulary."""
-        kind, names = self.tokenizer.kind, self.data.annotating.names
+        kind = self.tokenizer.kind
+        tagged = [f"corpora: {one.name}: tagged = true" for one in self.data.corpora if one.tagged]
+        names = [*self.data.annotating.names, *tagged]
         if names and kind != "mapped" and (kind == "words" or not self.tokenizer.byte_fallback):
             raise ConfigError(
                 f"data.{names[0]} needs marks, and this vocabulary has no bytes for them",
-                hint='set tokenizer.kind="bpe" and tokenizer.byte_fallback=true',
+                hint='set tokenizer.kind="bpe" and tokenizer.byte_fallback=true, or leave it out',
             )
 
     def _check_embeddings(self) -> None:

@@ -108,6 +108,17 @@ def marks_of(tokenizer: Tokenizer) -> Marks | None:
     return Marks(*spare[: len(Marks._fields)]) if len(spare) >= len(Marks._fields) else None
 
 
+def synthetic_mark(tokenizer: Tokenizer) -> int | None:
+    """Return the id of the mark before a source that a model made, or None for a vocabulary without bytes.
+
+    Training puts it there, so that a model can tell such sources from those that people wrote (Caswell et
+    al. 2019, "Tagged Back-Translation"). It is another byte than the marks of guidance. Translating never
+    uses it.
+    """
+    spare = tokenizer.vocabularies[0].spare
+    return spare[len(Marks._fields)] if len(spare) > len(Marks._fields) else None
+
+
 def reading(
     tokenizer: Tokenizer, line: str, tokens: Sequence[int], guidance: Guidance, *, begin: int = 0
 ) -> Reading:

@@ -45,6 +45,7 @@ class Weighted:
     corpus: TokenisedCorpus
     rows: int
     name: str = ""  # in the report
+    mark: int | None = None  # a token before each of its sources, in every epoch
 
 
 class Mixture:
@@ -73,19 +74,29 @@ class Mixture:
         digests = [part.corpus.fingerprint for part in self.parts]
         first, *others = self.parts
         rows = [str(part.rows) for part in others]
-        return " ".join(digests + rows + ([] if first.rows == len(first.corpus) else [str(first.rows)]))
+        marks = [f"mark {part.mark} of {n}" for n, part in enumerate(self.parts) if part.mark is not None]
+        own = [] if first.rows == len(first.corpus) else [str(first.rows)]
+        return " ".join(digests + rows + own + marks)
 
     @property
     def report(self) -> str:
         """The reports of the texts that have a name, otherwise that of the first."""
-        named = [f"{part.name}: {part.corpus.report}" for part in self.parts if part.name]
+        named = [
+            f"{part.name}{'' if part.mark is None else ' (tagged)'}: {part.corpus.report}"
+            for part in self.parts
+            if part.name
+        ]
         return "\n".join(named) or self.parts[0].corpus.report
 
     def epoch(self, epoch: int, *, seed: int) -> tuple[Rows, Rows]:
         """The source and target tokens of one epoch, counted from 0."""
         texts = [part.corpus.epoch(epoch, seed=seed) for part in self.parts]
         choices = [_Choice(len(part.corpus), part.rows, epoch, seed) for part in self.parts]
-        sources, targets = zip(*texts, strict=True)
+        sources = [
+            source if part.mark is None else _Marked(source, part.mark)
+            for part, (source, _) in zip(self.parts, texts, strict=True)
+        ]
+        targets = [target for _, target in texts]
         return _Joined(sources, choices), _Joined(targets, choices)
 
     def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str:
@@ -98,6 +109,27 @@ class Mixture:
                 places.append(part.corpus.whereabouts(choice.row_at(own).tolist()))
             start += part.rows
         return "; ".join(places)
+
+
+class _Marked:
+    """Rows with the same token before each."""
+
+    def __init__(self, rows: Rows, mark: int) -> None:
+        self._rows, self._mark = rows, mark
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def lengths(self) -> Array:
+        return self._rows.lengths + 1
+
+    def lengths_of(self, rows: Array) -> Array:
+        return self._rows.lengths_of(rows) + 1
+
+    def __getitem__(self, row: int) -> Array:
+        own = self._rows[row]
+        return np.concatenate([np.array([self._mark], own.dtype), own])
 
 
 class _Choice:

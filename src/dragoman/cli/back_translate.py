@@ -1,0 +1,277 @@
+"""`dragoman back-translate`: synthetic parallel text from text of the target language."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.tables import count
+from dragoman.cli.input import STDIN, Input, keep_apart
+from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
+from dragoman.cli.options import (
+    AdapterFolder,
+    BatchTokens,
+    BeamSize,
+    Debug,
+    LengthPenalty,
+    NumberType,
+    Quiet,
+    TargetLanguage,
+    UseShortlist,
+)
+from dragoman.cli.unfinished import made_of
+from dragoman.cli.writing import (
+    Writer,
+    check_exist,
+    check_pairs_languages,
+    check_pairs_name,
+    shown_rate,
+    writing_to,
+)
+from dragoman.text.languages import of_side, related
+from dragoman.text.shards import OF_PAIRS, files_of, kind_of
+
+if TYPE_CHECKING:
+    from dragoman.decoding.options import Decoding
+    from dragoman.translator import Translator
+    from dragoman.translator.synthetic import How, SyntheticPairs
+
+_OF_SAMPLES = ("temperature", "top_k", "top_p")
+_OF_BEAMS = ("beam", "length_penalty")
+_PAIRS = "pairs"  # among the counts of what is written
+
+
+def back_translate(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model of the reverse direction, from the language of TEXT. More model folders may "
+            "follow: all translate together, as an ensemble.",
+        ),
+    ],
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="Text in the target language of the system to train, one sentence a line: files or "
+            "patterns, plain or compressed (.gz, .zst); - is standard input. [default: -]",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the pairs to this file, such as synthetic.en-de.tsv, whole or not at all. Repeat a "
+            "command that was stopped, and it goes on.",
+        ),
+    ] = None,
+    how: Annotated[
+        str,
+        typer.Option(
+            "--how",
+            metavar="beam|greedy|sample|noise",
+            help="How to make the sources. sample: draw from the model's distribution. noise: leave out, "
+            "blank and move words of the beam search's translation.",
+        ),
+    ] = "beam",
+    per_line: Annotated[
+        int, typer.Option("--per-line", metavar="N", help="Sources for each line: N pairs with its text.")
+    ] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the draws and of the noise.")] = 1,
+    temperature: Annotated[
+        float | None,
+        typer.Option("--temperature", metavar="T", help="Of sample: below 1 favours likely tokens."),
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option("--top-k", metavar="K", help="Of sample: draw from the K likeliest tokens."),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option("--top-p", metavar="P", help="Of sample: draw from the likeliest tokens that sum to P."),
+    ] = None,
+    beam: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    shortlist: UseShortlist = False,
+    to: TargetLanguage = None,
+    max_length: Annotated[
+        int, typer.Option("--max-length", metavar="N", help="Leave out lines of more than N tokens.")
+    ] = 256,
+    max_extra: Annotated[
+        int,
+        typer.Option(
+            "--max-extra", metavar="N", help="Leave out sources of N tokens more than their line, or longer."
+        ),
+    ] = 50,
+    batch_tokens: BatchTokens = 4096,
+    dtype: NumberType = None,
+    adapter: AdapterFolder = None,
+    average: AverageOfModels = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Make parallel text of text in one language: synthetic sources, real targets.
+
+    To train a system from English to German, translate German text with a model from German to English. The
+    pairs are lines of SOURCE<TAB>TARGET. Pairs that are of no use are left out and counted.
+
+    \b
+      dragoman back-translate runs/de-en news.de -o synthetic.en-de.tsv
+      dragoman back-translate runs/de-en 'news-*.de.zst' -o synthetic.en-de.tsv --how noise
+      dragoman back-translate runs/de-en-1 runs/de-en-2 news.de -o synthetic.en-de.tsv --how beam
+      dragoman back-translate runs/de-en news.de -o synthetic.en-de.tsv --per-line 3 --top-k 10
+    """
+    given = dict(locals())
+    models, texts = models_and_text(model, text)
+    check_models(models, average, adapter)
+    names = [file for name in texts or [STDIN] for file in files_of(name)]
+    decoding = _decoding(given)
+    _check_names(names, output)
+    keep_apart(output, [*names, *files_of_models([*models, adapter])])
+    check_exist(names)
+    with writing_to(output, names, partial(_about, given, models, names)) as writer:
+        translator = load_models(models, average, dtype=dtype, adapter=adapter)
+        _check_languages(translator, to, names, output)
+        lines = Input(names, skipped=writer.written.lines)
+        if lines.skipped and not quiet:
+            _note(f"{output}: going on after line {lines.skipped:,}")
+        from dragoman.translator.synthetic import back_translated
+
+        pairs = back_translated(
+            translator,
+            _ended(lines),
+            decoding,
+            how=cast("How", how),
+            per_line=per_line,
+            seed=seed,
+            first=lines.skipped + 1,
+        )
+        _write(pairs, lines, writer, shown=not quiet and output is not None)
+        report = _report(writer)
+        if not writer.written.counts.get(_PAIRS):
+            raise DataError(
+                f"{', '.join(names)}: no usable pair\n{report}", hint="check the text and the model"
+            )
+    if not quiet:
+        _note(report)
+
+
+def _decoding(given: dict[str, Any]) -> Decoding:
+    """The search or the draws. Raises ConfigError for options that do not fit."""
+    from dragoman.decoding.options import Decoding, Sample
+    from dragoman.translator.synthetic import HOWS
+
+    how, per_line = given["how"], given["per_line"]
+    if how not in HOWS:
+        raise ConfigError(f"--how {how}", hint=f"use {', '.join(HOWS)}")
+    if per_line < 1:
+        raise ConfigError(f"--per-line {per_line}", hint="use at least 1")
+    if how == "greedy" and per_line > 1:
+        raise ConfigError("--per-line with --how greedy, which finds one", hint="use beam, sample or noise")
+    unused = {"sample": _OF_BEAMS, "greedy": (*_OF_SAMPLES, *_OF_BEAMS)}.get(how, _OF_SAMPLES)
+    for name in unused:
+        if given[name] is not None:
+            raise ConfigError(f"--{name.replace('_', '-')} has no use with --how {how}", hint="leave it out")
+    draws = {name: given[name] for name in _OF_SAMPLES if given[name] is not None}
+    decoding = Decoding(
+        sample=Sample(seed=given["seed"], **draws) if how == "sample" else None,
+        beam=1 if how == "greedy" else given["beam"],
+        length_penalty=given["length_penalty"],
+        n_best=1 if how in ("greedy", "noise") else per_line,
+        to=given["to"],
+        shortlist=given["shortlist"],
+        max_source_tokens=given["max_length"],
+        max_extra_tokens=given["max_extra"],
+        batch_tokens=given["batch_tokens"],
+    )
+    if given["seed"] < 0:
+        raise ConfigError(f"--seed {given['seed']}", hint="it must be at least 0")
+    return decoding
+
+
+def _about(given: dict[str, Any], models: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
+    """What the pairs are made from: the text, the models, and the options that change them."""
+    apart = {"model", "text", "output", "quiet", "debug", "adapter"}
+    options = {name: value for name, value in given.items() if name not in apart}
+    return made_of(
+        text=names, models=[*map(str, models)], files={"adapter": given["adapter"]}, options=options
+    )
+
+
+def _check_names(names: Sequence[str], output: Path | None) -> None:
+    """Raise ConfigError for text of pairs, and for an output that would not be read as pairs."""
+    for name in names:
+        if kind_of(name) in OF_PAIRS:
+            raise ConfigError(
+                f"{name}: a file of pairs; text of one language is needed", hint="write one sentence a line"
+            )
+    if names.count(STDIN) > 1:
+        raise ConfigError(
+            "standard input is named twice", hint="it can be read only once; use a file for one of them"
+        )
+    if output is not None:
+        check_pairs_name(output)
+
+
+def _check_languages(
+    translator: Translator, to: str | None, names: Sequence[str], output: Path | None
+) -> None:
+    """Raise ConfigError if the names of the files contradict the languages of the model."""
+    own, other = translator.source_language, to or translator.target_language
+    if own == other:
+        raise ConfigError(
+            f"the model translates from {own} to {other}",
+            hint="back-translation needs a model that translates to another language",
+        )
+    for name in names:
+        named = of_side(name) if "." in Path(name).name else None  # a file named "in" is not in Indonesian
+        if named is not None and not related(named, own):
+            raise ConfigError(
+                f"{name}: text in {named} by its name, but the model translates from {own} to {other}",
+                hint=f"give it text in {own}, or name a model that translates from {named}",
+            )
+    if output is not None:
+        check_pairs_languages(output, other, own)
+
+
+def _ended(lines: Input) -> Iterator[str]:
+    """The lines; their ends are not needed."""
+    for line in lines:
+        lines.ends.clear()
+        yield line
+
+
+def _write(pairs: Iterator[SyntheticPairs], lines: Input, writer: Writer, *, shown: bool) -> None:
+    """Write the pairs of each line as they come, and count them."""
+    counts = writer.written.counts
+    with shown_rate(lines.share, "back-translating", skipped=lines.skipped, shown=shown) as done:
+        for number, one in enumerate(pairs, lines.skipped + 1):
+            for what, many in ({_PAIRS: len(one.sources)} | one.left_out).items():
+                counts[what] = counts.get(what, 0) + many
+            writer.add(number, one.rows(), truncated=False)
+            done(number)
+
+
+def _report(writer: Writer) -> str:
+    """As in `1,000 lines, 960 pairs written, 40 left out`, then a line for each reason."""
+    counts = Counter(writer.written.counts)
+    pairs = counts.pop(_PAIRS, 0)
+    rows = [
+        f"{count(writer.written.lines, 'line')}, {count(pairs, 'pair')} written, {counts.total():,} left out"
+    ]
+    return "\n".join([*rows, *(f"  {reason}: {many:,}" for reason, many in counts.most_common() if many)])
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,313 @@
+"""`dragoman filter`: the best pairs of parallel text.
+
+The text is read three times: to count it, to score it, and to write what is kept. Scores go into a file
+beside the output, line by line:
+
+    # {"model": ...}                 what they were made from
+    0.4169<TAB>0.75<TAB>0.5          score, forward and reverse cross-entropy
+    -<TAB>empty target               a pair without a score, and why
+
+A command that was stopped goes on there, and one with another --keep or --least only writes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.files import check_same_work, replacing
+from dragoman.base.tables import count
+from dragoman.cli.input import keep_apart
+from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
+from dragoman.cli.options import BatchTokens, Debug, NumberType, Quiet, TargetLanguage
+from dragoman.cli.reverse import check_reverse_folder
+from dragoman.cli.unfinished import can_resume, made_of
+from dragoman.cli.writing import Writer, check_pairs_languages, check_pairs_name, shown_rate, writing_to
+
+if TYPE_CHECKING:
+    from dragoman.engine.choice import DType
+    from dragoman.evaluation.dual import PairScore, PairScorer
+    from dragoman.text.corpus import Corpus
+    from dragoman.translator import Translator
+
+_TOGETHER = 1024  # pairs that are scored at once
+_NONE = "-"  # in place of the score of a pair that has none
+
+
+def filter_pairs(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model that translates in the direction of TEXT. More model folders may follow: they "
+            "score together, as an ensemble.",
+        ),
+    ],
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="Text and its translation: two files, .tsv, .jsonl or .tmx files, patterns, or -.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the pairs that are kept to this file, such as best.en-de.tsv, in their order. "
+            "Repeat a command that was stopped, and it goes on.",
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="dual|round-trip",
+            help="dual: cross-entropies of both directions, which needs --reverse. round-trip: chrF of a "
+            "translation of the source with the target.",
+        ),
+    ] = "dual",
+    reverse: Annotated[
+        Path | None,
+        typer.Option("--reverse", metavar="MODEL", help="For dual: a model that translates back."),
+    ] = None,
+    keep: Annotated[
+        float | None,
+        typer.Option("--keep", metavar="SHARE", help="Keep this share of the pairs: 0.8 is the best 80 %."),
+    ] = None,
+    least: Annotated[
+        float | None,
+        typer.Option("--least", metavar="SCORE", help="Keep pairs with at least this score, from 0 to 1."),
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            "--scores",
+            metavar="FILE",
+            help="Keep the scores in this file. A later command with it only chooses anew.",
+        ),
+    ] = None,
+    to: TargetLanguage = None,
+    max_length: Annotated[
+        int, typer.Option("--max-length", metavar="N", help="Leave out sentences of more than N tokens.")
+    ] = 256,
+    batch_tokens: BatchTokens = 4096,
+    dtype: NumberType = None,
+    average: AverageOfModels = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Keep the best pairs of parallel text: those that models of both directions find likely.
+
+    The score of dual is exp(-(|f - r| + (f + r) / 2)) of the forward and the reverse cross-entropy a token
+    (Junczys-Dowmunt 2018). Pairs with an empty, too long or far longer side are left out.
+
+    \b
+      dragoman filter runs/en-de web.en-de.tsv --reverse runs/de-en --keep 0.8 -o best.en-de.tsv
+      dragoman filter runs/en-de synthetic.en-de.tsv --by round-trip --least 0.4 -o best.en-de.tsv
+    """
+    given = dict(locals())
+    models, names = models_and_text(model, text)
+    check_models(models, average, None)
+    _check_options(given)
+    if output is not None:
+        check_pairs_name(output)
+    files = files_of_models([*models, reverse])
+    translator, back, corpus = _opened(given, models, names)
+    for path in (output, scores):
+        keep_apart(path, [*corpus.files, *names, *files])
+    languages = translator.source_language, to or translator.target_language
+    if output is not None:
+        check_pairs_languages(output, *languages)
+    path = scores or _beside(cast(Path, output))
+    about = _about(given, models, corpus) if corpus.files and can_resume(path, corpus.files) else {}
+    if not _scored(path, about):
+        from dragoman.evaluation.dual import PairScorer
+        from dragoman.text.filter import FilterConfig
+
+        scorer = PairScorer(
+            forward=translator,
+            reverse=back,
+            keep=FilterConfig(max_length=max_length),
+            to=to,
+            batch_tokens=batch_tokens,
+        )
+        with writing_to(path, corpus.files if about else None, lambda: about) as writer:
+            if writer.written.lines and not quiet:
+                _note(f"{path}: going on after pair {writer.written.lines:,}")
+            _score(corpus, scorer, writer, json.dumps(about), shown=not quiet)
+    elif not quiet:
+        _note(f"{path}: has the scores")
+    if output is not None:
+        report = _keep(corpus, path, output, 1.0 if keep is None else keep, least)
+        if scores is None:
+            path.unlink()
+        if not quiet:
+            _note(report)
+
+
+def _check_options(given: dict[str, Any]) -> None:
+    """Raise ConfigError for options that are out of range or contradict each other."""
+    from dragoman.evaluation.dual import WAYS
+
+    by, keep, least = given["by"], given["keep"], given["least"]
+    if by not in WAYS:
+        raise ConfigError(f"--by {by}", hint=f"use {' or '.join(WAYS)}")
+    if by == "dual" and given["reverse"] is None:
+        raise ConfigError(
+            "--by dual without --reverse", hint="name a model of the other direction, or use --by round-trip"
+        )
+    if by != "dual" and given["reverse"] is not None:
+        raise ConfigError(f"--reverse has no use with --by {by}", hint="leave it out, or use --by dual")
+    check_reverse_folder(given["reverse"])
+    if given["output"] is None and (given["scores"] is None or keep is not None or least is not None):
+        raise ConfigError("no output for the pairs", hint="name a file with -o, such as best.en-de.tsv")
+    if given["output"] is not None and keep is None and least is None:
+        raise ConfigError("which pairs to keep?", hint="use --keep 0.8 for the best 80 %, or --least SCORE")
+    if keep is not None and not 0 < keep <= 1:
+        raise ConfigError(f"--keep {keep}", hint="a share is above 0 and at most 1: 0.8 is the best 80 %")
+    if least is not None and not 0 <= least <= 1:
+        raise ConfigError(f"--least {least}", hint="a score is from 0 to 1")
+    if given["output"] is not None and given["output"] == given["scores"]:
+        raise ConfigError("-o and --scores are the same file", hint="choose another file for the scores")
+    for name in ("max_length", "batch_tokens"):
+        if given[name] < 1:
+            raise ConfigError(f"--{name.replace('_', '-')} {given[name]}", hint="it must be at least 1")
+
+
+def _opened(
+    given: dict[str, Any], models: Sequence[Path], names: Sequence[str]
+) -> tuple[Translator, Translator | None, Corpus]:
+    """The models and the text. Raises ConfigError if they are of languages that do not fit."""
+    from dragoman.text.corpus import open_corpus
+    from dragoman.translator import Translator
+    from dragoman.translator.resources import check_reverse
+
+    translator = load_models(models, given["average"], dtype=given["dtype"])
+    own = translator.source_language, given["to"] or translator.target_language
+    back = None
+    if given["reverse"] is not None:
+        back = Translator.load(given["reverse"], dtype=cast("DType | None", given["dtype"]))
+        check_reverse((back.source_language, back.target_language), own)
+    return translator, back, open_corpus(names, languages=own)
+
+
+def _about(given: dict[str, Any], models: Sequence[Path], corpus: Corpus) -> dict[str, str]:
+    """What the scores are made from."""
+    options = {name: given[name] for name in ("by", "to", "max_length", "batch_tokens", "dtype", "average")}
+    return made_of(
+        text=corpus.files,
+        models=[*map(str, models)],
+        files={"reverse": given["reverse"]},
+        options=options,
+    )
+
+
+def _beside(output: Path) -> Path:
+    """Where the scores are if no file is named."""
+    return output.with_name(f"{output.name}.scores")
+
+
+def _scored(path: Path, about: dict[str, str]) -> bool:
+    """Whether a file has the scores already. Raises ConfigError if it has others, or is another file."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        first = file.readline(1 << 16)
+    try:
+        before = dict(json.loads(first.decode().removeprefix("# ")))
+    except (ValueError, TypeError):
+        raise ConfigError(
+            f"{path}: exists, and does not have scores", hint="choose another file, or delete it"
+        ) from None
+    check_same_work(path, before, about)
+    return bool(about)
+
+
+def _score(corpus: Corpus, scorer: PairScorer, writer: Writer, head: str, *, shown: bool) -> None:
+    """Score all pairs, a chunk at a time, so that a command that goes on makes the same batches."""
+    total, skipped = sum(1 for _ in corpus), writer.written.lines
+    pairs = islice(((line.source, line.target) for line in corpus), skipped, None)
+    counts, number = writer.written.counts, skipped
+    with shown_rate(lambda n: n / total, "scoring", skipped=skipped, shown=shown) as done:
+        while chunk := [*islice(pairs, _TOGETHER)]:
+            rows = [] if number else [f"# {head}\n"]
+            for one in scorer.scores(chunk):
+                counts["scored"] = counts.get("scored", 0) + (one.reason is None)
+                rows.append(_row(one))
+            number += len(chunk)
+            writer.add(number, "".join(rows), truncated=False)
+            done(number)
+    if not counts.get("scored"):
+        raise DataError(
+            f"{corpus.name}: no usable pair", hint="every pair has a side that is empty or too long"
+        )
+
+
+def _row(one: PairScore) -> str:
+    if one.reason is not None:
+        return f"{_NONE}\t{one.reason}\n"
+    return "\t".join(f"{number:.6g}" for number in (one.score, *one.entropies)) + "\n"
+
+
+def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float | None) -> str:
+    """Write the pairs that are kept, and return a report."""
+    from dragoman.evaluation.dual import best_of
+
+    scores, reasons = array("d"), Counter[str]()
+    for score, reason in _rows(path):
+        scores.append(score)
+        reasons.update([reason] if math.isnan(score) else [])
+    chosen = best_of(scores, share=share, least=least or 0.0)
+    if not any(chosen):
+        raise DataError(f"{corpus.name}: no pair has a score of {least:g}", hint="lower --least")
+    with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
+        for line, kept in zip_longest(corpus, chosen):
+            if line is None or kept is None:
+                raise DataError(
+                    f"{path}: has another number of scores than {corpus.name} has pairs",
+                    hint="delete the file",
+                )
+            if kept:
+                file.write(f"{_cell(line.source)}\t{_cell(line.target)}\n")
+    lowest = min(score for score, kept in zip(scores, chosen, strict=True) if kept)
+    many = sum(chosen)
+    rows = [
+        f"{count(len(scores), 'pair')}, {many:,} kept, {len(scores) - many:,} left out",
+        f"  score below {lowest:.4g}: {len(scores) - many - reasons.total():,}",
+    ]
+    return "\n".join([*rows, *(f"  {reason}: {times:,}" for reason, times in reasons.most_common())])
+
+
+def _rows(path: Path) -> Iterator[tuple[float, str]]:
+    """Yield the score of each pair, NaN with a reason if it has none."""
+    with path.open(encoding="utf-8") as file:
+        next(file, None)
+        for number, line in enumerate(file, 2):
+            first, _, rest = line.rstrip("\n").partition("\t")
+            try:
+                yield (math.nan, rest) if first == _NONE else (float(first), "")
+            except ValueError:
+                raise DataError(f"{path}:{number}: not a score", hint="delete the file") from None
+
+
+def _cell(text: str) -> str:
+    """The text as a column of a .tsv file."""
+    return text.replace("\t", " ").strip()
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)
