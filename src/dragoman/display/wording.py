@@ -82,6 +82,8 @@ def validation_parts(validation: Validation, *, brief: bool = False) -> Iterable
     for value, label in ((validation.bleu, "BLEU"), (validation.chrf, "chrF")):
         if value is not None:
             yield f"{label} {value:.1f}"
+    if validation.bleu is not None and validation.search not in ("", "greedy"):
+        yield validation.search
     if validation.best:
         yield "best so far"
 

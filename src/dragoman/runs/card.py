@@ -146,7 +146,7 @@ def _validation(finished: Finished) -> list[list[str]]:
     if finished.loss is not None:
         rows.append(["validation loss", f"{finished.loss:.4f} nats a token"])
     if finished.bleu is not None:
-        rows.append(["validation BLEU, greedy", f"{finished.bleu:.2f}"])
+        rows.append([f"validation BLEU, {finished.search}", f"{finished.bleu:.2f}"])
         rows.append(["signature", f"`{finished.signature}`"])
     return rows
 

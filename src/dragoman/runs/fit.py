@@ -88,7 +88,11 @@ def fit(
             None
             if prepared.validation is None
             else lambda _: translate_and_score(
-                bundle, prepared.validation_pairs, seed=recipe.seed, world=world
+                bundle,
+                prepared.validation_pairs,
+                seed=recipe.seed,
+                world=world,
+                greedy=recipe.training.validation_search == "greedy",
             )
         ),
         stop=stop,

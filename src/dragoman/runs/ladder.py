@@ -55,7 +55,7 @@ class Rung:
     longest_seen: int  # source tokens of the longest pair in training
     longer: int  # test sentences with more
     longer_bleu: float | None  # on those
-    curve: tuple[tuple[float, float], ...]  # minutes, BLEU of greedy search on the validation text
+    curve: tuple[tuple[float, float], ...]  # minutes, BLEU on the validation text
 
     @property
     def tokens_per_second(self) -> float:
@@ -153,7 +153,7 @@ def to_html(rungs: Sequence[Rung]) -> str:
         charts.heading("BLEU against time"),
         charts.line_chart(
             curves,
-            title="BLEU of greedy search on the validation text, cased, as each system trains",
+            title="BLEU on the validation text, cased, as each system trains",
             x="minutes",
             y="BLEU",
         ),
