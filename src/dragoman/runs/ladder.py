@@ -1,7 +1,7 @@
 """A ladder: recipes trained on the same text within the same budget, evaluated and compared.
 
-Each rung is a training run in its own folder, or several with other seeds. So a stopped ladder can be resumed,
-and every run is a model that can translate.
+Each rung is a training run in its own folder, or several with other seeds. So a stopped ladder can be
+resumed, and every run is a model that can translate.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def plan_rungs(
 ) -> list[PlannedRung]:
     """Return a rung for each recipe; with `vary` = "section.key=a,b,c", for each recipe and value.
 
-    With `seeds`, a rung is as many runs, with the seed of the recipe and the next ones. Raises ConfigError if one of them is invalid, before the first is trained.
+    With `seeds`, a rung is as many runs, with the seed of the recipe and the next ones. Raises ConfigError if
+    one of them is invalid, before the first is trained.
     """
     key, equals, listed = (vary or "").partition("=")
     values = [value.strip() for value in listed.split(",")]
@@ -210,8 +211,8 @@ def _notes(rungs: Sequence[Rung]) -> list[str]:
     notes = [f"BLEU on the test text: {signature}" for signature in signatures]
     if seeds := sorted({len(rung.runs) for rung in rungs if rung.runs}):
         notes.append(
-            f"Scores: mean ± standard deviation (n - 1) of {' or '.join(map(str, seeds))} seeds. Other columns: "
-            "means. Curves: the first seed."
+            f"Scores: mean ± standard deviation (n - 1) of {' or '.join(map(str, seeds))} seeds. "
+            "Other columns: means. Curves: the first seed."
         )
     if any(rung.longer for rung in rungs):
         seen = sorted({rung.longest_seen for rung in rungs})

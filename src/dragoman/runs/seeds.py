@@ -20,6 +20,7 @@ from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.recipe import Recipe, find_data
+from dragoman.training.distributed import joined
 from dragoman.training.events import Observer, Stop
 
 if TYPE_CHECKING:
@@ -119,9 +120,7 @@ class SeedReport:
 
 def spread_of(values: Sequence[float]) -> Spread:
     """Return mean and standard deviation of at least one value."""
-    return Spread(
-        mean=fmean(values), sd=stdev(values) if len(values) > 1 else None, values=tuple(values)
-    )
+    return Spread(mean=fmean(values), sd=stdev(values) if len(values) > 1 else None, values=tuple(values))
 
 
 def seeded(output: Path, overrides: Sequence[str], *, first: int, count: int) -> list[Seeded]:
@@ -164,11 +163,15 @@ def train_seeds(
     watch: Watch,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Train the runs one after the other. One that is complete is not trained again. Raises what `train` does."""
-    for number, run in enumerate(runs, 1):
-        say(f"seed {run.seed}, {number} of {len(runs)}: {run.folder}")
-        with watch(run.folder) as (observer, stop):
-            train(run, observer, stop)
+    """Train the runs one after the other. One that is complete is not trained again.
+
+    Raises what `train` raises.
+    """
+    with joined():  # the processes of torchrun do so once, not for each run
+        for number, run in enumerate(runs, 1):
+            say(f"seed {run.seed}, {number} of {len(runs)}: {run.folder}")
+            with watch(run.folder) as (observer, stop):
+                train(run, observer, stop)
 
 
 def report_seeds(

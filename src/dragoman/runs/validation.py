@@ -31,10 +31,13 @@ def translate_and_score(
     The search is greedy, or that of the bundle. The processes of `world` translate a share of the lines each,
     and all of them return the same.
     """
-    how = bundle.generation
-    options = {"beam": 1} if greedy else {"n_best": 1}
     evaluation = evaluate(
-        Translator.of(bundle), pairs, metrics=("bleu", "chrf"), bootstrap=0, world=world, **options
+        Translator.of(bundle),
+        pairs,
+        metrics=("bleu", "chrf"),
+        bootstrap=0,
+        world=world,
+        beam=1 if greedy else None,
     )
     scores = evaluation.scores
     rows = np.random.default_rng(seed).permutation(len(pairs))[:_SAMPLES].tolist()
@@ -42,7 +45,7 @@ def translate_and_score(
         bleu=scores.bleu.value,
         chrf=scores.chrf.value,
         signature=scores.bleu.signature,
-        search=GREEDY if greedy else search_name(how),
+        search=GREEDY if greedy else search_name(bundle.generation),
         samples=tuple(
             SampleTranslation(
                 source=evaluation.translations[row].source,

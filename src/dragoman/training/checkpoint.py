@@ -108,9 +108,7 @@ def restore(
         return _restored(before, model, optimizers, ema)
 
 
-def _restored(
-    folder: Path, model: HasWeights, optimizers: Optimizers, ema: MovingAverage | None
-) -> Progress:
+def _restored(folder: Path, model: HasWeights, optimizers: Optimizers, ema: MovingAverage | None) -> Progress:
     progress = read_progress(folder / PROGRESS)
     moments = _read_moments(folder / "optimizer.safetensors", model)
     names = {id(parameter): name for name, parameter in model.named_parameters()}

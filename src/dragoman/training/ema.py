@@ -33,7 +33,9 @@ class MovingAverage:
     `own` returns these.
     """
 
-    def __init__(self, model: HasWeights, decay: float, own: Callable[[Tensor], Tensor] = lambda w: w) -> None:
+    def __init__(
+        self, model: HasWeights, decay: float, own: Callable[[Tensor], Tensor] = lambda w: w
+    ) -> None:
         self._decay, self._own = decay, own
         self._learned = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self._averages = {name: p.detach().clone() for name, p in self._learned.items()}

@@ -1,9 +1,9 @@
 """metrics.jsonl: every report and every validation of a run, one JSON object a line.
 
 The key `kind` is `train` for a report, `valid` for a validation, `samples` for a few of its translations,
-`soup` for an average that was tried, `average` for the final one, and `result` for the scores of the final model on
-the validation text. `start`, `stop` and `finish` say when a run of the command began and ended, with the `time` in
-seconds since 1970. Tuning adds `interpolation` and `comparison`.
+`soup` for an average that was tried, `average` for the final one, and `result` for the scores of the final
+model on the validation text. `start`, `stop` and `finish` say when a run of the command began and ended, with
+the `time` in seconds since 1970. Tuning adds `interpolation` and `comparison`.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ class Saver:
         return checkpoint.restore(latest, learner.model, learner.optimizers, learner.ema)
 
     def save(self, progress: Progress, *, weights: Mapping[str, Tensor] | None = None) -> None:
-        """Write the latest checkpoint; with `weights`, those too, as the ones of this update, for the average.
+        """Write the latest checkpoint, and the `weights` of this update that the final average may take.
 
-        Only the leader writes them, and nothing may change them later. Raises TrainingError.
+        Only the leader writes these, and nothing may change them later. Raises TrainingError.
         """
         self.check_finite(progress.step)
         if not self.learner.sharded:
@@ -71,9 +71,7 @@ class Saver:
         own = Snapshot.of(learner.trained, learner.optimizers, world.rank, world.size, learner.ema)
         # The moment of the checkpoint, not of its end.
         kept = selection.kept(progress.history, self.config)
-        self._writing = _Writing(
-            own, part, progress.to_json(), kept, step, weights if world.leads else None
-        )
+        self._writing = _Writing(own, part, progress.to_json(), kept, step, weights if world.leads else None)
         self._writing.start()
 
     def check_finite(self, step: int) -> None:

@@ -76,7 +76,11 @@ class Learner:
         self.trained, self._shards = self.model, None
         self.ema: MovingAverage | None = None
         if config.parallel == "sharded" and world.size > 1:
-            from dragoman.training.sharded import MuonOfShards, Shards, local_part  # its imports take a second
+            from dragoman.training.sharded import (
+                MuonOfShards,
+                Shards,
+                local_part,
+            )  # its imports take a second
 
             self._shards = Shards(self._objective, world, self.precision)
             self.trained = self._shards.model
