@@ -92,9 +92,9 @@ class TrainingConfig(Options, section="training"):
     ema: Annotated[
         float,
         Option(
-            "Decay of an exponential moving average of the weights, which is then validated, saved for the "
-            "final average and kept, such as 0.995; 0 has none. At first it is less, (1 + update) / (10 + "
-            "update) (Polyak and Juditsky 1992).",
+            "Decay of an exponential moving average of the weights (Polyak and Juditsky 1992). Validations, the "
+            "final average and the model then use it; 0.99 to 0.999 are usual. The decay of an early update is "
+            "less: (1 + update) / (10 + update). 0 computes no average.",
             at_least=0,
             below=1,
         ),
@@ -123,13 +123,13 @@ class TrainingConfig(Options, section="training"):
     ] = 500
     stop_on: Annotated[
         StopOn,
-        Option("What makes a checkpoint the best: validation loss, or BLEU of translations."),
+        Option("What makes a checkpoint the best: validation loss, or BLEU of the validation text."),
     ] = "loss"
     validation_search: Annotated[
         ValidationSearch,
         Option(
-            "How a validation translates: greedy, which is fast, or as [generation] says, as the model will "
-            "translate."
+            "How a validation translates: by greedy search, which is fast, or by the search of [generation], "
+            "as the model will."
         ),
     ] = "greedy"
     patience: Annotated[
@@ -142,8 +142,8 @@ class TrainingConfig(Options, section="training"):
     average_of: Annotated[
         AverageOf,
         Option(
-            "Which checkpoints to average: the last, as in the paper; the best; or soup: of those with the "
-            "lowest validation loss, those that lower the loss of the average, added one at a time (greedy "
+            "Which checkpoints to average: the last, as in the paper; the best; or soup, which goes through "
+            "those with the lowest validation loss and adds each that lowers the loss of the average (greedy "
             "soup, Wortsman et al. 2022)."
         ),
     ] = "last"
