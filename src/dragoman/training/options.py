@@ -92,9 +92,9 @@ class TrainingConfig(Options, section="training"):
     ema: Annotated[
         float,
         Option(
-            "Decay of an exponential moving average of the weights (Polyak and Juditsky 1992). Validations, the "
-            "final average and the model then use it; 0.99 to 0.999 are usual. The decay of an early update is "
-            "less: (1 + update) / (10 + update). 0 computes no average.",
+            "Decay of an exponential moving average of the weights (Polyak and Juditsky 1992). Validations, "
+            "the final average and the model then use it; 0.99 to 0.999 are usual. The decay of an early "
+            "update is less: (1 + update) / (10 + update). 0 computes no average.",
             at_least=0,
             below=1,
         ),
