@@ -85,6 +85,54 @@ def test_from_raw_text_to_a_score(dragoman_, text, tmp_path):
     assert json.loads(evaluated.out)["sentences"] == 30
 
 
+def test_several_seeds_end_with_a_table(dragoman_, text, tmp_path):
+    words = [
+        *training(text, tmp_path / "x", "training.max_updates=4", "training.validate_every=2"),
+        "--seeds=2",
+    ]
+
+    ended = dragoman_(*words)
+    assert ended.code == 0
+    head, first, second, mean, *_ = ended.out.splitlines()
+    assert head.split("  ")[0] == "seed"
+    assert "test BLEU" not in head  # the command names no test text
+    assert (first.split()[0], second.split()[0]) == ("1", "2")
+    table = json.loads((tmp_path / "x" / "seeds.json").read_text("utf-8"))
+    losses = [run["validation_loss"] for run in table["runs"]]
+    assert f"{table['spread']['validation_loss']['mean']:.4f} ± " in mean
+    assert sum(losses) / 2 == pytest.approx(table["spread"]["validation_loss"]["mean"])
+    assert f"see {tmp_path / 'x' / 'seeds.json'}" in ended.err
+
+    again = dragoman_(*words)
+    assert again.out == ended.out
+    assert again.err.count("nothing to do") == 2
+    alone = dragoman_(*words[:-1])
+    assert alone.code == 0  # a folder with seeds in it is not a run; nothing of theirs is touched
+    refused = dragoman_(*words)
+    assert refused.code == 2
+    assert "holds a run without --seeds" in refused.err
+
+
+def test_tuning_may_have_several_seeds(dragoman_, text, model, tmp_path):
+    files = [text / name for name in ("test.en", "test.de")]
+    valid = ["--valid", text / "valid.en", text / "valid.de"]
+    options = ["training.max_updates=2", "training.validate_every=2", "training.warmup=1", "tuning.alike=1"]
+
+    ended = dragoman_(
+        "train", "--from", model, *files, *valid, "-o", tmp_path / "x", "--seeds", "2", *options
+    )
+
+    assert ended.code == 0, ended.err
+    table = json.loads((tmp_path / "x" / "seeds.json").read_text("utf-8"))
+    assert [run["folder"] for run in table["runs"]] == ["seed-1", "seed-2"]
+    for entry in table["runs"]:
+        rows = (tmp_path / "x" / entry["folder"] / "metrics.jsonl").read_text("utf-8").splitlines()
+        (compared,) = [row for row in map(json.loads, rows) if row.get("text") == "in domain"]
+        # That of the mean with the base, which is the final model.
+        assert entry["validation_bleu"] == compared["systems"]["after"]["bleu"]["value"]
+        assert entry["validation_loss"] is not None
+
+
 def test_repeating_a_finished_command_does_nothing(dragoman_, text, model):
     before = (model / "model.safetensors").stat().st_mtime_ns
 

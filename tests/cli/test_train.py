@@ -53,6 +53,8 @@ def test_a_missing_argument_loads_no_torch(text: list[str]) -> None:
         (["no.en", "no.de", "-o", "OUT", *OPTIONS], 3, "no.en: no such file"),
         (["TEXT", "-o", "TAKEN", *OPTIONS], 2, "training would overwrite README.md"),
         (["TEXT", "-o", "OUT", "--recipe", "no.toml"], 2, "no.toml: No such file"),
+        (["TEXT", "-o", "OUT", *OPTIONS, "--seeds", "0"], 2, "--seeds 0"),
+        (["-", "-o", "OUT", *OPTIONS, "--seeds", "2"], 2, "standard input can be read only once"),
     ],
 )
 def test_a_mistake_loads_no_torch(

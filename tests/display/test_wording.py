@@ -94,6 +94,8 @@ def test_validation_parts() -> None:
     event = replace(event, bleu=31.26, chrf=55.0, best=True)
     parts = list(validation_parts(event, brief=True))
     assert parts == ["perplexity 4.48", "BLEU 31.3", "chrF 55.0", "best so far"]
+    beam = list(validation_parts(replace(event, search="beam 5, length penalty 1"), brief=True))
+    assert beam[1:3] == ["BLEU 31.3 (beam 5)", "chrF 55.0"]
     assert (
         list(validation_parts(validation(loss=None, perplexity=None, bleu=None, chrf=None, best=False))) == []
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,6 +128,33 @@ def test_a_rung_that_is_done_is_not_trained_again(
     assert [rung.bleu for rung in again] == [rung.bleu for rung in rungs]
 
 
+def test_a_rung_of_several_seeds_has_mean_and_deviation(place: Path, tmp_path: Path) -> None:
+    options = ("training.max_updates=2", "training.validate_every=2", "seed=3")
+    planned = plan_rungs([place / "2-transformer.toml"], options, None, place, seeds=2)
+    (rung,) = climb(planned, tmp_path, data_root=place, watch=watch)
+    (entry,) = json.loads((tmp_path / "ladder.json").read_text())
+
+    assert [run.seed for run in rung.runs] == [3, 4]
+    assert sorted(path.name for path in (tmp_path / rung.name).iterdir()) == ["seed-3", "seed-4"]
+    chrfs = [run.chrf for run in rung.runs]
+    assert chrfs[0] != chrfs[1]
+    assert rung.chrf == pytest.approx(statistics.fmean(chrfs))
+    assert rung.minutes == pytest.approx(statistics.fmean(run.minutes for run in rung.runs))
+    assert [run["chrf"] for run in entry["runs"]] == chrfs
+    shown = f"{statistics.fmean(chrfs):.2f} ± {statistics.stdev(chrfs):.2f}"
+    assert shown in to_text([rung])
+    assert shown in to_html([rung])
+    assert "standard deviation (n - 1) of 2 seeds" in to_text([rung])
+    (alone,) = climb(
+        plan_rungs([place / "2-transformer.toml"], (*options, "seed=4"), None, place),
+        tmp_path / "alone",
+        data_root=place,
+        watch=watch,
+    )
+    assert alone.chrf == chrfs[1]
+    assert "±" not in to_text([alone])
+
+
 def test_a_rung_may_mix_texts(place: Path, tmp_path: Path) -> None:
     corpora = '[{name="a", train=["train.*.en", "train.*.de"]}, {name="b", train=["more.en", "more.de"]}]'
     parts = "valid", "test"
@@ -198,6 +226,11 @@ def test_a_value_that_is_a_path_makes_no_folders(place: Path) -> None:
 def test_a_ladder_that_cannot_be_is_refused_before_it_begins(vary: str, message: str, place: Path) -> None:
     with pytest.raises(ConfigError, match=message):
         plan_rungs([place / "2-transformer.toml"], (), vary, place)
+
+
+def test_no_seeds_are_refused(place: Path) -> None:
+    with pytest.raises(ConfigError, match="--seeds 0"):
+        plan_rungs([place / "2-transformer.toml"], (), None, place, seeds=0)
 
 
 def test_the_budget_is_the_same_for_all() -> None:

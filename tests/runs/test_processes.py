@@ -119,6 +119,27 @@ def test_a_signal_to_all_saves(text, tmp_path):
     assert Path(tmp_path / "x" / "checkpoints" / "latest" / "progress.json").exists()
 
 
+def test_two_processes_train_several_seeds(text, tmp_path):
+    """They join once, for all runs."""
+    valid = ["--valid", *text]
+    few = ["training.max_updates=2", "training.validate_every=2", "training.parallel=sharded"]
+    few += ["training.ema=0.5", "training.calibrate=0"]
+    command = ["train", *text, *valid, "-o", str(tmp_path / "x"), "--seeds", "2", *WORDS, *few]
+    processes = start(*command)
+    try:
+        said = [process.communicate(timeout=300) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+    assert [process.returncode for process in processes] == [0, 0], said
+    assert "mean ± sd" in said[0][0]
+    assert said[1] == ("", "")
+    table = json.loads((tmp_path / "x" / "seeds.json").read_text("utf-8"))
+    assert [run["updates"] for run in table["runs"]] == [2, 2]
+    assert table["spread"]["validation_loss"]["sd"] > 0
+
+
 @pytest.mark.slow
 def test_a_process_that_stops_answering_ends_the_run_and_is_named(text, tmp_path):
     """As a machine that hangs: no connection breaks."""

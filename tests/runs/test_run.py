@@ -92,7 +92,7 @@ def test_pairs_of_strings_become_a_model_folder(done):
     assert read_toml(output / "training.toml")["preset"] == "tiny"
     kinds = [json.loads(line)["kind"] for line in (output / "metrics.jsonl").read_text().splitlines()]
     part = ["train", "train", "valid", "samples"]
-    assert kinds == ["start", *part, *part, "average", "finish"]
+    assert kinds == ["start", *part, *part, "average", "result", "finish"]
     assert dragoman.train is train
 
 

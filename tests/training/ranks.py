@@ -20,7 +20,9 @@ from dragoman.training.trainer import Trainer
 
 OPTIONS: dict[str, Any] = {"max_updates": 8, "validate_every": 4, "clip": 0.5, "alignment_weight": 0.5}
 MUON: dict[str, Any] = {"optimizer": "muon", "weight_decay": 0.1, "consistency": 0.5}
-LONG: dict[str, Any] = {"accumulate": 2, "batch_tokens": 16}  # four batches in an update of two processes
+AVERAGED: dict[str, Any] = {"ema": 0.8, "average_of": "soup", "average": 3, "validate_every": 2}
+# Four batches in an update of two processes.
+LONG: dict[str, Any] = {"accumulate": 2, "batch_tokens": 16, "ema": 0.8}
 
 
 def exchange(world: World) -> dict[str, Any]:
@@ -97,6 +99,8 @@ def two(folder: Path, corpora: Corpora, world: World) -> None:
     run = finish(folder, "sharded", corpora, world, parallel="sharded", recompute=True)
     report["rows"] = sum(local_part(parameter).numel() for parameter in run.learner.trained.parameters())
     finish(folder, "muon", corpora, world, parallel="sharded", **MUON)
+    for parallel in ("replicated", "sharded"):
+        finish(folder, f"averaged-{parallel}", corpora, world, parallel=parallel, **AVERAGED)
     for name, parallel in (("first", "replicated"), ("second", "sharded")):
         begun = run_of(folder / name, corpora, world, **LONG, parallel=parallel)
         begun.resume()

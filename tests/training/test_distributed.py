@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.ranks import LONG, MUON, run_of, stop_at
+from tests.training.ranks import AVERAGED, LONG, MUON, run_of, stop_at
 from tests.training.runs import (
     ALONE,
     Corpora,
@@ -114,6 +114,20 @@ def test_two_processes_train_the_model_that_one_does(name: str, folder: Path, al
     check_equal(folder, name, alone)
 
 
+@pytest.mark.parametrize("parallel", ["replicated", "sharded"])
+def test_two_processes_average_the_weights_that_one_does(
+    parallel: str, folder: Path, corpora: Corpora, tmp_path: Path
+) -> None:
+    """Each of those that share the weights averages its rows. All choose the same soup."""
+    run = run_of(tmp_path, corpora, ALONE, accumulate=2, **AVERAGED)
+    run.train()
+
+    check_equal(folder, f"averaged-{parallel}", run)
+    rows = [row for row in metrics(folder / f"averaged-{parallel}") if row["kind"] == "soup"]
+    assert [row["of"] for row in rows] == [row["of"] for row in metrics(tmp_path) if row["kind"] == "soup"]
+    assert len(rows) == 3
+
+
 def test_two_processes_that_share_weights_train_with_muon(
     folder: Path, corpora: Corpora, tmp_path: Path
 ) -> None:
@@ -171,7 +185,10 @@ def test_a_run_is_resumed_in_other_numbers_of_processes(
 def test_processes_that_share_weights_write_a_file_each(folder: Path) -> None:
     files = reports(folder)[0]
 
-    assert files["first"] == ["model.safetensors", "optimizer.safetensors", "progress.json"]
+    assert files["first"] == [
+        *(f"{part}.safetensors" for part in ("ema", "model", "optimizer")),
+        "progress.json",
+    ]
     assert files["second"] == [
         "progress.json",
         *(f"shard-0000{rank}-of-00002.{end}" for rank in range(2) for end in ("json", "safetensors")),

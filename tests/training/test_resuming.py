@@ -114,6 +114,23 @@ def test_resuming_in_bf16(corpora: Corpora, tmp_path: Path) -> None:
     check_equal(resumed, whole)
 
 
+@pytest.mark.parametrize("average_of", ["last", "soup"])
+def test_resuming_with_a_moving_average(average_of: str, corpora: Corpora, tmp_path: Path) -> None:
+    options = {"ema": 0.8, "average_of": average_of, "optimizer": "muon"}
+    whole = run_with_stops(tmp_path / "whole", corpora, [], **options)
+    other = run_with_stops(tmp_path / "other", corpora, [], **{**options, "ema": 0.0})
+
+    resumed = run_with_stops(tmp_path / "resumed", corpora, [2, 5, 13], **options)
+
+    check_equal(resumed, whole)
+    assert resumed.learner.ema is not None
+    assert whole.learner.ema is not None
+    assert same(dict(resumed.learner.ema.weights), dict(whole.learner.ema.weights))
+    latest = [run.checkpoints.latest / "model.safetensors" for run in (whole, other)]
+    assert latest[0].read_bytes() == latest[1].read_bytes()  # it does not change what is learnt
+    assert not same(weights(whole), weights(other))
+
+
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=needs_bf16)])
 def test_resuming_with_a_head_that_learns_to_align(precision: str, corpora: Corpora, tmp_path: Path) -> None:
     options = {"alignment_weight": 0.5, "accumulate": 2, "precision": precision, "max_updates": 8}

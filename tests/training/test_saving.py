@@ -13,6 +13,7 @@ import torch.distributed as dist
 from tests.training.runs import ALONE, config, model, tokenizer
 
 from dragoman.base.errors import Elsewhere, TrainingError
+from dragoman.folder.weights import read_weights, weights_of
 from dragoman.training import update
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.progress import Candidate, Progress
@@ -64,7 +65,8 @@ def progress(step: int) -> Progress:
 
 def test_training_goes_on_while_a_checkpoint_is_written(saver: Saver, gate: Event) -> None:
     with saver.learner.whole():
-        saver.save(progress(1), with_step=True)
+        weights = weights_of(saver.learner.model)
+    saver.save(progress(1), weights=weights)
 
     assert saver.state == WRITING
     saver.complete(WRITING)
@@ -73,6 +75,9 @@ def test_training_goes_on_while_a_checkpoint_is_written(saver: Saver, gate: Even
     saver.finish()
     assert saver.state == 0
     assert saver.checkpoints.progress().step == 1
+    written = read_weights(saver.checkpoints.step(1))
+    assert written.keys() == weights.keys()
+    assert all(torch.equal(written[name], weights[name]) for name in weights)
     assert [path.name for path in saver.checkpoints.folder.glob("step-*")] == ["step-0000001.safetensors"]
 
 

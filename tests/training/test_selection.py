@@ -16,13 +16,11 @@ def history(*scores: float, every: int = 5) -> list[Candidate]:
 
 
 def test_the_score_is_what_the_run_stops_on() -> None:
-    by_loss, by_bleu = config(), config(stop_on="bleu")
-
-    assert selection.validation_score(5, 2.5, 30.0, by_loss) == -2.5
-    assert selection.validation_score(5, 2.5, 30.0, by_bleu) == 30.0
-    assert selection.validation_score(5, math.nan, None, by_loss) == -math.inf
-    assert selection.validation_score(5, 2.5, math.nan, by_bleu) == -math.inf
-    assert selection.validation_score(5, None, None, by_loss) == 5  # nothing to compare by: the last is best
+    assert selection.validation_score(5, 2.5, 30.0, "loss") == -2.5
+    assert selection.validation_score(5, 2.5, 30.0, "bleu") == 30.0
+    assert selection.validation_score(5, math.nan, None, "loss") == -math.inf
+    assert selection.validation_score(5, 2.5, math.nan, "bleu") == -math.inf
+    assert selection.validation_score(5, None, None, "loss") == 5  # nothing to compare by: the last is best
 
 
 def test_of_equal_candidates_the_first_is_the_best() -> None:
@@ -43,6 +41,42 @@ def test_the_average_takes_the_last_or_the_best(average_of: str, average: int, s
     options = config(average_of=average_of, average=average)
 
     assert selection.averaged(history(30, 10, 40, 20), options) == steps
+
+
+LOSSES = [2.0, 1.5, math.nan, 1.6, 1.5]
+BLEUS = [30.0, 10.0, 40.0, 20.0, 25.0]
+MEASURED = [
+    Candidate(step=5 * number, loss=loss, bleu=bleu, score=bleu)
+    for number, (loss, bleu) in enumerate(zip(LOSSES, BLEUS, strict=True), 1)
+]
+
+
+def test_a_soup_takes_those_of_the_lowest_loss_first() -> None:
+    """Whatever stops the run. Of equal ones, the first."""
+    options = config(stop_on="bleu", average_of="soup", average=3)
+
+    assert selection.averaged(MEASURED, options) == [10, 25, 20]
+    assert selection.kept(MEASURED, options) == {10, 15, 20, 25}  # 15 has the best BLEU
+    assert selection.averaged(MEASURED, config(average_of="soup", average=9)) == [10, 25, 20, 5, 15]
+
+
+@pytest.mark.parametrize(
+    ("stop_on", "choose_by", "step"),
+    [
+        ("bleu", None, 15),
+        ("bleu", "loss", 10),
+        ("loss", None, 15),
+        ("bleu", "bleu", 15),
+        ("loss", "bleu", 15),
+    ],
+)
+def test_what_the_average_is_compared_with(stop_on: str, choose_by: str | None, step: int) -> None:
+    """Without an option of its own, it is what the run stops on: here the candidates' scores."""
+    options = config(stop_on=stop_on, choose_by=choose_by, average=1)
+
+    assert selection.best_single(MEASURED, options).step == step
+    assert step in selection.kept(MEASURED, options)
+    assert selection.best_candidate(MEASURED).step == 15
 
 
 def test_the_average_and_the_best_are_kept() -> None:

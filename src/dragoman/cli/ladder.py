@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Debug, Json, Quiet, Verbose
+from dragoman.cli.options import Data, Debug, Json, Quiet, Seeds, Verbose
 from dragoman.cli.train import sort_words, training
 
 
@@ -44,6 +44,7 @@ def ladder(
             help="Train each value of an option, such as model.positions=rotary,none.",
         ),
     ] = None,
+    seeds: Seeds = None,
     data: Data = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -59,6 +60,7 @@ def ladder(
       dragoman ladder recipes/ladder/*.toml --data ~/corpora -o runs/ladder
       dragoman ladder recipes/ladder/5-transformer.toml --vary model.positions=sinusoidal,rotary,none \\
           --data ~/corpora --updates 2000 -o runs/positions
+      dragoman ladder recipes/ladder/*.toml --data ~/corpora --minutes 12 --seeds 3 -o runs/seeds
     """
     files, overrides = sort_words(words or [])
     if not files:
@@ -72,7 +74,8 @@ def ladder(
         )
     from dragoman.runs.ladder import budget, climb, plan_rungs, to_text
 
-    rungs = plan_rungs([Path(file) for file in files], (*overrides, *budget(minutes, updates)), vary, data)
+    options = *overrides, *budget(minutes, updates)
+    rungs = plan_rungs([Path(file) for file in files], options, vary, data, seeds)
     watch = partial(training, verbosity=-1 if quiet else verbose)
     say = (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
     results = climb(rungs, output, data_root=data, watch=watch, say=say)

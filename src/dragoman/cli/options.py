@@ -171,6 +171,15 @@ TestName = Annotated[
     ),
 ]
 Recipe = Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe (TOML).")]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        help="Train N times, with the recipe's seed and the next ones, each in its own folder seed-..., and "
+        "report the mean and standard deviation of the scores.",
+    ),
+]
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", help="Where the recipe's text is. [default: $DRAGOMAN_DATA]"),

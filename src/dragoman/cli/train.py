@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,12 +17,13 @@ from typer.core import TyperCommand
 
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.pytorch import require_pytorch
-from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
+from dragoman.cli.options import Data, Debug, Quiet, Recipe, Seeds, Verbose
 from dragoman.cli.signals import Stopper, number_of
 from dragoman.text.compressed import without_suffix
 
 if TYPE_CHECKING:
-    from dragoman.training.events import Observer
+    from dragoman.runs.seeds import Watch
+    from dragoman.training.events import Observer, Stop
 
 _PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
 _OF_FILES = ("--valid", "--replay", "--general")
@@ -114,6 +116,7 @@ def train(
         ),
     ] = None,
     recipe: Recipe = None,
+    seeds: Seeds = None,
     data: Data = None,
     source_language: Annotated[
         str | None,
@@ -150,6 +153,7 @@ def train(
       dragoman train pairs.en-de.tsv -o runs/en-de --preset small training.max_minutes=60
       dragoman train --recipe recipes/multi30k-en-de.toml --data ~/corpora -o runs/multi30k
       dragoman train --from runs/en-de memory.tmx -o runs/mine
+      dragoman train train.en train.de --valid valid.en valid.de --seeds 3 -o runs/three
     """
     files, overrides = sort_words(words or [])
     if output is None:
@@ -160,7 +164,8 @@ def train(
         raise ConfigError(
             "no text to train on", hint="dragoman train train.en train.de -o runs/en-de, or --recipe FILE"
         )
-    with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
+
+    def train_in(folder: Path, options: Sequence[str], observer: Observer, stop: Stop) -> None:
         from dragoman.runs import run
 
         run.train(
@@ -169,10 +174,10 @@ def train(
             valid=valid or None,
             replay=replay or None,
             general=general or None,
-            output=output,
+            output=folder,
             preset=preset,
             recipe=recipe,
-            overrides=overrides,
+            overrides=options,
             source_language=source_language,
             target_language=target_language,
             data_root=data,
@@ -180,8 +185,56 @@ def train(
             stop=stop,
             profile=profile,
         )
+
+    watch = partial(training, verbosity=-1 if quiet else verbose)
+    if seeds is not None:
+        if "-" in (*files, *(valid or ()), *(replay or ()), *(general or ())):
+            raise ConfigError(
+                "--seeds reads the text again for every seed, and standard input can be read only once",
+                hint="write the text into files",
+            )
+        _train_seeds(
+            seeds, output, train_in, recipe=recipe, overrides=overrides, data=data, watch=watch, quiet=quiet
+        )
+        return
+    with watch(output) as (observer, stop):
+        train_in(output, overrides, observer, stop)
     if not quiet and speaks():
         print(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", file=sys.stderr)
+
+
+def _train_seeds(
+    count: int,
+    output: Path,
+    train_in: Callable[[Path, Sequence[str], Observer, Stop], None],
+    *,
+    recipe: Path | None,
+    overrides: Sequence[str],
+    data: Path | None,
+    watch: Watch,
+    quiet: bool,
+) -> None:
+    """Train with several seeds, one after the other, and print their scores."""
+    from dragoman.runs.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
+
+    runs = plan_seeds(count, output, recipe=recipe, overrides=overrides, data_root=data)
+
+    def say(line: str) -> None:
+        if not quiet and speaks():
+            print(line, file=sys.stderr)
+
+    train_seeds(
+        runs,
+        lambda run, observer, stop: train_in(run.folder, run.overrides, observer, stop),
+        watch=watch,
+        say=say,
+    )
+    if not speaks():
+        return
+    from dragoman.runs.card import command_line
+
+    print(report_seeds(runs, output, data_root=data, command=command_line()).to_text())
+    say(f"see {output / SUMMARY}")
 
 
 def speaks() -> bool:

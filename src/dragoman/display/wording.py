@@ -79,9 +79,10 @@ def validation_parts(validation: Validation, *, brief: bool = False) -> Iterable
         yield f"loss {validation.loss:.3f}"
     if validation.perplexity is not None:
         yield f"perplexity {number(validation.perplexity)}"
+    search, _, _ = validation.search.partition(",")  # the width of the beam is enough here
     for value, label in ((validation.bleu, "BLEU"), (validation.chrf, "chrF")):
         if value is not None:
-            yield f"{label} {value:.1f}"
+            yield f"{label} {value:.1f}" + (f" ({search})" if label == "BLEU" and search != "greedy" else "")
     if validation.best:
         yield "best so far"
 

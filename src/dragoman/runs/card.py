@@ -54,14 +54,14 @@ def write(
             name: TextFacts(pairs=len(corpus), fingerprint=corpus.fingerprint, report=corpus.report)
             for name, corpus in texts.items()
         },
-        command=_command(),
+        command=command_line(),
         versions=Versions(dragoman=__version__, torch=torch.__version__, python=platform.python_version()),
         tuned=tuned,
     )
     write_whole(path, card)
 
 
-def _command() -> list[str]:
+def command_line() -> list[str]:
     """Return the command line, or an empty list if the run was started from Python."""
     program = Path(sys.argv[0])
     ours = program.stem == "dragoman" or (program.stem, program.parent.name) == ("__main__", "dragoman")
@@ -146,7 +146,7 @@ def _validation(finished: Finished) -> list[list[str]]:
     if finished.loss is not None:
         rows.append(["validation loss", f"{finished.loss:.4f} nats a token"])
     if finished.bleu is not None:
-        rows.append(["validation BLEU, greedy", f"{finished.bleu:.2f}"])
+        rows.append([f"validation BLEU, {finished.search}", f"{finished.bleu:.2f}"])
         rows.append(["signature", f"`{finished.signature}`"])
     return rows
 

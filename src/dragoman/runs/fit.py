@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -18,10 +19,11 @@ from dragoman.folder.weights import not_finite, put_weights, read_weights, weigh
 from dragoman.models.lora import add_lora
 from dragoman.models.seq2seq import build_model
 from dragoman.runs import card, word_vectors
+from dragoman.runs.effect import AFTER, IN_DOMAIN
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared
-from dragoman.runs.settle import settle
-from dragoman.runs.validation import translate_and_score
+from dragoman.runs.settle import Tuned, settle
+from dragoman.runs.validation import search_name, translate_and_score
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Started, Stop
 from dragoman.training.precision import precision_for, send_to_onednn
@@ -88,7 +90,11 @@ def fit(
             None
             if prepared.validation is None
             else lambda _: translate_and_score(
-                bundle, prepared.validation_pairs, seed=recipe.seed, world=world
+                bundle,
+                prepared.validation_pairs,
+                seed=recipe.seed,
+                world=world,
+                greedy=recipe.training.validation_search == "greedy",
             )
         ),
         stop=stop,
@@ -140,6 +146,10 @@ def fit(
         if base is not None:
             adapted = folder.path / "adapter"
             tuned = settle(trainer, prepared, base=base, tuned=bundle, adapter=adapted, say=say)
+        row = _result(finished, tuned, bundle)
+        if tuned is not None and prepared.validation is not None:
+            row["loss"] = trainer.examiner.loss_of(prepared.validation)
+        folder.metrics.add({"kind": "result", "step": finished.step, **row})
         card.write(folder.card, prepared, started=started, finished=finished, tuned=tuned)
         model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
         calibrate()
@@ -153,6 +163,15 @@ def fit(
         raise
     if world.leads:
         folder.metrics.end(finished, finished.step)
+
+
+def _result(finished: Finished, tuned: Tuned | None, bundle: Bundle) -> dict[str, Any]:
+    """The scores of the final model on the validation text."""
+    row = {name: getattr(finished, name) for name in ("loss", "bleu", "signature", "search")}
+    if tuned is not None and (comparison := tuned.effect.comparisons.get(IN_DOMAIN)) is not None:
+        bleu = comparison.scores[AFTER].bleu
+        row |= {"bleu": bleu.value, "signature": bleu.signature, "search": search_name(bundle.generation)}
+    return row
 
 
 def _calibrate(prepared: Prepared, folder: RunFolder, say: Callable[[str], None]) -> None:

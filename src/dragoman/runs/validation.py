@@ -1,4 +1,4 @@
-"""Greedy translations of the validation text and their scores, for display and early stopping."""
+"""Translations of the validation text and their scores, for display and early stopping."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dragoman.decoding.options import Beam
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.folder.bundle import Bundle
 from dragoman.training.distributed import World
@@ -14,17 +15,29 @@ from dragoman.training.examine import Scored
 from dragoman.translator import Translator
 
 _SAMPLES = 3  # shown at each validation
+GREEDY = "greedy"
 
 
 def translate_and_score(
-    bundle: Bundle, pairs: Sequence[tuple[str, str]], *, seed: int, world: World | None = None
+    bundle: Bundle,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    seed: int,
+    world: World | None = None,
+    greedy: bool = True,
 ) -> Scored:
-    """Return BLEU and chrF of greedy translations, and a few samples, which depend on `seed` only.
+    """Return BLEU and chrF of translations, and a few samples, which depend on `seed` only.
 
-    The processes of `world` translate a share of the lines each, and all of them return the same.
+    The search is greedy, or that of the bundle. The processes of `world` translate a share of the lines each,
+    and all of them return the same.
     """
     evaluation = evaluate(
-        Translator.of(bundle), pairs, metrics=("bleu", "chrf"), bootstrap=0, world=world, beam=1
+        Translator.of(bundle),
+        pairs,
+        metrics=("bleu", "chrf"),
+        bootstrap=0,
+        world=world,
+        beam=1 if greedy else None,
     )
     scores = evaluation.scores
     rows = np.random.default_rng(seed).permutation(len(pairs))[:_SAMPLES].tolist()
@@ -32,6 +45,7 @@ def translate_and_score(
         bleu=scores.bleu.value,
         chrf=scores.chrf.value,
         signature=scores.bleu.signature,
+        search=GREEDY if greedy else search_name(bundle.generation),
         samples=tuple(
             SampleTranslation(
                 source=evaluation.translations[row].source,
@@ -41,3 +55,8 @@ def translate_and_score(
             for row in rows
         ),
     )
+
+
+def search_name(how: Beam) -> str:
+    """`greedy`, or `beam 5, length penalty 1`."""
+    return GREEDY if how.size == 1 else f"beam {how.size}, length penalty {how.length_penalty:g}"

@@ -26,14 +26,22 @@ from dragoman.folder.weights import (
     write_weights,
 )
 from dragoman.training.checkpoints import PROGRESS, previous, whole
+from dragoman.training.ema import MovingAverage
 from dragoman.training.progress import DAMAGED, Progress, read_progress
 
 log = logging.getLogger(__name__)
 
 Optimizers = Sequence[torch.optim.Optimizer]
+_EMA = "ema.safetensors"  # the moving average of the weights, if the run has one
 
 
-def save(folder: Path, model: HasWeights, optimizers: Optimizers, progress: Progress) -> None:
+def save(
+    folder: Path,
+    model: HasWeights,
+    optimizers: Optimizers,
+    progress: Progress,
+    ema: MovingAverage | None = None,
+) -> None:
     """Replace `folder`, whole or not at all. Raises TrainingError if it cannot be written."""
     part = unfinished(folder)
     try:
@@ -47,6 +55,8 @@ def save(folder: Path, model: HasWeights, optimizers: Optimizers, progress: Prog
             for key, value in optimizer.state.get(parameter, {}).items()
         }
         write_weights(part / "optimizer.safetensors", moments)
+        if ema is not None:
+            write_weights(part / _EMA, ema.weights)
         write_whole(part / PROGRESS, progress.to_json())
         replace(part, folder)
     except (OSError, DragomanError) as error:
@@ -78,7 +88,9 @@ def cannot_write(folder: Path, error: Exception) -> TrainingError:
     )
 
 
-def restore(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress | None:
+def restore(
+    folder: Path, model: HasWeights, optimizers: Optimizers, ema: MovingAverage | None = None
+) -> Progress | None:
     """Put weights and optimizer state back and return the progress, or None without a checkpoint.
 
     If the checkpoint is damaged and the one before is still there, take that and log a warning. Raises
@@ -88,15 +100,15 @@ def restore(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress
     if checkpoint is None:
         return None
     try:
-        return _restored(checkpoint, model, optimizers)
+        return _restored(checkpoint, model, optimizers, ema)
     except ModelError as error:
         if checkpoint == before or not before.exists():
             raise
         log.warning("%s; going on from the checkpoint before it", error)
-        return _restored(before, model, optimizers)
+        return _restored(before, model, optimizers, ema)
 
 
-def _restored(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress:
+def _restored(folder: Path, model: HasWeights, optimizers: Optimizers, ema: MovingAverage | None) -> Progress:
     progress = read_progress(folder / PROGRESS)
     moments = _read_moments(folder / "optimizer.safetensors", model)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
@@ -107,6 +119,10 @@ def _restored(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progre
         raise ModelError(f"{folder / 'optimizer.safetensors'}: some parameters have no state", hint=DAMAGED)
     weights = read_weights(folder / "model.safetensors")
     _check_finite(folder / "model.safetensors", weights)
+    if ema is not None:
+        averages = read_weights(folder / _EMA)
+        _check_finite(folder / _EMA, averages)
+        ema.put(averages, folder / _EMA)
     put_weights(model, weights, folder / "model.safetensors")
     for optimizer, each in zip(optimizers, ordered, strict=True):
         state = optimizer.state_dict()

@@ -1,7 +1,8 @@
 """The files in the folder of checkpoints.
 
-latest/                     weights, optimizer state and progress: what resuming needs
-step-0000500.safetensors    weights alone, to average
+latest/                     weights, optimizer state and progress: what resuming needs; with training.ema,
+                            also the moving average of the weights
+step-0000500.safetensors    weights alone, to average; with training.ema, their moving average
 final.safetensors           the weights that training ended with
 corpus/train, corpus/valid  the tokenised text; corpus/train.NAME of several training texts; corpus/replay,
                             corpus/general in tuning

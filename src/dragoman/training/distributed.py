@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -235,19 +236,36 @@ def _unpacked(bytes_: Tensor) -> Any:
     return json.loads(bytes_.cpu().numpy().tobytes())
 
 
+@dataclass
+class _Membership:
+    """The world that this process has joined, and why it leaves: its own error, or none."""
+
+    world: World
+    reason: str | None = None  # of the innermost block, which knows the error as it was raised
+
+
+_membership: ContextVar[_Membership | None] = ContextVar("_membership", default=None)
+
+
 @contextmanager
 def joined() -> Iterator[World]:
-    """Join the processes that `torchrun` started, and leave them at the end of the block."""
-    world = join()
-    reason = ""
+    """Join the processes that `torchrun` started, and leave them at the end of the block.
+
+    A block within another has the same world, and the processes stay joined at its end.
+    """
+    outer = _membership.get()
+    member = outer or _Membership(join())
+    token = _membership.set(member)
     try:
-        yield world
+        yield member.world
     except BaseException as error:
-        reason = guilty(error, (Apart, Elsewhere, Interrupted))
+        if member.reason is None:
+            member.reason = guilty(error, (Apart, Elsewhere, Interrupted))
         raise
     finally:
-        if world.size > 1:
-            leave(world, reason)
+        _membership.reset(token)
+        if outer is None and member.world.size > 1:
+            leave(member.world, member.reason or "")
 
 
 def join() -> World:

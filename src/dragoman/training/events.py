@@ -65,13 +65,14 @@ class Validation:
     step: int
     loss: float | None  # nats a token, without label smoothing
     perplexity: float | None
-    bleu: float | None  # of greedy translations
+    bleu: float | None
     chrf: float | None
     signature: str  # of BLEU; empty without one
     score: float  # the measure that ranks validations; higher is better
     best: bool  # better than all before
     seconds: float  # that this validation took
     elapsed: float  # seconds of the run so far
+    search: str = "greedy"  # behind BLEU and chrF, or "beam 5, length penalty 1"; empty without them
     samples: tuple[SampleTranslation, ...] = ()
 
 
@@ -87,6 +88,7 @@ class Finished:
     loss: float | None  # of these weights, on the validation text
     bleu: float | None
     signature: str
+    search: str = "greedy"  # behind BLEU; empty without one
 
 
 class Observer(Protocol):

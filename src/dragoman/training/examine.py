@@ -28,6 +28,7 @@ class Scored:
     bleu: float
     chrf: float
     signature: str = ""  # of BLEU
+    search: str = "greedy"  # of the translations
     samples: tuple[SampleTranslation, ...] = ()
 
 
@@ -49,18 +50,24 @@ class Examiner:
         model = self.learner.model
         model.eval()
         with torch.inference_mode():
-            loss = None if self.valid is None else self._loss(self.valid, self.world)
+            loss = self.validation_loss()
             scored = self.translate(model) if self.translate is not None else None
         bleu = scored.bleu if scored is not None else None
         candidate = Candidate(
             step=step,
-            score=selection.validation_score(step, loss, bleu, self.config),
+            score=selection.validation_score(step, loss, bleu, self.config.stop_on),
             loss=loss,
             perplexity=None if loss is None else perplexity(loss),
             bleu=bleu,
             chrf=scored.chrf if scored is not None else None,
         )
         return candidate, scored
+
+    def validation_loss(self) -> float | None:
+        """Nats a token of the validation text, computed by all processes; None without the text."""
+        self.learner.model.eval()
+        with torch.inference_mode():
+            return None if self.valid is None else self._loss(self.valid, self.world)
 
     def loss_of(self, corpus: TokenisedCorpus) -> float:
         """Negative log-likelihood of a text in nats a token, without smoothing, by this process alone."""

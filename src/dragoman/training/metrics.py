@@ -1,8 +1,9 @@
 """metrics.jsonl: every report and every validation of a run, one JSON object a line.
 
-The key `kind` is `train` for a report, `valid` for a validation, `samples` for a few of its translations, and
-`average` for the final average. `start`, `stop` and `finish` say when a run of the command began and ended,
-with the `time` in seconds since 1970. Tuning adds `interpolation` and `comparison`.
+The key `kind` is `train` for a report, `valid` for a validation, `samples` for a few of its translations,
+`soup` for an average that was tried, `average` for the final one, and `result` for the scores of the final
+model on the validation text. `start`, `stop` and `finish` say when a run of the command began and ended, with
+the `time` in seconds since 1970. Tuning adds `interpolation` and `comparison`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from dragoman.base.errors import DragomanError, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.training.events import Finished, Report, Started, Validation
 from dragoman.training.progress import Candidate
+
+_AT_THE_END = ("average", "soup", "result", "finish")
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,13 @@ class Metrics:
                 hint="free some space and repeat the command: it resumes from the last checkpoint",
             ) from error
 
+    def result(self) -> dict[str, Any] | None:
+        """The scores of the final model, or None before the end: the last line of the kind `result`."""
+        if not self.path.exists():
+            return None
+        rows = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+        return next((row for row in reversed(rows) if row["kind"] == "result"), None)
+
     def trim(self, step: int) -> None:
         """Drop the lines after update `step`, and those of the end. A resumed run writes them again."""
         if self.path.exists():
@@ -92,7 +102,7 @@ def _row(event: Report | Validation | Candidate) -> dict[str, Any]:
         case Report():
             return {"kind": "train", **table}
         case Validation():
-            hidden = {"samples"} if event.signature else {"samples", "signature"}
+            hidden = {"samples"} if event.signature else {"samples", "signature", "search"}
             return {"kind": "valid", **{key: value for key, value in table.items() if key not in hidden}}
         case Candidate():
             del table["score"]
@@ -112,6 +122,6 @@ def _step_of(line: bytes) -> float:
     """The update that a line was written after; infinity if a resumed run writes the line again."""
     try:
         row = json.loads(line)
-        return math.inf if row["kind"] in ("average", "finish") else float(row["step"])
+        return math.inf if row["kind"] in _AT_THE_END else float(row["step"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return math.inf  # cut short by a crash

@@ -13,7 +13,8 @@ from dragoman.training import schedule
 
 Schedule = Literal["paper", "inverse-sqrt", "cosine"]
 StopOn = Literal["loss", "bleu"]
-AverageOf = Literal["last", "best"]
+AverageOf = Literal["last", "best", "soup"]
+ValidationSearch = Literal["greedy", "generation"]
 Optimizer = Literal["adam", "muon"]
 Precision = Literal["auto", "fp32", "bf16"]
 Parallel = Literal["replicated", "sharded"]
@@ -88,6 +89,16 @@ class TrainingConfig(Options, section="training"):
             at_least=0,
         ),
     ] = 0.0
+    ema: Annotated[
+        float,
+        Option(
+            "Decay of an exponential moving average of the weights (Polyak and Juditsky 1992). Validations, "
+            "the final average and the model then use it; 0.99 to 0.999 are usual. The decay of an early "
+            "update is less: (1 + update) / (10 + update). 0 computes no average.",
+            at_least=0,
+            below=1,
+        ),
+    ] = 0.0
     alignment_weight: Annotated[
         float,
         Option(
@@ -111,8 +122,16 @@ class TrainingConfig(Options, section="training"):
         int, Option("Updates between validations. Each validation writes a checkpoint.", at_least=1)
     ] = 500
     stop_on: Annotated[
-        StopOn, Option("What makes a checkpoint the best: validation loss, or BLEU of greedy translations.")
+        StopOn,
+        Option("What makes a checkpoint the best: validation loss, or BLEU of the validation text."),
     ] = "loss"
+    validation_search: Annotated[
+        ValidationSearch,
+        Option(
+            "How a validation translates: by greedy search, which is fast, or by the search of [generation], "
+            "as the model will."
+        ),
+    ] = "greedy"
     patience: Annotated[
         int,
         Option("Validations without a new best after which to stop; 0 never stops early.", at_least=0),
@@ -121,8 +140,20 @@ class TrainingConfig(Options, section="training"):
         int, Option("Checkpoints whose weights are averaged at the end (section 6.1).", at_least=1)
     ] = 5
     average_of: Annotated[
-        AverageOf, Option("Which checkpoints to average: the last, as in the paper, or the best.")
+        AverageOf,
+        Option(
+            "Which checkpoints to average: the last, as in the paper; the best; or soup, which goes through "
+            "those with the lowest validation loss and adds each that lowers the loss of the average (greedy "
+            "soup, Wortsman et al. 2022)."
+        ),
     ] = "last"
+    choose_by: Annotated[
+        StopOn | None,
+        Option(
+            "What decides at the end between the average and the best single checkpoint. Left out, what "
+            "training.stop_on says."
+        ),
+    ] = None
     calibrate: Annotated[
         int,
         Option(
@@ -144,6 +175,11 @@ class TrainingConfig(Options, section="training"):
                 'training.schedule = "paper" sets its own learning rate',
                 hint='leave out training.learning_rate, or set training.schedule="inverse-sqrt"',
             )
+
+    @property
+    def chosen_by(self) -> StopOn:
+        """What decides at the end between the average and the best single checkpoint."""
+        return self.choose_by or self.stop_on
 
     def aligning(self, model: Architecture) -> AttentionOf | None:
         """The head of the decoder that is trained to align: the first of the last layer but one.

@@ -17,9 +17,12 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def checkpoint_bytes(model: AnySeq2Seq, config: TrainingConfig) -> int:
-    """Return the bytes of a checkpoint at least: weights, and the moments of those that are trained."""
-    moments = 1 if config.optimizer == "muon" else 2
-    return sum(_bytes(one) * (1 + moments * one.requires_grad) for one in model.parameters())
+    """Return the bytes of a checkpoint at least: weights, and the moments of those that are trained.
+
+    With `training.ema`, also their moving average.
+    """
+    others = (1 if config.optimizer == "muon" else 2) + bool(config.ema)
+    return sum(_bytes(one) * (1 + others * one.requires_grad) for one in model.parameters())
 
 
 def check_room(folder: Path, needed: int) -> None:

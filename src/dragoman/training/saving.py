@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -14,7 +15,7 @@ from torch import Tensor
 from dragoman.base.errors import DragomanError, Elsewhere, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import listing
-from dragoman.folder.weights import not_finite, weights_of, write_weights
+from dragoman.folder.weights import not_finite, write_weights
 from dragoman.training import checkpoint, selection
 from dragoman.training.checkpoints import PROGRESS, Checkpoints, is_sharded
 from dragoman.training.distributed import World
@@ -49,30 +50,28 @@ class Saver:
         if learner.sharded or is_sharded(latest):
             from dragoman.training import shard_files  # its imports take a second
 
-            return shard_files.restore_rows(latest, learner.trained, learner.optimizers)
-        return checkpoint.restore(latest, learner.model, learner.optimizers)
+            return shard_files.restore_rows(latest, learner.trained, learner.optimizers, learner.ema)
+        return checkpoint.restore(latest, learner.model, learner.optimizers, learner.ema)
 
-    def save(self, progress: Progress, *, with_step: bool = False) -> None:
-        """Write the latest checkpoint; `with_step`, also the weights of this update, for the average.
+    def save(self, progress: Progress, *, weights: Mapping[str, Tensor] | None = None) -> None:
+        """Write the latest checkpoint, and the `weights` of this update that the final average may take.
 
-        The weights of the update are those in the learner's `model`. Raises TrainingError.
+        Only the leader writes these, and nothing may change them later. Raises TrainingError.
         """
         self.check_finite(progress.step)
         if not self.learner.sharded:
-            self.world.lead(lambda: self._write(progress, with_step))
+            self.world.lead(lambda: self._write(progress, weights))
             return
         from dragoman.training.shard_files import Snapshot
 
         self.finish()
         part = checkpoint.unfinished(self.checkpoints.latest)
         self.world.lead(lambda: _make(part))
-        own = Snapshot.of(self.learner.trained, self.learner.optimizers, self.world.rank, self.world.size)
-        weights, step = None, self.checkpoints.step(progress.step)
-        if with_step and self.world.leads:
-            weights = weights_of(self.learner.model)  # emptied afterwards, but these tensors stay
+        learner, world, step = self.learner, self.world, self.checkpoints.step(progress.step)
+        own = Snapshot.of(learner.trained, learner.optimizers, world.rank, world.size, learner.ema)
         # The moment of the checkpoint, not of its end.
         kept = selection.kept(progress.history, self.config)
-        self._writing = _Writing(own, part, progress.to_json(), kept, step, weights)
+        self._writing = _Writing(own, part, progress.to_json(), kept, step, weights if world.leads else None)
         self._writing.start()
 
     def check_finite(self, step: int) -> None:
@@ -89,10 +88,11 @@ class Saver:
             hint=MENDING if self.checkpoints.resumable else "begin again with a lower training.learning_rate",
         )
 
-    def _write(self, progress: Progress, with_step: bool) -> None:
-        if with_step:
-            write_weights(self.checkpoints.step(progress.step), weights_of(self.learner.model))
-        checkpoint.save(self.checkpoints.latest, self.learner.model, self.learner.optimizers, progress)
+    def _write(self, progress: Progress, weights: Mapping[str, Tensor] | None) -> None:
+        if weights is not None:
+            write_weights(self.checkpoints.step(progress.step), weights)
+        learner = self.learner
+        checkpoint.save(self.checkpoints.latest, learner.model, learner.optimizers, progress, learner.ema)
         # Not earlier: the previous checkpoint may need more of them. And not only with a step: a run that
         # was killed before this has left one too many.
         self.checkpoints.prune(selection.kept(progress.history, self.config))
@@ -147,7 +147,7 @@ class _Writing(Thread):
         progress: str,
         kept: set[int],
         step: Path,
-        weights: dict[str, Tensor] | None,
+        weights: Mapping[str, Tensor] | None,
     ) -> None:
         super().__init__(name="checkpoint", daemon=True)
         self.part, self.progress, self.kept = part, progress, kept

@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dragoman.training.options import TrainingConfig
+from dragoman.training.options import StopOn, TrainingConfig
 from dragoman.training.progress import Candidate
 
 
-def validation_score(step: int, loss: float | None, bleu: float | None, config: TrainingConfig) -> float:
+def validation_score(step: int, loss: float | None, bleu: float | None, by: StopOn) -> float:
     """The score that ranks candidates; higher is better. NaN becomes -inf, so it is never the best."""
     if loss is None:
         return float(step)  # without validation text the last is the best
-    value = -loss if config.stop_on == "loss" or bleu is None else bleu
+    value = -loss if by == "loss" or bleu is None else bleu
     return -math.inf if math.isnan(value) else float(value)
 
 
@@ -30,8 +30,24 @@ def best_candidate(history: Sequence[Candidate]) -> Candidate:
     return max(history, key=lambda candidate: candidate.score)
 
 
+def rank(candidate: Candidate, config: TrainingConfig) -> float:
+    """What compares a candidate with others at the end; higher is better."""
+    if config.chosen_by == config.stop_on:
+        return candidate.score
+    return validation_score(candidate.step, candidate.loss, candidate.bleu, config.chosen_by)
+
+
+def best_single(history: Sequence[Candidate], config: TrainingConfig) -> Candidate:
+    """The candidate to compare the average with, the first of equal ones."""
+    return max(history, key=lambda candidate: rank(candidate, config))
+
+
 def averaged(history: Sequence[Candidate], config: TrainingConfig) -> list[int]:
-    """The updates whose weights the final average takes."""
+    """The updates whose weights the final average takes; those that a soup may take, lowest loss first."""
+    if config.average_of == "soup":
+        by_loss = [validation_score(one.step, one.loss, None, "loss") for one in history]
+        order = sorted(range(len(history)), key=lambda number: -by_loss[number])
+        return [history[number].step for number in order[: config.average]]
     if config.average_of == "best":
         history = sorted(history, key=lambda candidate: candidate.score)
     return [candidate.step for candidate in history[-config.average :]]
@@ -43,6 +59,7 @@ def kept(history: Sequence[Candidate], config: TrainingConfig) -> set[int]:
     for candidates in (history, regular(history, config)):
         if candidates:
             steps |= {*averaged(candidates, config), best_candidate(candidates).step}
+            steps.add(best_single(candidates, config).step)
     return steps
 
 

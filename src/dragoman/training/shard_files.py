@@ -1,6 +1,7 @@
 """Checkpoints of shared weights: each process writes and reads its own rows. Nothing is pickled.
 
-shard-00000-of-00002.safetensors   process 0: weights model/NAME, moments optimizer/NAME/KIND
+shard-00000-of-00002.safetensors   process 0: weights model/NAME, moments optimizer/NAME/KIND, and ema/NAME,
+                                   their moving average, if the run has one
 shard-00000-of-00002.json          the digest of that file, and which rows it has
 progress.json                      written last: without it there is no checkpoint
 
@@ -30,6 +31,7 @@ from dragoman.base.tables import listing
 from dragoman.folder.digest import digest_of
 from dragoman.folder.weights import HasWeights, not_finite, read_weights, write_weights
 from dragoman.training.checkpoints import PROGRESS, whole
+from dragoman.training.ema import MovingAverage
 from dragoman.training.progress import DAMAGED, Progress, read_progress
 from dragoman.training.sharded import like, local_part, own_rows
 
@@ -47,11 +49,18 @@ class Snapshot:
     size: int
 
     @classmethod
-    def of(cls, model: HasWeights, optimizers: Optimizers, rank: int, size: int) -> Snapshot:
+    def of(
+        cls,
+        model: HasWeights,
+        optimizers: Optimizers,
+        rank: int,
+        size: int,
+        ema: MovingAverage | None = None,
+    ) -> Snapshot:
         """Copy the rows of this process."""
         tensors: dict[str, Tensor] = {}
         rows: dict[str, tuple[int, int]] = {}
-        for key, value in _state(model, optimizers):
+        for key, value in _state(model, optimizers, ema):
             if isinstance(value, DTensor):
                 own = own_rows(value)
                 if not own:
@@ -70,7 +79,11 @@ class Snapshot:
         write_whole(path.with_suffix(".json"), json.dumps(about))
 
 
-def _state(model: HasWeights, optimizers: Optimizers) -> Iterator[tuple[str, Tensor]]:
+def _state(
+    model: HasWeights, optimizers: Optimizers, ema: MovingAverage | None
+) -> Iterator[tuple[str, Tensor]]:
+    for name, average in ({} if ema is None else ema.weights).items():
+        yield f"ema/{name}", average
     for name, parameter in model.named_parameters():
         yield f"model/{name}", parameter.detach()
         for optimizer in optimizers:
@@ -78,7 +91,9 @@ def _state(model: HasWeights, optimizers: Optimizers) -> Iterator[tuple[str, Ten
                 yield f"optimizer/{name}/{kind}", torch.as_tensor(value)
 
 
-def restore_rows(folder: Path, model: HasWeights, optimizers: Optimizers) -> Progress | None:
+def restore_rows(
+    folder: Path, model: HasWeights, optimizers: Optimizers, ema: MovingAverage | None = None
+) -> Progress | None:
     """Put weights and optimizer state back and return the progress, or None without a checkpoint.
 
     Reads the rows of this process only. Weights that are not shared are read whole. Raises ModelError if the
@@ -92,7 +107,9 @@ def restore_rows(folder: Path, model: HasWeights, optimizers: Optimizers) -> Pro
     parameters = dict(model.named_parameters())
     stored.check_names(parameters)
     weights = {name: stored.read(f"model/{name}", parameter) for name, parameter in parameters.items()}
-    wrong = not_finite(weights)
+    own = {} if ema is None else ema.weights
+    averages = {name: stored.read(f"ema/{name}", average) for name, average in own.items()}
+    wrong = not_finite(weights) + not_finite(averages)
     names = {id(parameter): name for name, parameter in parameters.items()}
     for optimizer in optimizers:
         # PyTorch numbers the parameters of an optimizer in the order of its groups.
@@ -109,6 +126,8 @@ def restore_rows(folder: Path, model: HasWeights, optimizers: Optimizers) -> Pro
         raise ModelError(f"{checkpoint}: NaN or infinite in {listing(wrong, most=3)}", hint=DAMAGED)
     for name, parameter in parameters.items():
         local_part(parameter.detach()).copy_(weights[name])
+    for name, average in own.items():
+        local_part(average).copy_(averages[name])
     return progress
 
 
@@ -130,8 +149,10 @@ class _Stored:
         self._digests: dict[Path, str] = {}
         numbers = {path: _SHARD.fullmatch(path.name) for path in sorted(folder.glob("shard-*.safetensors"))}
         if not numbers:
-            for part in ("model", "optimizer"):
+            for part in ("model", "optimizer", "ema"):
                 path = folder / f"{part}.safetensors"
+                if part == "ema" and not path.exists():
+                    continue
                 read_weights(path)  # compares the digest in its header
                 for key in _keys(path):
                     self._places[f"{part}/{key}"] = [_Place(path, key, None)]
@@ -172,6 +193,8 @@ class _Stored:
         """The rows of a tensor that this process has of `parameter`; a number as it is."""
         wanted = own_rows(parameter) if isinstance(parameter, DTensor) else range(len(parameter))
         shape = (len(wanted), *parameter.shape[1:])
+        if key not in self._places:
+            raise ModelError(f"{self._folder}: {key} is missing", hint=DAMAGED)
         parts = [part for place in self._places[key] if (part := self._part(place, wanted)) is not None]
         if len(parts) == 1 and not parts[0].shape:
             return parts[0]

@@ -65,17 +65,20 @@ class Shards:
         return sums
 
     @contextmanager
-    def whole(self) -> Iterator[None]:
+    def whole(self, others: Mapping[str, Tensor] | None = None) -> Iterator[None]:
         """Fill the model of the original objective within the block, in every process."""
-        self.fill()
+        self.fill(others)
         try:
             yield
         finally:
             self._empty()
 
-    def fill(self) -> None:
-        """Give the model of the original objective the current weights, in every process."""
-        sharded = dict(self.model.named_parameters())
+    def fill(self, others: Mapping[str, Tensor] | None = None) -> None:
+        """Give the model of the original objective the current weights, in every process.
+
+        `others`, divided alike, take the place of those with their names.
+        """
+        sharded = {**dict(self.model.named_parameters()), **(others or {})}
         with self._world.together():
             for name, parameter in self._whole.named_parameters():
                 parameter.data = whole_of(sharded[name].detach())

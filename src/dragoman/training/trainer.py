@@ -33,6 +33,7 @@ from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
 from dragoman.training.progress import Candidate, Progress, Totals
 from dragoman.training.saving import MENDING, Saver
+from dragoman.training.soup import greedy_soup
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.update import Learner, Update
 
@@ -60,9 +61,15 @@ class Trainer:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        if self.config.stop_on == "bleu" and self.translate is None:
+        config, needing = self.config, list[str]()
+        if self.translate is None:
+            needing = [name for name in ("stop_on", "choose_by") if getattr(config, name) == "bleu"]
+        if self.valid is None and config.average_of == "soup":
+            needing.append("average_of")
+        for name in needing:
             raise ConfigError(
-                'training.stop_on = "bleu" needs validation text', hint="pass --valid FILE FILE"
+                f'training.{name} = "{getattr(config, name)}" needs validation text',
+                hint="pass --valid FILE FILE",
             )
         self.learner = Learner(self.model, self.config, self.world, self.penalty)
         self.examiner = Examiner(
@@ -300,9 +307,11 @@ class Trainer:
         began = time.monotonic()
         with self.learner.whole():
             candidate, scored = self.examiner.examine(self.progress.step)
-            self.world.lead(lambda: self._report_validation(candidate, scored, time.monotonic() - began))
-            self.progress.history.append(candidate)
-            self.saver.save(self.progress, with_step=True)
+            # The model gets others when the block ends, but these tensors stay as they are.
+            weights = weights_of(self.model) if self.world.leads else None
+        self.world.lead(lambda: self._report_validation(candidate, scored, time.monotonic() - began))
+        self.progress.history.append(candidate)
+        self.saver.save(self.progress, weights=weights)
 
     def _report_validation(self, candidate: Candidate, scored: Scored | None, seconds: float) -> None:
         validation = Validation(
@@ -312,6 +321,7 @@ class Trainer:
             bleu=candidate.bleu,
             chrf=candidate.chrf,
             signature=scored.signature if scored is not None else "",
+            search=scored.search if scored is not None else "",
             score=candidate.score,
             best=all(candidate.score > earlier.score for earlier in self.progress.history),
             seconds=seconds,
@@ -328,16 +338,22 @@ class Trainer:
     def _finish(self) -> Finished:
         """Write the average, or the best single checkpoint if that validates better."""
         self._look_for_weights(read=False)
-        steps = selection.averaged(self.progress.history, self.config)
+        config, history = self.config, self.progress.history
+        steps = selection.averaged(history, config)
+        if config.average_of == "soup":
+            steps = greedy_soup(
+                steps, read=lambda step: read_weights(self.checkpoints.step(step)), loss_of=self._loss_of_mean
+            )
         self._put(lambda: average([self.checkpoints.step(step) for step in steps]), "the average")
         outcome = f"the average of {len(steps)} checkpoints" if len(steps) > 1 else f"update {steps[0]}"
-        best = selection.best_candidate(self.progress.history)
-        final, signature = best, ""
+        best = selection.best_single(history, config)
+        final, signature, search = best, "", ""
         if self.valid is not None:
             final, scored = self.examiner.examine(self.progress.step)
-            signature = scored.signature if scored is not None else ""
+            if scored is not None:
+                signature, search = scored.signature, scored.search
             self.world.lead(lambda: self.metrics.append(final))
-            if final.score < best.score:
+            if selection.rank(final, config) < selection.rank(best, config):
                 path = self.checkpoints.step(best.step)
                 self._put(lambda: read_weights(path), path)
                 outcome, final = f"update {best.step}, which validates better than the average", best
@@ -351,10 +367,19 @@ class Trainer:
             loss=final.loss,
             bleu=final.bleu,
             signature=signature,
+            search=search,
         )
         if self.world.leads:
             self.observer.on_finish(finished)
         return finished
+
+    def _loss_of_mean(self, steps: list[int], mean: Callable[[], Mapping[str, Tensor]]) -> float:
+        """The validation loss of the mean of the weights of these updates, which the leader computes."""
+        self._put(mean, "the average")
+        loss = self.examiner.validation_loss()
+        row = {"kind": "soup", "step": self.progress.step, "of": steps, "loss": loss}
+        self.world.lead(lambda: self.metrics.add(row))
+        return math.nan if loss is None else loss
 
     def _put(self, read: Callable[[], Mapping[str, Tensor]], where: Path | str) -> None:
         """Give the model of every process the weights that the leader reads."""

@@ -20,6 +20,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.training.anchor import Anchor
 from dragoman.training.batches import Batch, collate
 from dragoman.training.distributed import World
+from dragoman.training.ema import MovingAverage
 from dragoman.training.halving import Room, fitting
 from dragoman.training.loss import Objective
 from dragoman.training.malloc import release_freed_memory
@@ -73,14 +74,23 @@ class Learner:
         )
         self.precision = precision_for(config.precision, world.device)
         self.trained, self._shards = self.model, None
+        self.ema: MovingAverage | None = None
         if config.parallel == "sharded" and world.size > 1:
-            from dragoman.training.sharded import MuonOfShards, Shards  # its imports take a second
+            from dragoman.training.sharded import (
+                MuonOfShards,
+                Shards,
+                local_part,
+            )  # its imports take a second
 
             self._shards = Shards(self._objective, world, self.precision)
             self.trained = self._shards.model
             self.optimizers = optimizers(self.trained, config, muon=MuonOfShards)
+            if config.ema:
+                self.ema = MovingAverage(self.trained, config.ema, own=local_part)
         else:
             self.optimizers = optimizers(self.trained, config)
+            if config.ema:
+                self.ema = MovingAverage(self.trained, config.ema)
         self.room = Room()
         self._anchor = Anchor(self.trained.parameters(), penalty) if penalty else None
 
@@ -90,8 +100,11 @@ class Learner:
         return self._shards is not None
 
     def whole(self) -> AbstractContextManager[None]:
-        """Within the block, `model` has all current weights in every process."""
-        return nullcontext() if self._shards is None else self._shards.whole()
+        """Within the block, `model` has all weights in every process: those of the run's moving average, if
+        it has one, or else the current ones."""
+        if self._shards is not None:
+            return self._shards.whole({} if self.ema is None else self.ema.weights)
+        return nullcontext() if self.ema is None else self.ema.in_place()
 
     def together(self) -> AbstractContextManager[None]:
         """Name the process that is lost, if the block fails for that: the layers exchange weights."""
@@ -103,8 +116,13 @@ class Learner:
             self._shards.fill()
 
     def own_weights(self) -> dict[str, Tensor]:
-        """The weights that this process has, or its rows of them, by name. They share the model's memory."""
+        """The weights that this process has, or its rows of them, by name. They share the model's memory.
+
+        Their moving average is named ema/NAME.
+        """
         weights = weights_of(self.trained)
+        if self.ema is not None:
+            weights |= {f"ema/{name}": average for name, average in self.ema.weights.items()}
         return weights if self._shards is None else self._shards.own_rows_of(weights)
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -152,6 +170,8 @@ class Learner:
                 for group in optimizer.param_groups:
                     group["lr"] = self.config.rate(step, self.model.config.d_model, seconds)
                 optimizer.step()
+            if self.ema is not None:
+                self.ema.follow(step)
         else:
             bad = [number for number, loss in enumerate(losses) if not math.isfinite(loss)]
             blamed = [number for number in bad if batches[number].tokens]  # others had no pairs of their own

@@ -68,6 +68,16 @@ def test_the_course_of_a_run() -> None:
     ]
 
 
+def test_it_says_which_search_is_behind_the_scores() -> None:
+    one = History()
+    for text in (start(), valid(10, search="greedy"), valid(20, search="beam 5, length penalty 1")):
+        one.add(text.encode())
+
+    assert one.facts["search"] == "beam 5, length penalty 1"
+    assert one.events[1]["text"] == "loss 2.500, BLEU 0.2, chrF 40.0"
+    assert one.events[2]["text"] == "loss 2.500, BLEU 0.4, chrF 40.0, beam 5, length penalty 1"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -103,6 +103,8 @@ class History:
         seconds = _number(row.get("elapsed")) or self.last.get("seconds", 0.0)
         self._back_to(step, "valid/")
         self._points("valid", step, seconds, row, VALID)
+        if search := _text(row.get("search")):  # missing in files of earlier versions, which were greedy
+            self.facts["search"] = search
         if row.get("best") is True:
             figures = {name: n for name in VALID if (n := _number(row.get(name))) is not None}
             self.best = {"step": step, **figures}
@@ -189,6 +191,8 @@ def _shown(row: Row) -> Iterator[str]:
     for name, label, digits in (("loss", "loss", 3), ("bleu", "BLEU", 1), ("chrf", "chrF", 1)):
         if (value := _number(row.get(name))) is not None:
             yield f"{label} {value:.{digits}f}"
+    if (search := _text(row.get("search"))) not in ("", "greedy"):
+        yield search
 
 
 def _compared(row: Row) -> str:

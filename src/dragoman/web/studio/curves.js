@@ -7,8 +7,8 @@ import { clock, figure, fixed, percent, short, whole } from "./words.js";
 const KNOWN = [
     { title: "Loss", unit: "nats a token, without label smoothing", logs: true,
         lines: [["train/nll", "training"], ["valid/loss", "validation"]], show: { value: fixed(3), tick: figure } },
-    { title: "BLEU", unit: "of greedy translations", lines: [["valid/bleu", ""]], show: { value: fixed(1), tick: figure } },
-    { title: "chrF", unit: "of greedy translations", lines: [["valid/chrf", ""]], show: { value: fixed(1), tick: figure } },
+    { title: "BLEU", unit: "of the validation text", lines: [["valid/bleu", ""]], show: { value: fixed(1), tick: figure } },
+    { title: "chrF", unit: "of the validation text", lines: [["valid/chrf", ""]], show: { value: fixed(1), tick: figure } },
     { title: "Learning rate", unit: "", lines: [["train/learning_rate", ""]], show: { value: figure, tick: figure } },
     { title: "Speed", unit: "target tokens a second", lines: [["train/tokens_per_second", ""]], show: { value: whole, tick: short } },
     { title: "Padding", unit: "part of the positions without a token", lines: [["train/padding", ""]], show: { value: percent, tick: percent } },

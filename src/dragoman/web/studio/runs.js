@@ -71,6 +71,7 @@ function factsOf(run) {
     if (last.tokens != null) list.push(["tokens", short(last.tokens)]);
     if (facts.parameters) list.push(["parameters", short(facts.parameters)]);
     if (facts.train_pairs) list.push(["pairs", short(facts.train_pairs)]);
+    if (facts.search) list.push(["validation search", String(facts.search)]);
     if (facts.precision) list.push(["precision", String(facts.precision)]);
     if (now != null) list.push(["last written", `${about(now)} ago`]);
     return list;
