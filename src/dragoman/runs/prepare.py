@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,8 @@ from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import DataConfig, EmbeddingsConfig, Recipe
+from dragoman.runs.lessons import check_same_teachers, lessons_of, weights_of, with_outputs, write_lessons
+from dragoman.runs.recipe import EmbeddingsConfig, Recipe
 from dragoman.runs.texts import Data, Say, Texts, open_texts, two_sided
 from dragoman.runs.tuned_texts import Start, open_tuned_texts
 from dragoman.text.corpus import Corpus
@@ -115,10 +116,15 @@ def prepare(
             data, valid, preset=preset, recipe=recipe, overrides=overrides, languages=languages,
             data_root=data_root, say=say,
         )  # fmt: skip
+        if texts.teachers is not None:
+            check_same_teachers(texts.teachers, folder)
         begun = folder.begin(texts.recipe)
         # The weights of a run that has begun are in its checkpoint.
         vectors = texts.recipe.embeddings if begun else _find_vectors(texts.recipe, data_root)
+        texts = with_outputs(texts, folder.checkpoints, say)
         _tokenise(texts, folder, start, begun=begun, say=say)
+        if texts.teachers is not None and texts.recipe.teacher.words:
+            write_lessons(texts.teachers, folder, [*texts.corpora], device=lambda: world.device, say=say)
         return _Settled(
             recipe=texts.recipe,
             begun=begun,
@@ -136,11 +142,13 @@ def prepare(
         return TokenisedCorpus(path, tokenizer, placeholders=placeholders, annotating=annotating)
 
     def learnt(part: str) -> TokenisedCorpus:
-        return tokens(part, placeholders=options.data.placeholders, annotating=options.data.annotating)
+        text = tokens(part, placeholders=options.data.placeholders, annotating=options.data.annotating)
+        text.lessons = lessons_of(options.teacher, text, folder.checkpoints.lessons(part))
+        return text
 
     training: TrainingText
-    if options.data.corpora:
-        training = _weighted(options.data, learnt)
+    if weights := weights_of(options):
+        training = _weighted(weights, learnt)
     elif options.tuning.replay_from not in ("auto", "none"):
         training = Mixture.replaying(learnt("train"), learnt("replay"), options.tuning.replay or 0.0)
     else:
@@ -159,9 +167,9 @@ def prepare(
     )
 
 
-def _weighted(data: DataConfig, learnt: Callable[[str], TokenisedCorpus]) -> Mixture:
-    texts = [(one, learnt(f"train.{one.name}")) for one in data.corpora]
-    return Mixture([Weighted(text, max(round(one.weight * len(text)), 1), one.name) for one, text in texts])
+def _weighted(weights: Mapping[str, float], learnt: Callable[[str], TokenisedCorpus]) -> Mixture:
+    texts = [(name, weight, learnt(f"train.{name}")) for name, weight in weights.items()]
+    return Mixture([Weighted(text, max(round(weight * len(text)), 1), name) for name, weight, text in texts])
 
 
 def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
@@ -189,6 +197,10 @@ def _tokenise(texts: Texts, folder: RunFolder, start: Start | None, *, begun: bo
         if _same_text(texts, folder):
             return
         tokenizer = Tokenizer.load(folder.path)
+    elif texts.teachers is not None and recipe.teacher.words:
+        _clear(folder, _learnt(texts))
+        tokenizer = texts.teachers.tokenizer
+        tokenizer.save(folder.path)
     elif start is not None:
         _clear(folder, _learnt(texts))
         tokenizer = start.base.tokenizer
