@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from dragoman.runs.texts import Say, Texts
 from dragoman.text.corpus import Corpus
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.distributed import World
 from dragoman.training.lessons import Lessons, LessonsInProgress, entry_of
 from dragoman.training.tokenised import TokenisedCorpus
 
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
-    import torch
 
     from dragoman.models.seq2seq import AnySeq2Seq
 
 
-def weights_of(recipe: Recipe) -> Mapping[str, float]:
+def epoch_weights(recipe: Recipe) -> Mapping[str, float]:
     """How often an epoch has each pair of each training text, by its name; empty for a single text."""
     corpora = {one.name: one.weight for one in recipe.data.corpora}
     return recipe.teacher.weights(corpora or {REFERENCE: 1.0}) if recipe.teacher.models else corpora
@@ -68,7 +68,7 @@ def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
                 say=say,
             )
             corpora[outputs_of(name)] = made.corpus()
-    corpora = {name: corpora[name] for name in weights_of(recipe)}
+    corpora = {name: corpora[name] for name in epoch_weights(recipe)}
     training = texts.training if texts.referenced else corpora[outputs_of(REFERENCE)]
     return replace(texts, corpora=corpora, training=training)
 
@@ -86,7 +86,7 @@ def write_lessons(
     folder: RunFolder,
     names: Sequence[str],
     *,
-    device: Callable[[], torch.device],
+    world: World,
     say: Say,
 ) -> None:
     """Compute the teachers' distributions for each tokenised text that has none yet.
@@ -123,7 +123,7 @@ def write_lessons(
             most=width,
             temperature=options.temperature,
             average=options.average,
-            device=device(),
+            device=world.device,
             progress=Pace(f"{what} for {name}", lessons.positions, "tokens", say).done,
         )
 

@@ -121,7 +121,7 @@ class TeachersOutputs:
             usable = [one for one in (best, *best.alternatives) if _fault(one) is None]
             if not usable:
                 left_out[_fault(best) or STUCK] += 1
-            chosen = self._chosen(line, [one.text for one in usable])
+            chosen = self._chosen(line, [_text_of(one) for one in usable])
             source = line.source.strip()
             rows += [json.dumps([source, text], ensure_ascii=False) + "\n" for text in chosen]
         content = "".join(rows)
@@ -168,8 +168,12 @@ def _fault(one: Translation) -> str | None:
     """Why not to learn from a translation."""
     if one.truncated:
         return CUT
-    text = one.text.strip()
+    text = _text_of(one)
     return STUCK if not text or loops(text, one.source) or is_invention(text, one.source) else None
+
+
+def _text_of(one: Translation) -> str:
+    return one.text.strip()
 
 
 def _intact(path: Path, about: dict[str, Any]) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.lessons import check_same_teachers, lessons_of, weights_of, with_outputs, write_lessons
+from dragoman.runs.lessons import check_same_teachers, epoch_weights, lessons_of, with_outputs, write_lessons
 from dragoman.runs.recipe import EmbeddingsConfig, Recipe
 from dragoman.runs.texts import Data, Say, Texts, open_texts, two_sided
 from dragoman.runs.tuned_texts import Start, open_tuned_texts
@@ -124,7 +124,7 @@ def prepare(
         texts = with_outputs(texts, folder.checkpoints, say)
         _tokenise(texts, folder, start, begun=begun, say=say)
         if texts.teachers is not None and texts.recipe.teacher.words:
-            write_lessons(texts.teachers, folder, [*texts.corpora], device=lambda: world.device, say=say)
+            write_lessons(texts.teachers, folder, [*texts.corpora], world=world, say=say)
         return _Settled(
             recipe=texts.recipe,
             begun=begun,
@@ -147,7 +147,7 @@ def prepare(
         return text
 
     training: TrainingText
-    if weights := weights_of(options):
+    if weights := epoch_weights(options):
         training = _weighted(weights, learnt)
     elif options.tuning.replay_from not in ("auto", "none"):
         training = Mixture.replaying(learnt("train"), learnt("replay"), options.tuning.replay or 0.0)

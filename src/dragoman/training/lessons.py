@@ -71,21 +71,13 @@ class LessonsInProgress:
         self._made_with = made_with
         self.positions = positions_of(target)
         self.bytes = self.positions * width * entry.itemsize
-
-    @property
-    def complete(self) -> bool:
-        """Whether all are there, undamaged."""
         record = self._record()
-        return "files" in record and not broken(self._folder, record["files"])
-
-    @property
-    def done(self) -> int:
-        """Rows that are done."""
-        return int(self._record().get("rows", 0))
+        self.done = int(record.get("rows", 0))  # rows
+        self.complete = "files" in record
 
     def parts(self) -> Iterator[range]:
         """Yield the rows to do next, part by part; what was put for them survives a kill after that."""
-        done = self.done
+        done, self.complete = self.done, False
         ends = self._target.offsets[1:] + np.arange(1, len(self._target) + 1)
         with explaining(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -107,6 +99,7 @@ class LessonsInProgress:
             with (self._folder / _FILE).open("rb") as written:
                 os.fsync(written.fileno())
             self._note({"rows": done, "files": sealed(self._folder, [_FILE])})
+            self.done, self.complete = done, True
 
     def put(self, row: int, ids_TK: Array, p_TK: Array) -> None:
         """Write the lessons of a row: for each token and the end."""
@@ -123,7 +116,8 @@ class LessonsInProgress:
             record = json.loads((self._folder / _RECORD).read_text(encoding="utf-8"))
             fits = record["made_with"] == self._made_with and type(record["rows"]) is int
             fits = fits and (self._folder / _FILE).stat().st_size == self.bytes
-            return dict(record) if fits and 0 < record["rows"] <= len(self._target) else {}
+            fits = fits and 0 < record["rows"] <= len(self._target)
+            return dict(record) if fits and not broken(self._folder, record.get("files", {})) else {}
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return {}
 

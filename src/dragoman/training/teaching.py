@@ -6,12 +6,15 @@ K tokens that are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.base.machine import usable_cores
 from dragoman.models.ensemble import Average, averaged
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.batches import Batch, collate, plan
@@ -64,7 +67,7 @@ def teach(
     for model in models:
         model.to(device).eval()
     source, target = corpus.source, corpus.target
-    with torch.inference_mode():
+    with torch.inference_mode(), _threads_of_all():
         for part in lessons.parts():
             rows = np.arange(part.start, part.stop)
             done = int(target.offsets[part.start]) + part.start
@@ -92,3 +95,15 @@ def teach(
                 ):
                     lessons.put(row, ids_TK, p_TK)
     progress(lessons.positions)
+
+
+@contextmanager
+def _threads_of_all() -> Iterator[None]:
+    """Use the threads of all processes that torchrun started here: the others wait for this one."""
+    before = torch.get_num_threads()
+    together = before * int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    torch.set_num_threads(max(before, min(together, usable_cores())))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
