@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from tests.runs.students import (
+    PAIRS,
+    STUDENT,
+    VALID,
+    WORDS,
+    Heard,
+    distilled,
+    make_teacher,
+    make_twin,
+    same_weights,
+)
 
-from dragoman.base.config import read_toml
+from dragoman.base.config import from_table, read_toml
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError, TrainingError
 from dragoman.folder.bundle import load, save
-from dragoman.runs import lessons, outputs
+from dragoman.runs import outputs, prepare
+from dragoman.runs.lessons import lessons_of
+from dragoman.runs.recipe import Recipe
+from dragoman.runs.run import train
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training import teaching
+from dragoman.training import room, teaching
 from dragoman.training.lessons import LessonsInProgress
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.translator import Translator
-
-from .students import PAIRS, VALID, WORDS, Heard, distilled, make_teacher, make_twin, same_weights
 
 FIXTURES = Path(__file__).parents[1] / "interop" / "fixtures"
 
@@ -113,13 +126,11 @@ def test_distributions_are_the_likeliest_of_the_softmax(teacher: Path, twin: Pat
     options = [*WORDS, "teacher.temperature=2", "teacher.average=probabilities"]
     distilled(teacher, twin, output=tmp_path / "x", options=options)
 
-    recipe = lessons.from_table(lessons.Recipe, read_toml(tmp_path / "x/training.toml"))
+    recipe = from_table(Recipe, read_toml(tmp_path / "x/training.toml"))
     models = [load(folder).model.eval() for folder in (teacher, twin)]
     for name in ("reference", "outputs"):
         text = corpus(tmp_path / "x", name)
-        opened = lessons.lessons_of(
-            recipe.teacher, text, tmp_path / "x/checkpoints/lessons" / f"train.{name}"
-        )
+        opened = lessons_of(recipe.teacher, text, tmp_path / "x/checkpoints/lessons" / f"train.{name}")
         assert opened is not None
         assert len(text) == 60
         for row in (0, 7, 59):
@@ -172,10 +183,6 @@ def test_a_stop_saves_and_the_rest_is_the_same(teacher: Path, tmp_path: Path, me
 
 
 def lessons_run(teacher: Path, output: Path, options: list[str], **more: Any) -> None:
-    from dragoman.runs.run import train
-
-    from .students import STUDENT
-
     train(
         PAIRS, valid=VALID, teachers=[teacher], output=output, preset="tiny",
         overrides=[*STUDENT, *options], **more,
@@ -210,8 +217,6 @@ def test_a_killed_preparation_goes_on(
                     outputs.TeachersOutputs, "_translate", dying(outputs.TeachersOutputs._translate)
                 )
             case "tokens":
-                from dragoman.runs import prepare
-
                 patch.setattr(prepare, "tokenise", dying(prepare.tokenise))
             case "distributions":
                 patch.setattr(teaching, "likely", dying(teaching.likely))
@@ -268,10 +273,11 @@ def test_another_teacher_or_option_is_another_run(teacher: Path, twin: Path, tmp
 
 
 def test_teachers_that_do_not_fit_are_refused(teacher: Path, tmp_path: Path) -> None:
-    other = Tokenizer.train(PAIRS, TokenizerConfig(kind="words", vocab_size=20))
+    others = [(source.replace("dog", "hen"), target) for source, target in PAIRS]
+    other = Tokenizer.train(others, TokenizerConfig(kind="words"))
     make_twin(teacher, tmp_path / "reverse", source_language="de", target_language="en")
     bundle = load(teacher)
-    save(lessons.replace(bundle, tokenizer=other), tmp_path / "vocabulary")
+    save(replace(bundle, tokenizer=other), tmp_path / "vocabulary")
 
     for models, message in (
         ([tmp_path / "nowhere"], "no such model folder"),
@@ -291,8 +297,6 @@ def test_teachers_that_do_not_fit_are_refused(teacher: Path, tmp_path: Path) -> 
 def test_a_full_disk_is_noticed_before_the_distributions_are_computed(
     teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragoman.training import room
-
     monkeypatch.setattr(room.os, "posix_fallocate", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
 
     with pytest.raises(TrainingError, match="the teachers' distributions of 0.0 MB does not fit"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU
+from tests.runs.students import PAIRS, make_teacher, make_twin
 
 from dragoman.base.errors import DataError
 from dragoman.runs import outputs
@@ -17,8 +18,6 @@ from dragoman.runs.teacher import open_teachers
 from dragoman.runs.teaching import TeacherConfig
 from dragoman.text.corpus import open_pairs, open_sources
 from dragoman.translator import Translator
-
-from .students import PAIRS, make_teacher, make_twin
 
 LINES = [*PAIRS[:20], ("the fox", "der Fuchs"), ("", "nichts"), ("sleeps the", ""), PAIRS[3]]
 

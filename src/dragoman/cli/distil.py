@@ -24,8 +24,8 @@ def distil(
             metavar="TEACHER|TEXT|key=value",
             help="One teacher, or several that teach together: a folder, or for the first also an archive or "
             "a model of Marian or Hugging Face. Then the text: two files, one .tsv, .jsonl or .tmx file, or "
-            "- for TSV on standard input; or one file of sources, with teacher.reference_weight=0. Then options "
-            "of the recipe, such as teacher.words=0.5.",
+            "- for TSV on standard input; or, with teacher.reference_weight=0, one file of sources. Then "
+            "options of the recipe, such as teacher.words=0.5.",
             show_default=False,
         ),
     ] = None,
