@@ -59,7 +59,9 @@ class Block:
             raise ValueError(f"{self.page}:{self.line}: no line of the block begins with `$ `")
         if mark["words"]:
             commands = [
-                f"{command} {mark['words']}" if command.startswith(("dragoman train ", "dragoman distil ")) else command
+                f"{command} {mark['words']}"
+                if command.startswith(("dragoman train ", "dragoman distil "))
+                else command
                 for command in commands
             ]
         return "\n".join(["set -euo pipefail", *commands])

@@ -93,7 +93,7 @@ class Ensemble(nn.Module):
     def decode(self, target_BT: Tensor, memory: EnsembleMemory) -> Tensor:
         """logits_BTV of the average."""
         each = zip(self.models, memory.members, strict=True)
-        return averaged([model.decode(target_BT, own) for model, own in each], self.average)
+        return averaged_logits([model.decode(target_BT, own) for model, own in each], self.average)
 
     def decode_states(self, target_BT: Tensor, memory: EnsembleMemory) -> Tensor:
         """states_BTE of the first model."""
@@ -109,11 +109,11 @@ class Ensemble(nn.Module):
         stepped: list[tuple[Tensor, Any]] = [
             model.step(token_N, own) for model, own in zip(self.models, state.members, strict=True)
         ]
-        logits_NV = averaged([one[0] for one in stepped], self.average)
+        logits_NV = averaged_logits([one[0] for one in stepped], self.average)
         return logits_NV, EnsembleState(tuple(one[1] for one in stepped))
 
 
-def averaged(logits: Sequence[Tensor], average: Average) -> Tensor:
+def averaged_logits(logits: Sequence[Tensor], average: Average) -> Tensor:
     """Logits of the average of distributions over the last dimension.
 
     The softmax of the mean of logits is the geometric mean of the distributions, scaled to sum to 1.

@@ -41,7 +41,7 @@ class Lessons:
         self, folder: Path, target: Ragged, entry: np.dtype[Any], *, width: int, share: float
     ) -> None:
         self._target, self.share = target, share
-        positions = positions_of(target)
+        positions = count_positions(target)
         try:
             values = np.memmap(folder / _FILE, dtype=entry, mode="r")
             self._values: Array = values.view(np.ndarray).reshape(positions, width)
@@ -69,7 +69,7 @@ class LessonsInProgress:
     ) -> None:
         self._folder, self._target, self._entry, self._width = folder, target, entry, width
         self._made_with = made_with
-        self.positions = positions_of(target)
+        self.positions = count_positions(target)
         self.bytes = self.positions * width * entry.itemsize
         record = self._record()
         self.done = int(record.get("rows", 0))  # rows
@@ -122,6 +122,6 @@ class LessonsInProgress:
             return {}
 
 
-def positions_of(target: Ragged) -> int:
+def count_positions(target: Ragged) -> int:
     """Target tokens with the ends."""
     return int(target.offsets[-1]) + len(target)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.machine import usable_cores
-from dragoman.models.ensemble import Average, averaged
+from dragoman.models.ensemble import Average, averaged_logits
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.batches import Batch, collate, plan
 from dragoman.training.lessons import LessonsInProgress
@@ -45,7 +45,7 @@ def likely(
     for first in range(0, len(states[0]), size):
         rows = slice(first, first + size)
         each = [model.logits(own_NE[rows]) for model, own_NE in zip(models, states, strict=True)]
-        p_RK, ids_RK = (averaged(each, average) / temperature).softmax(-1).topk(most)
+        p_RK, ids_RK = (averaged_logits(each, average) / temperature).softmax(-1).topk(most)
         ids.append(ids_RK)
         p.append(p_RK)
     return torch.cat(ids), torch.cat(p)
