@@ -141,7 +141,8 @@ class LinearCrossEntropy(torch.autograd.Function):
             lse_CN[:, rows], apart_in_block = softmax_block(logits_RV.view(copies, -1, vocab), consistency)
             apart += apart_in_block
             if ids_CNK is not None and weight_CNK is not None:
-                logits_RV.scatter_add_(1, ids_RK, -weight_RK.to(dtype))
+                # Not scatter_add_: it takes several times as long in bf16, and a row has each token once.
+                logits_RV.scatter_(1, ids_RK, logits_RV.gather(1, ids_RK) - weight_RK.to(dtype))
             grad_states_CNE[:, rows] = (logits_RV @ weight).view(copies, -1, width)
             grad_weight_VE += logits_RV.T @ states_RE
             if bias_V is not None:

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class TaughtRows:
-    """The teachers' tokens at N positions. `share` of the loss is theirs, from 0 to 1."""
+    """The teachers' tokens at N positions, K different ones each. `share` of the loss is theirs, 0 to 1."""
 
     ids_NK: Tensor
     p_NK: Tensor
