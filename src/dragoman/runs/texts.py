@@ -62,6 +62,8 @@ def open_texts(
         training = _open_training(data, languages)
         pairs = sum(1 for _ in training)
         resolved = resolve(overrides=overrides, pairs=pairs)
+        if not referenced:
+            _check_one_side(data, resolved)
         say(f"{pairs:,} pairs: preset {resolved.preset}")
     else:
         resolved = resolve(preset=preset, recipe=recipe, overrides=overrides)
@@ -72,6 +74,8 @@ def open_texts(
             training, corpora = open_training(resolved.data, data_root, wanted)
         else:
             training = _open_training(data, wanted)
+            if not referenced:
+                _check_one_side(data, resolved)
     if data is not None and resolved.data.corpora:
         raise ConfigError(
             "training text on the command line, and more in data.corpora",
@@ -86,8 +90,6 @@ def open_texts(
         teachers = open_teachers(resolved.teacher, resolved.data, data_root)
         own = override(read_toml(recipe) if recipe is not None else {}, overrides)
         resolved = teachers.taught(resolved, own)
-    if not referenced:
-        _check_one_side(data or (), resolved)
     languages = _first(languages, _languages(resolved))
     source, target = _first(languages, _spoken(corpora or {"": training}))
     if teachers is not None:
