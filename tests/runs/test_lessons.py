@@ -26,6 +26,7 @@ from tests.runs.students import (
 from dragoman.base.config import from_table, read_toml
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError, TrainingError
 from dragoman.folder.bundle import load, save
+from dragoman.folder.weights import read_weights
 from dragoman.runs import outputs, prepare
 from dragoman.runs.lessons import lessons_of
 from dragoman.runs.recipe import Recipe
@@ -157,6 +158,24 @@ def test_the_vocabulary_for_distributions_is_that_of_the_teachers(teacher: Path,
     with pytest.raises(ConfigError, match=r"tokenizer.kind = 'bpe', but that of the teachers is 'words'"):
         distilled(teacher, output=tmp_path / "y", options=[*WORDS, "tokenizer.kind=bpe"])
     assert not (tmp_path / "y").exists()
+
+
+def test_distributions_change_what_is_learnt_by_their_share(teacher: Path, tmp_path: Path) -> None:
+    """With a share of almost nothing, the student is that of plain training on the same tokens."""
+    options = ["teacher.outputs=none", "training.precision=fp32"]
+    distilled(teacher, output=tmp_path / "half", options=[*options, "teacher.words=0.5"])
+    distilled(teacher, output=tmp_path / "hardly", options=[*options, "teacher.words=1e-12"])
+    train(
+        PAIRS, valid=VALID, output=tmp_path / "plain", preset="tiny", source_language="en",
+        target_language="de", overrides=[*STUDENT, "tokenizer.kind=words", "training.precision=fp32"],
+    )  # fmt: skip
+
+    half, hardly, plain = (
+        read_weights(tmp_path / name / "model.safetensors") for name in ("half", "hardly", "plain")
+    )
+    for name in plain:
+        torch.testing.assert_close(hardly[name], plain[name], rtol=1e-4, atol=1e-5)
+    assert max(float((half[name] - plain[name]).abs().max()) for name in plain) > 1e-3
 
 
 # Resuming

@@ -40,7 +40,7 @@ def likely(
         states.append(model.decode_states(batch.target_BT, memory)[real_BT])
     vocabulary = models[0].config.target_vocab
     block = LinearCrossEntropy.BLOCK if real_BT.is_cpu else LinearCrossEntropy.LARGE
-    size = max(16, block // vocabulary // len(models))
+    size = max(16, block // vocabulary // (len(models) + 3))  # the average and its softmax are as large
     ids, p = [], []
     for first in range(0, len(states[0]), size):
         rows = slice(first, first + size)
