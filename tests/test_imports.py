@@ -63,6 +63,7 @@ TORCHLESS = [
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
     *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
+    *("runs.lessons", "runs.outputs", "runs.pace", "runs.teacher", "runs.teaching", "training.lessons"),
     *("training.mixture", "models.operations", "bench.cost", "bench.goodput", "runs.bulk"),
 ]
 # The only file that may read a pickle, and only the tensors in it.
@@ -87,6 +88,7 @@ COMMANDS = [
     "score",
     "inspect",
     "positions",
+    "distil",
     "ladder",
     "studio",
     "config",
@@ -305,6 +307,7 @@ translator.pipeline()("Tom sleeps.")
         ["inspect", "nowhere", "A dog."],
         ["score", "nowhere", "nowhere"],
         ["ladder", "nowhere.toml", "-o", "out"],
+        ["distil", "nowhere", "a.en", "a.de", "-o", "out"],
         ["translate", MODEL, "nowhere.txt"],
         ["evaluate", MODEL, "nowhere.en", "nowhere.de"],
         ["model", "info", "nowhere"],

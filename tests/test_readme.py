@@ -6,7 +6,7 @@ continues it) and of Python (```python) carries a comment on the line above, whi
     <!-- test: run -->                  run it; each command must exit with 0
     <!-- test: skip: takes an hour -->  do not run it, and why
     <!-- test: run; train: training.max_updates=20 -->
-                                        run it, and add these words to each `dragoman train`
+                                        run it, and add these words to each `dragoman train` or `distil`
 
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the embedded
 corpus, and memory.tmx, a few more of them. It holds documents: de.po, talk.srt, and a folder site of
@@ -59,7 +59,9 @@ class Block:
             raise ValueError(f"{self.page}:{self.line}: no line of the block begins with `$ `")
         if mark["words"]:
             commands = [
-                f"{command} {mark['words']}" if command.startswith("dragoman train ") else command
+                f"{command} {mark['words']}"
+                if command.startswith(("dragoman train ", "dragoman distil "))
+                else command
                 for command in commands
             ]
         return "\n".join(["set -euo pipefail", *commands])

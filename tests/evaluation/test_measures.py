@@ -389,3 +389,18 @@ def test_translations_of_which_hardly_one_matches_have_intervals_too():
 
     assert scores.chrf.mean is not None
     assert 0 < scores.chrf.mean < 10
+
+
+def test_bleu_of_each_line_is_sacrebleu_s() -> None:
+    from sacrebleu import sentence_bleu
+
+    hypotheses, references = (
+        ["the cat sat on the mat", "a dog", "yes"],
+        ["the cat sat on a mat", "The dog", "no"],
+    )
+
+    wanted = [sentence_bleu(h, [r]).score for h, r in zip(hypotheses, references, strict=True)]
+    assert evaluation.line_bleu(hypotheses, references, "de") == pytest.approx(wanted)
+    spaced, joined = ["猫 在 垫子 上"], ["猫在垫子上"]  # characters are words in Chinese
+    assert evaluation.line_bleu(spaced, joined, "zh") == pytest.approx([100.0])
+    assert evaluation.line_bleu(spaced, joined, "de")[0] < 10

@@ -14,7 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from tests.runs.students import PAIRS, STUDENT, make_teacher
 
+from dragoman.folder.weights import read_weights
+from dragoman.runs.run import train
 from dragoman.text import toy
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
@@ -217,3 +221,29 @@ def test_two_processes_evaluate_as_one_does(tmp_path):
     timed = {"seconds", "sentences_per_second"}
     assert {key: one[key] for key in one.keys() - timed} == {key: two[key] for key in two.keys() - timed}
     assert len((tmp_path / "out.de").read_text("utf-8").splitlines()) == one["sentences"]
+
+
+@pytest.mark.slow
+def test_two_processes_distil_as_one_does(tmp_path):
+    """The first process makes the lessons; each reads those of its pairs."""
+    teacher = make_teacher(tmp_path / "teacher")
+    text = [str(tmp_path / f"train.{side}") for side in ("en", "de")]
+    for side, path in enumerate(text):
+        Path(path).write_text("".join(f"{pair[side]}\n" for pair in PAIRS), encoding="utf-8")
+    options = [*STUDENT, "teacher.words=0.5", "training.precision=fp32"]
+
+    codes, said = ended(
+        start("distil", str(teacher), *text, "-o", str(tmp_path / "two"), "--preset=tiny", *options)
+    )
+    train(
+        text, teachers=[teacher], output=tmp_path / "one", preset="tiny",
+        overrides=[*options, "training.accumulate=2"],
+    )  # fmt: skip
+
+    assert codes == [0, 0], said
+    assert said[1] == ""
+    lessons = "checkpoints/lessons/train.outputs/lessons"
+    assert (tmp_path / "two" / lessons).stat().st_size == (tmp_path / "one" / lessons).stat().st_size
+    one, two = (read_weights(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    for name in one:
+        torch.testing.assert_close(two[name], one[name], rtol=1e-3, atol=1e-4)

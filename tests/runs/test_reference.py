@@ -154,8 +154,8 @@ def test_a_section_holds_those_inside_it() -> None:
         ("source", "did you mean embeddings.source?"),
         (
             "xyzzy",
-            "sections: data, data.filter, tokenizer, model, embeddings, training, tuning, generation, "
-            "expected",
+            "sections: data, data.filter, tokenizer, model, embeddings, training, tuning, teacher, "
+            "generation, expected",
         ),
     ],
 )

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from dragoman import native
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.batches import collate
-from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, smoothed_cross_entropy
+from dragoman.training.halving import halves
+from dragoman.training.loss import (
+    LinearCrossEntropy,
+    Objective,
+    divergence,
+    smoothed_cross_entropy,
+    taught_cross_entropy,
+)
+from dragoman.training.taught import TaughtRows, padded
 
 F64 = torch.float64
 VOCAB, WIDTH = 11, 6
@@ -197,6 +208,122 @@ def test_a_loss_that_is_no_number_says_so(bad: float) -> None:
     assert not math.isfinite(float(loss.detach()))
     assert not math.isfinite(float(nll))
     assert not bool(torch.autograd.grad(loss, weight_VE)[0].isfinite().all())
+
+
+# Teachers
+
+
+def lessons(rows: int, most: int = 4, *, share: float = 0.7, seed: int = 6) -> TaughtRows:
+    """The likeliest tokens of a random distribution at each position."""
+    p_NV = (2 * randn(rows, VOCAB, seed=seed)).softmax(-1)
+    p_NK, ids_NK = p_NV.topk(most)
+    return TaughtRows(ids_NK, p_NK, share)
+
+
+def by_dense_targets(
+    logits_NV: Tensor, target_N: Tensor, smoothing: float, taught: TaughtRows
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy with a target distribution that is written out over the vocabulary."""
+    one_hot_NV = functional.one_hot(target_N, VOCAB).to(F64)
+    hard_NV = (1 - smoothing) * one_hot_NV + smoothing / VOCAB
+    soft_NV = torch.zeros_like(one_hot_NV).scatter_(1, taught.ids_NK, taught.p_NK)
+    soft_NV += (1 - soft_NV.sum(1, keepdim=True)) / VOCAB
+    wanted_NV = (1 - taught.share) * hard_NV + taught.share * soft_NV
+    loss = functional.cross_entropy(logits_NV, wanted_NV, reduction="sum")
+    return loss, functional.cross_entropy(logits_NV, target_N, reduction="sum")
+
+
+@pytest.mark.parametrize("rows", [1, 16, 17, 50])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("smoothing", "share"), [(0.0, 0.7), (0.1, 0.7), (0.1, 1.0), (0.1, 0.0)])
+def test_teachers_have_a_share_of_the_loss(rows: int, bias: bool, smoothing: float, share: float) -> None:
+    states_NE, weight_VE, bias_V, target_N = problem(rows, bias=bias)
+    inputs = [states_NE, weight_VE] + ([] if bias_V is None else [bias_V])
+    taught = lessons(rows, share=share)
+
+    got = linear_loss(states_NE, weight_VE, bias_V, target_N, smoothing, 0.0, taught)
+    logits_NV = functional.linear(states_NE, weight_VE, bias_V)
+    wanted = by_dense_targets(logits_NV, target_N, smoothing, taught)
+
+    close(taught_cross_entropy(logits_NV, target_N, smoothing, taught), wanted)
+    close(got, wanted)
+    close(torch.autograd.grad(got[0] / 7, inputs), torch.autograd.grad(wanted[0] / 7, inputs))
+
+
+def test_teachers_teach_both_passes_of_r_drop() -> None:
+    states_NE, weight_VE, bias_V, target_N = problem(40)
+    assert bias_V is not None
+    target_N = target_N[:20].repeat(2)
+    taught = lessons(20)
+    both = TaughtRows(taught.ids_NK.repeat(2, 1), taught.p_NK.repeat(2, 1), taught.share)
+    inputs = [states_NE, weight_VE, bias_V]
+
+    got = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1, 5.0, taught)
+    logits_NV = functional.linear(states_NE, weight_VE, bias_V)
+    loss, nll = by_dense_targets(logits_NV, target_N, 0.1, both)
+    wanted = loss + 5.0 * divergence(*logits_NV.chunk(2)), nll
+
+    close(got, wanted)
+    close(torch.autograd.grad(got[0], inputs), torch.autograd.grad(wanted[0], inputs))
+
+
+def test_a_teacher_that_is_sure_of_the_target_changes_nothing() -> None:
+    """Its distribution is that of plain training without smoothing."""
+    states_NE, weight_VE, bias_V, target_N = problem(50)
+    assert bias_V is not None
+    sure = TaughtRows(target_N[:, None], torch.ones(50, 1, dtype=F64), 0.4)
+    inputs = [states_NE, weight_VE, bias_V]
+
+    got = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.0, 0.0, sure)
+    wanted = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.0)
+
+    close(got, wanted)
+    close(torch.autograd.grad(got[0], inputs), torch.autograd.grad(wanted[0], inputs))
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
+@pytest.mark.parametrize("loops", [False, True])
+def test_teachers_in_coarser_numbers(dtype: torch.dtype, tolerance: float, loops: bool) -> None:
+    if loops and not native.enable():
+        pytest.skip("no C compiler")
+    states_NE, weight_VE, bias_V, target_N = problem(200)
+    assert bias_V is not None
+    coarse = [states_NE.detach().to(dtype), weight_VE.detach().float(), bias_V.detach().float()]
+    for tensor in coarse:
+        tensor.requires_grad_()
+    taught = lessons(200)
+    rough = TaughtRows(taught.ids_NK, taught.p_NK.float(), taught.share)
+
+    got, _ = linear_loss(*coarse, target_N, 0.1, 0.0, rough)
+    wanted, _ = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1, 0.0, taught)
+
+    assert float(got.detach()) == pytest.approx(float(wanted.detach()), rel=tolerance)
+    gradients = torch.autograd.grad(got, coarse)
+    for g, w in zip(gradients, torch.autograd.grad(wanted, [states_NE, weight_VE, bias_V]), strict=True):
+        assert float((g - w).norm() / w.norm()) < tolerance
+
+
+def test_the_halves_of_a_batch_keep_what_they_are_taught() -> None:
+    """Pairs of different lengths, so that the halves are padded otherwise than the whole."""
+    torch.manual_seed(0)
+    config = TransformerConfig(
+        source_vocab=VOCAB, target_vocab=VOCAB, d_model=8, d_ff=8, heads=2, dropout=0.0
+    )
+    targets = [[7], [8, 9, 10, 4], [5, 6], [3]]
+    numbers = np.random.default_rng(0)
+    lesson = [np.zeros((len(target) + 1, 3), [("id", "<u2"), ("p", "<f2")]) for target in targets]
+    for one in lesson:
+        one["id"] = [numbers.permutation(VOCAB)[:3] for _ in one]
+        one["p"] = numbers.uniform(0, 0.3, one.shape)
+    plain = collate([[4, 5], [6], [7, 8], [9]], targets, pad_id=0, start_id=1, end_id=2)
+    objective = Objective(build_model(config).double(), 0.1)
+
+    batch = replace(plain, taught=padded(lesson, 0.7))
+    parts = [objective(half) for half in halves(batch, 0)]
+
+    close(objective(batch)[0], parts[0][0] + parts[1][0])
+    assert float(objective(batch)[0].detach()) != pytest.approx(float(objective(plain)[0].detach()), rel=1e-3)
+    close(objective(batch)[1], objective(plain)[1])
 
 
 # The objective

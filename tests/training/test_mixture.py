@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -141,3 +142,35 @@ def test_rows_of_either_text_know_their_lines(texts: tuple[TokenisedCorpus, Toke
 
     assert mixture.whereabouts([61, 3], epoch=2, seed=1) == f"line 4 of pairs; line {line} of pairs"
     assert mixture.whereabouts([61], epoch=2, seed=1) == f"line {line} of pairs"
+
+
+class Numbers:
+    """Lessons that say which row they are of."""
+
+    share = 0.25
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+
+    def __getitem__(self, row: int) -> np.ndarray[Any, Any]:
+        return np.array([self._first + row])
+
+
+def test_lessons_go_with_their_rows(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
+    """Also where an epoch has a half of a text, in an order of its own."""
+    main, general = texts
+    mixture = weighted(texts, 1.0, 0.5)
+    assert mixture.lessons_of(0, seed=1) is None
+    main.lessons = cast(Any, Numbers(0))
+    assert mixture.lessons_of(0, seed=1) is None
+    general.lessons = cast(Any, Numbers(1000))
+
+    for epoch in (0, 1):
+        lessons = mixture.lessons_of(epoch, seed=1)
+        assert lessons is not None
+        assert lessons.share == 0.25
+        source, _ = mixture.epoch(epoch, seed=1)
+        for row in range(len(mixture)):
+            (number,) = lessons[row]
+            text = main if number < 1000 else general
+            np.testing.assert_array_equal(source[row], text.source[int(number) % 1000])

@@ -32,6 +32,7 @@ class _Command:
 _COMMANDS = {
     "demo": _Command("demo", "demo", "Train a small translator, watch it learn, and try it."),
     "train": _Command("train", "train", "Train a model on raw parallel text.", "TrainCommand"),
+    "distil": _Command("distil", "distil", "Train a student on what its teachers say.", "TrainCommand"),
     "translate": _Command("translate", "translate", "Translate text: n lines in, n lines out."),
     "back-translate": _Command(
         "back_translate", "back_translate", "Make parallel text of text in one language."

@@ -289,8 +289,11 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
 def _resuming(output: Path) -> str:
     from dragoman.runs.folder import RunFolder
 
-    if RunFolder(output).checkpoints.resumable:
+    checkpoints = RunFolder(output).checkpoints
+    if checkpoints.resumable:
         return "repeat the command to resume from the last checkpoint"
+    if checkpoints.outputs("").is_dir() or checkpoints.lessons("").is_dir():
+        return "repeat the command to go on with what the teachers have done; nothing was trained yet"
     return "repeat the command to start again; nothing was trained yet"
 
 

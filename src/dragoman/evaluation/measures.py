@@ -165,6 +165,22 @@ def line_ter(
     ]
 
 
+def line_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], target_language: str | None = None
+) -> list[float]:
+    """Return the BLEU of each line against its reference, with case, as sacreBLEU scores a sentence.
+
+    It counts the n-grams only up to the length of the line, and smooths exponentially.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    scorer = BLEU(tokenize=_bleu_tokenizer(_code(target_language))[0], effective_order=True, force=True)
+    return [
+        float(scorer.sentence_score(hypothesis, [reference]).score)
+        for hypothesis, reference in zip(hypotheses, references, strict=True)
+    ]
+
+
 def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
     """Raise ConfigError for an unknown metric or a wrong number of resamples."""
     if not metrics or any(metric not in METRICS for metric in metrics):
@@ -288,8 +304,7 @@ def _scorers(
     from sacrebleu.metrics.ter import TER
 
     check_options(metrics)
-    code = (language or "").replace("_", "-").split("-")[0].lower()
-    code = _CODES.get(code, code)
+    code = _code(language)
     scorers: dict[MetricName, Metric] = {}
     notes: list[str] = []
     for metric in metrics:
@@ -325,6 +340,12 @@ def _with_equal_types(scorer: Metric) -> Metric:
 
     scorer._compute_score_from_stats = computed  # type: ignore[method-assign]
     return scorer
+
+
+def _code(language: str | None) -> str:
+    """The code by which text of the language is split into words."""
+    code = (language or "").replace("_", "-").split("-")[0].lower()
+    return _CODES.get(code, code)
 
 
 def _bleu_tokenizer(code: str) -> tuple[str, str]:

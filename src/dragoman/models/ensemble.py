@@ -17,6 +17,8 @@ from dragoman.models.memory import Memory
 from dragoman.models.seq2seq import AnySeq2Seq, State
 from dragoman.models.shapes import Architecture
 
+Average = Literal["log-probabilities", "probabilities"]
+
 
 @dataclass(frozen=True)
 class EnsembleMemory(Memory):
@@ -53,7 +55,7 @@ class Ensemble(nn.Module):
     def __init__(
         self,
         models: Sequence[AnySeq2Seq],
-        average: Literal["log-probabilities", "probabilities"] = "log-probabilities",
+        average: Average = "log-probabilities",
     ) -> None:
         super().__init__()
         self.members = nn.ModuleList(cast("Sequence[nn.Module]", models))
@@ -91,7 +93,7 @@ class Ensemble(nn.Module):
     def decode(self, target_BT: Tensor, memory: EnsembleMemory) -> Tensor:
         """logits_BTV of the average."""
         each = zip(self.models, memory.members, strict=True)
-        return self._averaged([model.decode(target_BT, own) for model, own in each])
+        return averaged_logits([model.decode(target_BT, own) for model, own in each], self.average)
 
     def decode_states(self, target_BT: Tensor, memory: EnsembleMemory) -> Tensor:
         """states_BTE of the first model."""
@@ -107,17 +109,19 @@ class Ensemble(nn.Module):
         stepped: list[tuple[Tensor, Any]] = [
             model.step(token_N, own) for model, own in zip(self.models, state.members, strict=True)
         ]
-        return self._averaged([one[0] for one in stepped]), EnsembleState(tuple(one[1] for one in stepped))
+        logits_NV = averaged_logits([one[0] for one in stepped], self.average)
+        return logits_NV, EnsembleState(tuple(one[1] for one in stepped))
 
-    def _averaged(self, logits: Sequence[Tensor]) -> Tensor:
-        """Logits of the average of distributions.
 
-        The softmax of the mean of logits is the geometric mean of the distributions, scaled to sum to 1.
-        """
-        stacked = torch.stack([one.to(torch.promote_types(one.dtype, torch.float32)) for one in logits])
-        if self.average == "log-probabilities":
-            return stacked.mean(0)
-        return stacked.log_softmax(-1).logsumexp(0) - math.log(len(logits))
+def averaged_logits(logits: Sequence[Tensor], average: Average) -> Tensor:
+    """Logits of the average of distributions over the last dimension.
+
+    The softmax of the mean of logits is the geometric mean of the distributions, scaled to sum to 1.
+    """
+    stacked = torch.stack([one.to(torch.promote_types(one.dtype, torch.float32)) for one in logits])
+    if average == "log-probabilities":
+        return stacked.mean(0)
+    return stacked.log_softmax(-1).logsumexp(0) - math.log(len(logits))
 
 
 def leading(model: AnySeq2Seq) -> AnySeq2Seq:

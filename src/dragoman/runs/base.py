@@ -1,4 +1,4 @@
-"""The model that tuning starts from: a model of any kind, with the digest of its weights."""
+"""A model of any kind that a run uses, with the digest of its weights: one to tune, or a teacher."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REPLAYED: dict[Part, Part] = {"train": "replay", "valid": "general"}
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """A model to tune."""
+    """A model that tuning starts from, or that teaches."""
 
     name: str  # as the user wrote it
     config: FolderConfig
@@ -46,19 +46,27 @@ class Base:
 
 @contextmanager
 def open_base(source: str | Path) -> Iterator[Base]:
-    """Open a model folder, an archive, or a model of another program, as `Translator.load` does.
+    """Open a model to tune, as `open_model` does.
 
-    Only models of other programs need PyTorch at once. Raises ModelError for a model that cannot be read,
-    ConfigError for one with several target languages.
+    Raises ConfigError for one with several target languages.
     """
-    with opened(source) as folder:
-        base = _ours(str(source), folder) if format_of(folder) is None else _imported(str(source), folder)
+    with open_model(source) as base:
         if len(base.tokenizer.languages) > 1:
             raise ConfigError(
                 f"{source}: has several target languages: {listing(base.tokenizer.languages)}",
                 hint="tune a model of one target language",
             )
         yield base
+
+
+@contextmanager
+def open_model(source: str | Path) -> Iterator[Base]:
+    """Open a model folder, an archive, or a model of another program, as `Translator.load` does.
+
+    Only models of other programs need PyTorch at once. Raises ModelError for a model that cannot be read.
+    """
+    with opened(source) as folder:
+        yield _ours(str(source), folder) if format_of(folder) is None else _imported(str(source), folder)
 
 
 def _ours(name: str, folder: Path) -> Base:

@@ -119,6 +119,7 @@ def render(
                 ["time", f"{finished.seconds / 60:.1f} minutes"],
                 ["arithmetic", f"{started.precision}, {_processes(started.threads, started.processes)}"],
                 ["seed", str(recipe.seed)],
+                *_teachers(recipe),
                 ["weights", finished.outcome],
                 ["torch, Python", f"{versions.torch}, {versions.python}"],
                 *_validation(finished),
@@ -130,6 +131,17 @@ def render(
         "",
     ]
     return "\n".join(lines)
+
+
+def _teachers(recipe: Recipe) -> list[list[str]]:
+    teacher = recipe.teacher
+    each = zip(teacher.models, teacher.digests, strict=False)
+    rows = [[f"teacher {number}", f"{name}, `{digest}`"] for number, (name, digest) in enumerate(each, 1)]
+    if rows:
+        learnt = [] if teacher.outputs == "none" else [f"their translations ({teacher.outputs})"]
+        learnt += [f"their distributions (share of the loss: {teacher.words:g})"] if teacher.words else []
+        rows.append(["learnt from them", ", ".join(learnt)])
+    return rows
 
 
 def _before_and_after(recipe: Recipe, tuned: Tuned) -> list[str]:

@@ -27,7 +27,7 @@ from dragoman.training.metrics import Metrics
 _OTHER_FOLDER = "choose another folder with -o"
 # Options that may change when a run is resumed. Clipping and precision may mend infinite gradients.
 _MAY_CHANGE = {
-    *("title", "data.workers"),
+    *("title", "data.workers", "teacher.models"),  # the digests of the teachers say which they are
     *("training.clip", "training.precision", "training.recompute", "training.parallel"),
     *(f"training.{name}" for name in ("max_updates", "max_epochs", "max_minutes", "patience", "log_every")),
 }

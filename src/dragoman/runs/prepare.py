@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,8 @@ from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import DataConfig, EmbeddingsConfig, Recipe
+from dragoman.runs.lessons import check_same_teachers, epoch_weights, lessons_of, with_outputs, write_lessons
+from dragoman.runs.recipe import EmbeddingsConfig, Recipe
 from dragoman.runs.texts import Data, Say, Texts, open_texts, two_sided
 from dragoman.runs.tuned_texts import Start, open_tuned_texts
 from dragoman.text.corpus import Corpus
@@ -116,10 +117,15 @@ def prepare(
             data, valid, preset=preset, recipe=recipe, overrides=overrides, languages=languages,
             data_root=data_root, say=say,
         )  # fmt: skip
+        if texts.teachers is not None:
+            check_same_teachers(texts.teachers, folder)
         begun = folder.begin(texts.recipe)
         # The weights of a run that has begun are in its checkpoint.
         vectors = texts.recipe.embeddings if begun else _find_vectors(texts.recipe, data_root)
+        texts = with_outputs(texts, folder.checkpoints, say)
         _tokenise(texts, folder, start, begun=begun, say=say)
+        if texts.teachers is not None and texts.recipe.teacher.words:
+            write_lessons(texts.teachers, folder, [*texts.corpora], world=world, say=say)
         return _Settled(
             recipe=texts.recipe,
             begun=begun,
@@ -137,11 +143,15 @@ def prepare(
         return TokenisedCorpus(path, tokenizer, placeholders=placeholders, annotating=annotating)
 
     def learnt(part: str) -> TokenisedCorpus:
-        return tokens(part, placeholders=options.data.placeholders, annotating=options.data.annotating)
+        text = tokens(part, placeholders=options.data.placeholders, annotating=options.data.annotating)
+        text.lessons = lessons_of(options.teacher, text, folder.checkpoints.lessons(part))
+        return text
 
     training: TrainingText
-    if options.data.corpora:
-        training = _weighted(options.data, learnt, synthetic_mark(tokenizer))
+    if weights := epoch_weights(options):
+        mark = synthetic_mark(tokenizer)
+        marks = {one.name: mark for one in options.data.corpora if one.tagged}
+        training = _weighted(weights, learnt, marks)
     elif options.tuning.replay_from not in ("auto", "none"):
         training = Mixture.replaying(learnt("train"), learnt("replay"), options.tuning.replay or 0.0)
     else:
@@ -160,12 +170,13 @@ def prepare(
     )
 
 
-def _weighted(data: DataConfig, learnt: Callable[[str], TokenisedCorpus], mark: int | None) -> Mixture:
+def _weighted(
+    weights: Mapping[str, float], learnt: Callable[[str], TokenisedCorpus], marks: Mapping[str, int | None]
+) -> Mixture:
     parts = []
-    for one in data.corpora:
-        text = learnt(f"train.{one.name}")
-        rows = max(round(one.weight * len(text)), 1)
-        parts.append(Weighted(text, rows, one.name, mark if one.tagged else None))
+    for name, weight in weights.items():
+        text = learnt(f"train.{name}")
+        parts.append(Weighted(text, max(round(weight * len(text)), 1), name, marks.get(name)))
     return Mixture(parts)
 
 
@@ -194,6 +205,10 @@ def _tokenise(texts: Texts, folder: RunFolder, start: Start | None, *, begun: bo
         if _same_text(texts, folder):
             return
         tokenizer = Tokenizer.load(folder.path)
+    elif texts.teachers is not None and recipe.teacher.words:
+        _clear(folder, _learnt(texts))
+        tokenizer = texts.teachers.tokenizer
+        tokenizer.save(folder.path)
     elif start is not None:
         _clear(folder, _learnt(texts))
         tokenizer = start.base.tokenizer

@@ -19,6 +19,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options, entries
 from dragoman.decoding.options import Beam
 from dragoman.models.shapes import Architecture, TransformerConfig
+from dragoman.runs.teaching import TeacherConfig
 from dragoman.runs.tuning import TuningConfig
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
@@ -185,6 +186,7 @@ class Recipe(Options):
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     training: TrainingConfig = TrainingConfig()
     tuning: TuningConfig = TuningConfig()
+    teacher: TeacherConfig = TeacherConfig()
     generation: Beam = Beam()
     expected: Expected = Expected()
 
@@ -192,6 +194,7 @@ class Recipe(Options):
         super().__post_init__()
         self._check_embeddings()
         self._check_annotations()
+        self._check_words()
         self.training.aligning(self.model)  # raises ConfigError if the model has no head to train
         self.training.recomputing(self.model)
         # Two separate vocabularies may be of one size, but their ids mean different words.
@@ -211,6 +214,20 @@ class Recipe(Options):
             raise ConfigError(
                 f"data.{names[0]} needs marks, and this vocabulary has no bytes for them",
                 hint='set tokenizer.kind="bpe" and tokenizer.byte_fallback=true, or leave it out',
+            )
+
+    def _check_words(self) -> None:
+        """The teachers' distributions are of fixed tokens."""
+        changing = {
+            "tokenizer.sampling": self.tokenizer.sampling,
+            "data.terms": self.data.terms,
+            "data.matches": self.data.matches,
+            "data.placeholders": self.data.placeholders if self.tokenizer.reserved else 0,
+        }
+        if self.teacher.words and (names := [name for name, share in changing.items() if share]):
+            raise ConfigError(
+                f"teacher.words = {self.teacher.words:g}, but {names[0]} changes the tokens in every epoch",
+                hint=f"set {names[0]}=0, or teacher.words=0 to learn from the teachers' translations alone",
             )
 
     def _check_embeddings(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ def train(
     data: Data | None = None,
     *,
     base: str | Path | None = None,
+    teachers: Sequence[str | Path] = (),
     valid: Data | None = None,
     replay: Data | None = None,
     general: Data | None = None,
@@ -50,6 +52,9 @@ def train(
     `replay` is general text to train on besides, so that the model does not forget it, and `general` is
     general text to measure that with. Without `valid`, a part of `data` is held out.
 
+    `teachers` are models that teach a new one, as the section [teacher] of the recipe says; they take the
+    place of `teacher.models`.
+
     Raises ConfigError for invalid options, for options that differ from those the run began with, for a
     folder that another run is writing, and without PyTorch; DataError for text that cannot be used;
     ModelError for a base that cannot be read; Interrupted if `stop` returns a signal.
@@ -58,6 +63,7 @@ def train(
     observer = observer or Quiet()
     if base is None and (replay is not None or general is not None):
         raise ConfigError("general text is for tuning", hint="name the model to tune: --from MODEL")
+    overrides = [*overrides, *([_naming(teachers)] if teachers else [])]
     with joined() as world, RunFolder(Path(output)) as folder, ExitStack() as stack:
         start = None
         if base is not None:
@@ -72,7 +78,7 @@ def train(
             start=start,
             preset=preset,
             recipe=Path(recipe) if recipe is not None else None,
-            overrides=tuple(overrides),
+            overrides=overrides,
             languages=(source_language, target_language),
             data_root=Path(data_root) if data_root is not None else None,
         )
@@ -82,3 +88,8 @@ def train(
 
         fit(prepared, folder, world, observer=observer, stop=stop, profile=profile)
     return Translator.load(output)
+
+
+def _naming(teachers: Sequence[str | Path]) -> str:
+    """The option that names the teachers. What JSON writes for texts is TOML, too."""
+    return f"teacher.models={json.dumps([str(one) for one in teachers], ensure_ascii=False)}"

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from dragoman.base.config import override, read_toml
 from dragoman.base.errors import ConfigError
 from dragoman.runs.recipe import DataConfig, Recipe, find_data, resolve
+from dragoman.runs.teacher import Teachers, open_teachers
 from dragoman.runs.tuning import TuningConfig
-from dragoman.text.corpus import Corpus, chained, open_corpus, open_pairs
+from dragoman.text.corpus import Corpus, chained, open_corpus, open_pairs, open_sources
 from dragoman.text.languages import Languages
+from dragoman.text.lines import STDIN
+from dragoman.text.shards import OF_PAIRS, kind_of
 
 Data = Sequence[str | Path] | Sequence[tuple[str, str]]
 Say = Callable[[str], None]
@@ -32,6 +36,8 @@ class Texts:
     corpora: Mapping[str, Corpus] = field(
         default_factory=dict
     )  # the parts of `training`, if they have weights
+    teachers: Teachers | None = None
+    referenced: bool = True  # whether `training` has targets, not only sources for teachers
 
 
 def open_texts(
@@ -51,10 +57,13 @@ def open_texts(
     invalid recipe or one for tuning, DataError for text that cannot be read.
     """
     corpora: dict[str, Corpus] = {}
+    referenced = data is None or not _has_one_side(data)
     if data is not None and recipe is None and preset is None:
-        training = open_data(data, languages)
+        training = _open_training(data, languages)
         pairs = sum(1 for _ in training)
         resolved = resolve(overrides=overrides, pairs=pairs)
+        if not referenced:
+            _check_one_side(data, resolved)
         say(f"{pairs:,} pairs: preset {resolved.preset}")
     else:
         resolved = resolve(preset=preset, recipe=recipe, overrides=overrides)
@@ -64,7 +73,9 @@ def open_texts(
         if data is None:
             training, corpora = open_training(resolved.data, data_root, wanted)
         else:
-            training = open_data(data, wanted)
+            training = _open_training(data, wanted)
+            if not referenced:
+                _check_one_side(data, resolved)
     if data is not None and resolved.data.corpora:
         raise ConfigError(
             "training text on the command line, and more in data.corpora",
@@ -74,8 +85,16 @@ def open_texts(
         raise ConfigError(
             "tuning options, but no model to tune", hint="name one with --from, or leave them out"
         )
+    teachers = None
+    if resolved.teacher.models:
+        teachers = open_teachers(resolved.teacher, resolved.data, data_root)
+        own = override(read_toml(recipe) if recipe is not None else {}, overrides)
+        resolved = teachers.taught(resolved, own)
     languages = _first(languages, _languages(resolved))
     source, target = _first(languages, _spoken(corpora or {"": training}))
+    if teachers is not None:
+        teachers.check_languages((source, target), training.name)
+        source, target = source or teachers.languages[0], target or teachers.languages[1]
     if not source or not target:
         raise ConfigError(
             f"{training.name}: the names do not say which languages these are",
@@ -93,7 +112,39 @@ def open_texts(
         validation=validation,
         validation_pairs=None if validation is None else two_sided(validation),
         corpora=corpora,
+        teachers=teachers,
+        referenced=referenced,
     )
+
+
+def _has_one_side(data: Data) -> bool:
+    """Whether it is one plain file, which has only sources."""
+    names = [str(item) for item in data if isinstance(item, str | Path)]
+    if len(data) != 1 or len(names) != 1 or names[0] == STDIN:
+        return False
+    return kind_of(names[0]) not in OF_PAIRS and Path(names[0]).is_file()
+
+
+def _open_training(data: Data, languages: Languages) -> Corpus:
+    if _has_one_side(data):
+        return open_sources(cast("Sequence[str | Path]", data)[0], languages=languages)
+    return open_data(data, languages)
+
+
+def _check_one_side(data: Data, recipe: Recipe) -> None:
+    """Raise ConfigError unless teachers translate text that has only sources."""
+    if not recipe.teacher.models:
+        open_data(data, (None, None))  # says that one file is not enough
+    for name, value in (
+        ("reference_weight", recipe.teacher.reference_weight),
+        ("words", recipe.teacher.words),
+    ):
+        if value:
+            raise ConfigError(
+                f"{data[0]}: has only sources, but teacher.{name} = {value:g} needs their translations",
+                hint=f"set teacher.{name}=0 to learn from the teachers' translations alone, or name the "
+                "file of the translations, too",
+            )
 
 
 def open_training(

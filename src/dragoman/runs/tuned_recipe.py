@@ -40,6 +40,10 @@ def check_own(own: Mapping[str, Any], preset: str | None) -> None:
     names = [f"model.{name}" for name in model if not name.endswith("dropout")]
     names += [name for name in ("tokenizer", "embeddings", "preset") if name in own]
     names += ["--preset"] if preset is not None else []
+    if "teacher" in own:
+        raise ConfigError(
+            "teachers and a model to tune", hint="leave out [teacher], or train a new model: dragoman distil"
+        )
     tuning = own.get("tuning")
     if isinstance(tuning, Mapping) and "base" in tuning:
         names.append("tuning.base")

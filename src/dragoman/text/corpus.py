@@ -20,6 +20,7 @@ __all__ = [
     "Line",
     "open_corpus",
     "open_pairs",
+    "open_sources",
     "read_lines",
 ]
 
@@ -73,6 +74,18 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
     languages = _first(languages, (first.source_language, first.target_language))
     shards = [first, *(_open_shard(part, languages) for part in parts[1:])]
     return chained(shards)
+
+
+def open_sources(path: str | Path, *, languages: Languages = (None, None)) -> Corpus:
+    """Return the lines of one plain file as pairs with empty targets. Raise DataError as `open_corpus`."""
+    file = open_text(path)
+    source = languages[0] or of_side(str(path))
+    return Corpus(
+        file.name,
+        lambda: (Line(number, line, "") for number, line in enumerate(file, 1)),
+        (source, languages[1]),
+        files=[str(path)],
+    )
 
 
 def chained(corpora: Sequence[Corpus]) -> Corpus:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.training.pools import LARGE, pools
+from dragoman.training.taught import Taught
 
 Ints = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,6 +35,7 @@ class Batch:
     rows: Ints = field(
         default_factory=lambda: np.empty(0, np.int64)
     )  # of the pairs in their corpus, if known
+    taught: Taught | None = None  # what teachers find likely, if the loss has a share of it
 
     def __len__(self) -> int:
         return len(self.source_BS)
@@ -58,6 +60,7 @@ class Batch:
             self.predict_BT.to(device, non_blocking=True),
             self.tokens,
             self.rows,
+            None if self.taught is None else self.taught.to(device),
         )
 
 

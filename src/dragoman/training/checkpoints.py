@@ -6,6 +6,8 @@ step-0000500.safetensors    weights alone, to average; with training.ema, their 
 final.safetensors           the weights that training ended with
 corpus/train, corpus/valid  the tokenised text; corpus/train.NAME of several training texts; corpus/replay,
                             corpus/general in tuning
+outputs/                    translations by teachers (`runs/outputs.py`)
+lessons/                    the teachers' distributions for each tokenised text (`training/lessons.py`)
 lock, lock.owner            the lock of the run that writes here, and who holds it
 """
 
@@ -55,6 +57,14 @@ class Checkpoints:
     def corpus(self, part: str) -> Path:
         """The folder of a tokenised text: a `Part`, or train.NAME for one of several training texts."""
         return self.folder / "corpus" / part
+
+    def outputs(self, text: str) -> Path:
+        """The folder of the teachers' translations of a text."""
+        return self.folder / "outputs" / text
+
+    def lessons(self, part: str) -> Path:
+        """The folder of the teachers' distributions for the tokenised text in `corpus(part)`."""
+        return self.folder / "lessons" / part
 
     def training_texts(self) -> list[Path]:
         """The folders of the tokenised training text: train, or else every train.NAME."""

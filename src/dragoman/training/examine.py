@@ -14,9 +14,10 @@ from dragoman.training import selection
 from dragoman.training.batches import Batch, Ints, collate, plan
 from dragoman.training.distributed import World
 from dragoman.training.events import SampleTranslation
-from dragoman.training.mixture import Rows
+from dragoman.training.mixture import LessonRows, Rows
 from dragoman.training.options import TrainingConfig
 from dragoman.training.progress import Candidate
+from dragoman.training.taught import padded
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.update import Learner
 
@@ -87,8 +88,8 @@ class Examiner:
         total, tokens = world.sum(sums.to(world.device)).cpu().cumsum(0)[-1].tolist()
         return float(total / tokens)
 
-    def batch(self, source: Rows, target: Rows, rows: Ints) -> Batch:
-        """The pairs of these rows as tensors."""
+    def batch(self, source: Rows, target: Rows, rows: Ints, lessons: LessonRows | None = None) -> Batch:
+        """The pairs of these rows as tensors, with the lessons of teachers if there are some."""
         config = self.learner.model.config
         batch = collate(
             [source[row] for row in rows],
@@ -97,6 +98,8 @@ class Examiner:
             start_id=config.start_id,
             end_id=config.end_id,
         )
+        if lessons is not None and len(rows):
+            batch = replace(batch, taught=padded([lessons[row] for row in rows], lessons.share))
         return replace(batch.to(self.world.device), rows=np.asarray(rows))
 
 

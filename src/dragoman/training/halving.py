@@ -76,4 +76,5 @@ def _some(batch: Batch, pairs: slice, pad_id: int) -> Batch:
         batch.predict_BT[pairs, :target],
         int(target_len_B.sum()),
         batch.rows[pairs],
+        None if batch.taught is None else batch.taught.some(pairs, target),
     )

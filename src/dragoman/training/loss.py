@@ -1,6 +1,7 @@
 """Label-smoothed cross-entropy over the vocabulary (section 5.4), without holding all the logits at once.
 
-N target positions, E model width, V vocabulary, C copies of a position (2 for R-Drop), R rows of a block.
+N target positions, E model width, V vocabulary, C copies of a position (2 for R-Drop), R rows of a block,
+K tokens that teachers find likeliest at a position.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dragoman.decoding.options import AttentionOf
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.alignment import alignment_loss, watched
 from dragoman.training.batches import Batch
+from dragoman.training.taught import TaughtRows
 
 
 def divergence(logits_NV: Tensor, other_NV: Tensor) -> Tensor:
@@ -37,6 +39,22 @@ def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float
     nll = -logp_NV.gather(1, target_N[:, None]).sum()
     uniform = -logp_NV.mean(1).sum()
     return (1 - smoothing) * nll + smoothing * uniform, nll
+
+
+def taught_cross_entropy(
+    logits_NV: Tensor, target_N: Tensor, smoothing: float, taught: TaughtRows
+) -> tuple[Tensor, Tensor]:
+    """The mixture of `smoothed_cross_entropy` and of that with the teachers' distribution, in nats.
+
+    The teachers' distribution has their probabilities on their K tokens, and what is left is spread evenly
+    over the vocabulary. The second result is the summed negative log-likelihood of the targets, as above.
+    Kim and Rush 2016, section 3.1. This is the readable form of `LinearCrossEntropy`.
+    """
+    logp_NV = logits_NV.log_softmax(-1)
+    hard, nll = smoothed_cross_entropy(logits_NV, target_N, smoothing)
+    p_NK = taught.p_NK.to(logp_NV.dtype)
+    soft_N = (p_NK * logp_NV.gather(1, taught.ids_NK)).sum(1) + (1 - p_NK.sum(1)) * logp_NV.mean(1)
+    return (1 - taught.share) * hard - taught.share * soft_N.sum(), nll
 
 
 def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tensor]:
@@ -76,6 +94,9 @@ class LinearCrossEntropy(torch.autograd.Function):
 
     With `consistency` > 0, the second half of the rows repeats the positions of the first half under another
     dropout mask. Then `consistency` times their `divergence` is added to the loss.
+
+    With `taught`, the loss is `taught_cross_entropy`. The target distribution of a position then has K + 1
+    tokens and a share of its own for all of V. The K terms enter each block of logits.
     """
 
     BLOCK, LARGE = 2**24, 2**26  # logits held at once, on a CPU and on a GPU
@@ -89,6 +110,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         target_N: Tensor,
         smoothing: float,
         consistency: float = 0.0,
+        taught: TaughtRows | None = None,
     ) -> tuple[Tensor, Tensor]:
         dtype = states_NE.dtype
         sums = torch.promote_types(dtype, torch.float32)  # sums have at least float32
@@ -99,10 +121,12 @@ class LinearCrossEntropy(torch.autograd.Function):
         grad_bias_V = torch.zeros_like(bias, dtype=sums)
         lse_N = states_NE.new_empty(len(states_NE), dtype=sums)  # log of the sum of exponentials
         apart = states_NE.new_zeros((), dtype=sums)  # summed divergence
+        likely = states_NE.new_zeros((), dtype=sums)  # summed logits of the teachers' tokens, weighted
         copies = 2 if consistency else 1
         positions, width = len(states_NE) // copies, states_NE.shape[1]
         states_CNE, grad_states_CNE = (x.view(copies, -1, width) for x in (states_NE, grad_states_NE))
         lse_CN = lse_N.view(copies, -1)
+        ids_CNK, weight_CNK = (None, None) if taught is None else taught.weighted(copies, sums)
         block = LinearCrossEntropy.BLOCK if states_NE.is_cpu else LinearCrossEntropy.LARGE
         size = max(16, block // vocab // copies)
         for start in range(0, positions, size):
@@ -111,8 +135,14 @@ class LinearCrossEntropy(torch.autograd.Function):
             logits_RV = states_RE @ weight.T
             if bias_V is not None:
                 logits_RV += bias
+            if ids_CNK is not None and weight_CNK is not None:
+                ids_RK, weight_RK = ids_CNK[:, rows].flatten(0, 1), weight_CNK[:, rows].flatten(0, 1)
+                likely += (logits_RV.gather(1, ids_RK) * weight_RK).sum()
             lse_CN[:, rows], apart_in_block = softmax_block(logits_RV.view(copies, -1, vocab), consistency)
             apart += apart_in_block
+            if ids_CNK is not None and weight_CNK is not None:
+                # Not scatter_add_: it takes several times as long in bf16, and a row has each token once.
+                logits_RV.scatter_(1, ids_RK, logits_RV.gather(1, ids_RK) - weight_RK.to(dtype))
             grad_states_CNE[:, rows] = (logits_RV @ weight).view(copies, -1, width)
             grad_weight_VE += logits_RV.T @ states_RE
             if bias_V is not None:
@@ -121,16 +151,27 @@ class LinearCrossEntropy(torch.autograd.Function):
         target_logits_N = (states * rows_of_targets_NE).sum(1) + bias[target_N]
         nll_N = lse_N - target_logits_N
         nll = nll_N.sum()
-        sum_of_rows_E, sum_of_states_E = weight.sum(0, dtype=sums), states.sum(0)
-        mean_logits = (sum_of_states_E @ sum_of_rows_E + len(states) * bias.sum(dtype=sums)) / vocab
-        loss = (1 - smoothing) * nll + smoothing * ((nll_N + target_logits_N).sum() - mean_logits)
+        # The target distribution has `hard` on the target, the teachers' weights on their tokens, and `even`
+        # on every entry.
+        hard = (1 - smoothing) * (1.0 if taught is None else 1 - taught.share)
+        even: float | Tensor = smoothing / vocab
+        sum_of_rows_E, even_states_E, evenly = (
+            weight.sum(0, dtype=sums),
+            even * states.sum(0),
+            even * len(states),
+        )
+        if weight_CNK is not None:
+            even = (1 - hard - weight_CNK.sum(-1)).view(-1, 1) / vocab
+            even_states_E, evenly = (even * states).sum(0), even.sum()
+        even_logits = even_states_E @ sum_of_rows_E + evenly * bias.sum(dtype=sums)
+        loss = hard * nll + (1 - hard) * (nll_N + target_logits_N).sum() - likely - even_logits
         loss = loss + consistency * apart
 
-        grad_states_NE -= (1 - smoothing) * rows_of_targets_NE + smoothing / vocab * sum_of_rows_E
-        grad_weight_VE.index_add_(0, target_N, states, alpha=smoothing - 1)
-        grad_weight_VE -= smoothing / vocab * sum_of_states_E
+        grad_states_NE -= hard * rows_of_targets_NE + even * sum_of_rows_E
+        grad_weight_VE.index_add_(0, target_N, states, alpha=-hard)
+        grad_weight_VE -= even_states_E
         count_V = torch.bincount(target_N, minlength=vocab).to(sums)
-        grad_bias_V -= (1 - smoothing) * count_V + smoothing / vocab * len(states)
+        grad_bias_V -= hard * count_V + evenly
         ctx.save_for_backward(
             grad_states_NE.to(dtype), grad_weight_VE, None if bias_V is None else grad_bias_V
         )
@@ -145,7 +186,7 @@ class LinearCrossEntropy(torch.autograd.Function):
             None if gradient is None else (gradient * scale).to(dtype)
             for gradient, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
         )
-        return (*gradients, None, None, None)
+        return (*gradients, None, None, None, None)
 
 
 # PyTorch's `apply` has no types.
@@ -176,7 +217,8 @@ class Objective(nn.Module):
 
         With `consistency`, both are means of two passes under different dropout masks. Half of the weighted
         divergence between the passes is added: R-Drop, Wu et al. 2021, algorithm 1. With `aligning`,
-        `alignment_weight` times the loss of that head is added: Garg et al. 2019, section 3.3.
+        `alignment_weight` times the loss of that head is added: Garg et al. 2019, section 3.3. A batch that
+        is taught has a share of its teachers' distribution in the loss: Kim and Rush 2016, section 3.1.
         """
         copies = 2 if self.consistency else 1
         memory = self.model.encode(batch.source_BS.repeat(copies, 1), batch.source_len_B.repeat(copies))
@@ -185,8 +227,15 @@ class Objective(nn.Module):
         with watched(self.model, self.aligning) as weights:
             states_BTE = self.model.decode_states(target_BT, memory)
         head = self.model.logits
+        taught = None if batch.taught is None else batch.taught.rows(real_BT[: len(batch)])
         loss, nll = linear_cross_entropy(
-            states_BTE[real_BT], head.weight, head.bias, predict_BT[real_BT], self.smoothing, self.consistency
+            states_BTE[real_BT],
+            head.weight,
+            head.bias,
+            predict_BT[real_BT],
+            self.smoothing,
+            self.consistency,
+            taught,
         )
         if weights:
             source_len_B, target_len_B = batch.source_len_B.repeat(copies), real_BT.sum(1)

@@ -26,6 +26,14 @@ class Rows(Protocol):
     def __getitem__(self, row: int, /) -> Array: ...
 
 
+class LessonRows(Protocol):
+    """What teachers find likely for each row: K entries for each target token and the end (`Lessons`)."""
+
+    @property
+    def share(self) -> float: ...
+    def __getitem__(self, row: int, /) -> Array: ...
+
+
 class TrainingText(Protocol):
     """What a trainer needs of its text: a `TokenisedCorpus` or a `Mixture`."""
 
@@ -35,6 +43,7 @@ class TrainingText(Protocol):
     def report(self) -> str: ...
     def __len__(self) -> int: ...
     def epoch(self, epoch: int, *, seed: int) -> tuple[Rows, Rows]: ...
+    def lessons_of(self, epoch: int, *, seed: int) -> LessonRows | None: ...
     def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str: ...
 
 
@@ -91,13 +100,22 @@ class Mixture:
     def epoch(self, epoch: int, *, seed: int) -> tuple[Rows, Rows]:
         """The source and target tokens of one epoch, counted from 0."""
         texts = [part.corpus.epoch(epoch, seed=seed) for part in self.parts]
-        choices = [_Choice(len(part.corpus), part.rows, epoch, seed) for part in self.parts]
+        choices = self._choices(epoch, seed)
         sources = [
             source if part.mark is None else _Marked(source, part.mark)
             for part, (source, _) in zip(self.parts, texts, strict=True)
         ]
         targets = [target for _, target in texts]
         return _Joined(sources, choices), _Joined(targets, choices)
+
+    def lessons_of(self, epoch: int, *, seed: int) -> LessonRows | None:
+        """The lessons for the rows of one epoch, unless a text has none."""
+        each = [part.corpus.lessons for part in self.parts]
+        lessons = [one for one in each if one is not None]
+        return _JoinedLessons(lessons, self._choices(epoch, seed)) if len(lessons) == len(each) else None
+
+    def _choices(self, epoch: int, seed: int) -> list[_Choice]:
+        return [_Choice(len(part.corpus), part.rows, epoch, seed) for part in self.parts]
 
     def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str:
         """Name the lines of each text that these rows of an epoch come from."""
@@ -176,6 +194,18 @@ class _Joined:
             mine = (rows >= start) & (rows < start + choice.rows)
             lengths[mine] = text.lengths_of(choice.row_at(rows[mine] - start))
         return lengths
+
+    def __getitem__(self, row: int) -> Array:
+        part = bisect_right(self._starts, row) - 1
+        return self._texts[part][int(self._choices[part].row_at(int(row) - self._starts[part]))]
+
+
+class _JoinedLessons:
+    """The lessons for the chosen rows of several texts."""
+
+    def __init__(self, texts: Sequence[LessonRows], choices: Sequence[_Choice]) -> None:
+        self._texts, self._choices, self.share = texts, choices, texts[0].share
+        self._starts = [0, *accumulate(choice.rows for choice in choices)]
 
     def __getitem__(self, row: int) -> Array:
         part = bisect_right(self._starts, row) - 1

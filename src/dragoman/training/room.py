@@ -25,7 +25,7 @@ def checkpoint_bytes(model: AnySeq2Seq, config: TrainingConfig) -> int:
     return sum(_bytes(one) * (1 + others * one.requires_grad) for one in model.parameters())
 
 
-def check_room(folder: Path, needed: int) -> None:
+def check_room(folder: Path, needed: int, *, what: str = "a checkpoint") -> None:
     """Raise TrainingError unless a file of this many bytes fits into `folder`, which exists.
 
     The file is allocated and removed, because quotas and limits are not in what the disk says of itself.
@@ -40,7 +40,8 @@ def check_room(folder: Path, needed: int) -> None:
             return  # a file system that allocates nothing beforehand; the first file written says the rest
         free = shutil.disk_usage(folder).free
         raise TrainingError(
-            f"{folder}: a checkpoint of {_size(needed)} does not fit ({error.strerror}; {_size(free)} free)",
+            f"{folder}: {what} of {size_text(needed)} does not fit ({error.strerror}; "
+            f"{size_text(free)} free)",
             hint="free some space, or choose a folder on another disk with -o",
         ) from error
     finally:
@@ -51,5 +52,6 @@ def _bytes(parameter: nn.Parameter) -> int:
     return parameter.numel() * parameter.element_size()
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """As in `1.5 MB`."""
     return f"{count / 1e6:,.1f} MB"

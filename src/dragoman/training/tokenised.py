@@ -26,6 +26,7 @@ from dragoman.text.guidance import Guidance, marks_of, reading
 from dragoman.text.tokenizer import Side, Tokenizer
 from dragoman.training.annotations import Annotations, annotate, moved
 from dragoman.training.chunk import Chunker
+from dragoman.training.lessons import Lessons
 from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.ragged import Ragged, writing
 from dragoman.training.tokenising import Changed, Tokenising, chunks_of, signed
@@ -62,6 +63,7 @@ class TokenisedCorpus:
         self.about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         self.source = Ragged(folder / "source.tokens", self.about["dtype"])
         self.target = Ragged(folder / "target.tokens", self.about["dtype"])
+        self.lessons: Lessons | None = None  # what teachers find likely, if the model learns that
 
     def __len__(self) -> int:
         return len(self.source)
@@ -99,6 +101,10 @@ class TokenisedCorpus:
             self._sampled("source", epoch, seed) if changing or self._annotations else self.source,
             self._sampled("target", epoch, seed) if changing else self.target,
         )
+
+    def lessons_of(self, epoch: int, *, seed: int) -> Lessons | None:
+        """The lessons for the rows of an epoch, which are always the same."""
+        return self.lessons
 
     def _sampled(self, side: Side, epoch: int, seed: int) -> Ragged:
         path, plain = self.folder / f"{side}.sampled", self.source if side == "source" else self.target

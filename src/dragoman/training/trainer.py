@@ -173,6 +173,7 @@ class Trainer:
     def _epoch(self) -> Iterator[list[Batch]]:
         """The rest of this epoch: for each update, the batches of this process."""
         source, target = self.corpus.epoch(self.progress.epoch, seed=self.seed)
+        lessons = self.corpus.lessons_of(self.progress.epoch, seed=self.seed)
         config, world = self.config, self.world
         each = config.accumulate * self.progress.processes  # in whichever number of processes it is resumed
         updates = updates_of(
@@ -187,7 +188,7 @@ class Trainer:
             batches = []
             for group in groups[world.rank :: world.size]:
                 self._stop_within_update()
-                batches.append(self.examiner.batch(source, target, group))
+                batches.append(self.examiner.batch(source, target, group, lessons))
             yield batches
 
     def _update(self, batches: list[Batch]) -> None:

@@ -43,7 +43,7 @@ def check_members(members: Sequence[Member], average: str) -> None:
                 f"{other.source_language} to {other.target_language}",
                 hint="the models of an ensemble need the same languages",
             )
-        if not _same(first.tokenizer, other.tokenizer):
+        if not same_tokens(first.tokenizer, other.tokenizer):
             raise ConfigError(
                 f"model {number} has another vocabulary than model 1",
                 hint="the models of an ensemble need the same tokenizer: train them with other seeds on the "
@@ -67,7 +67,7 @@ def engine_of_members(members: Sequence[Member], average: Average) -> Engine:
     return PyTorchEngine(Ensemble([model.to(models[0].device) for model in models], average))
 
 
-def _same(one: Tokenizer, other: Tokenizer) -> bool:
+def same_tokens(one: Tokenizer, other: Tokenizer) -> bool:
     """Whether the tokenizers give the same ids."""
     files = [[side.to_files() for side in each.vocabularies] for each in (one, other)]
     # Sampling is for training alone.

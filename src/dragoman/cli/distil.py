@@ -1,0 +1,126 @@
+"""`dragoman distil`: a student that learns from the translations and the distributions of teachers."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
+from dragoman.cli.train import TrainCommand, sort_words, speaks, training
+
+__all__ = ["TrainCommand", "distil"]  # the command takes two files after --valid, as train does
+
+
+def distil(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEACHER|TEXT|key=value",
+            help="One teacher, or several that teach together: a folder, or for the first also an archive or "
+            "a model of Marian or Hugging Face. Then the text: two files, one .tsv, .jsonl or .tmx file, or "
+            "- for TSV on standard input; or, with teacher.reference_weight=0, one file of sources. Then "
+            "options of the recipe, such as teacher.words=0.5.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="The student's folder to write. [required]"),
+    ] = None,
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--valid",
+            metavar="SOURCE TARGET",
+            help="Validation text, for scores, early stopping and the choice of the best weights.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="Size of the student: tiny, small, base or big. [default: by the size of the text]",
+        ),
+    ] = None,
+    recipe: Recipe = None,
+    data: Data = None,
+    source_language: Annotated[
+        str | None,
+        typer.Option(
+            "--source-language", metavar="CODE", help="Source language. [default: that of the teachers]"
+        ),
+    ] = None,
+    target_language: Annotated[
+        str | None,
+        typer.Option(
+            "--target-language", metavar="CODE", help="Target language. [default: that of the teachers]"
+        ),
+    ] = None,
+    profile: Annotated[
+        bool,
+        typer.Option("--profile", help="Measure some updates and write profile.txt into the folder."),
+    ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+    debug: Debug = False,
+) -> None:
+    """Train a student on what its teachers say about a text.
+
+    The teachers translate the sources; the student learns from their translations and from the text itself.
+    With teacher.words it also learns their distribution over the vocabulary. Ctrl-C stops, and the same
+    command goes on.
+
+    \b
+      dragoman distil runs/teacher train.en train.de --valid valid.en valid.de -o runs/student --preset tiny
+      dragoman distil runs/one runs/two train.en train.de -o runs/student teacher.words=0.5
+      dragoman distil runs/teacher sources.en -o runs/student teacher.reference_weight=0
+    """
+    names, overrides = sort_words(words or [])
+    teachers, files = teachers_and_text(names)
+    if output is None:
+        raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/student")
+    if not teachers and recipe is None:
+        raise ConfigError(
+            "no teacher", hint="dragoman distil MODEL train.en train.de -o runs/student, or --recipe FILE"
+        )
+    if not files and recipe is None:
+        raise ConfigError(
+            "no text to train on", hint="dragoman distil MODEL train.en train.de -o runs/student"
+        )
+    with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
+        from dragoman.runs import run
+
+        run.train(
+            files or None,
+            teachers=teachers,
+            valid=valid or None,
+            output=output,
+            preset=preset,
+            recipe=recipe,
+            overrides=overrides,
+            source_language=source_language,
+            target_language=target_language,
+            data_root=data,
+            observer=observer,
+            stop=stop,
+            profile=profile,
+        )
+    if not quiet and speaks():
+        print(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", file=sys.stderr)
+
+
+def teachers_and_text(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The first name and the folders right after it, which are models, and the other names."""
+    rest = list(names)
+    teachers = [rest.pop(0)] if rest else []
+    while rest and Path(rest[0]).is_dir():
+        teachers.append(rest.pop(0))
+    return teachers, rest
