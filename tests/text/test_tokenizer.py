@@ -74,6 +74,16 @@ def test_a_shared_vocabulary_is_one(tokenizers: dict[str, Tokenizer], name: str)
     assert tokenizer.encode_source(TARGETS) == tokenizer.encode_target(TARGETS)
 
 
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "words"])
+def test_vocabularies_apart_may_have_two_sizes(kind: Any) -> None:
+    config = TokenizerConfig(
+        kind=kind, vocab_size=60, source_vocab_size=50, shared=False, byte_fallback=False
+    )
+    tokenizer = Tokenizer.train(PAIRS, config)
+
+    assert (tokenizer.source_size, tokenizer.target_size) == (50, 60)
+
+
 @pytest.mark.parametrize("name", ["bpe apart", "characters apart", "words apart"])
 def test_vocabularies_apart_know_their_own_side(tokenizers: dict[str, Tokenizer], name: str) -> None:
     tokenizer = tokenizers[name]
@@ -202,6 +212,8 @@ def test_no_pairs() -> None:
     ("options", "message"),
     [
         ({"vocab_size": 260}, "vocab_size = 260.*at least 261"),
+        ({"source_vocab_size": 260, "shared": False}, "source_vocab_size = 260.*at least 261"),
+        ({"source_vocab_size": 300}, "source_vocab_size = 300.*share a vocabulary"),
         ({"vocab_size": 4, "kind": "words"}, "vocab_size = 4.*from 5 to"),
         ({"vocab_size": 4, "byte_fallback": False}, "vocab_size = 4.*from 5 to"),
         ({"character_coverage": 0.979}, "character_coverage"),

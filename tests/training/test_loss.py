@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from dragoman import native
 from dragoman.models.seq2seq import build_model
@@ -88,7 +89,7 @@ def test_by_hand() -> None:
     assert float(loss) == pytest.approx(0.9 * math.log(4 / 3) + 0.1 * math.log(4))
 
 
-@pytest.mark.parametrize("rows", [1, 15, 16, 17, 50])
+@pytest.mark.parametrize("rows", [1, 31, 32, 33, 70])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.6])
 def test_block_by_block_is_the_same(rows: int, bias: bool, smoothing: float) -> None:
@@ -102,7 +103,7 @@ def test_block_by_block_is_the_same(rows: int, bias: bool, smoothing: float) -> 
     close(torch.autograd.grad(got[0] / 7, inputs), torch.autograd.grad(wanted[0] / 7, inputs))
 
 
-@pytest.mark.parametrize("pairs", [1, 15, 16, 17, 50])
+@pytest.mark.parametrize("pairs", [1, 31, 32, 33, 70])
 @pytest.mark.parametrize("bias", [False, True])
 def test_two_passes_are_pulled_together(pairs: int, bias: bool) -> None:
     """R-Drop: both passes' cross-entropy, and the weighted mean of the two KL divergences."""
@@ -146,12 +147,39 @@ def test_gradcheck(bias: bool) -> None:
 
 @pytest.mark.parametrize("block", [1, 40 * VOCAB, 2**21])
 def test_the_size_of_a_block_does_not_matter(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    states_NE, weight_VE, bias_V, target_N = problem(50)
+    states_NE, weight_VE, bias_V, target_N = problem(70)
     monkeypatch.setattr(LinearCrossEntropy, "BLOCK", block)
 
     got = linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1)
 
     close(got, by_pytorch(functional.linear(states_NE, weight_VE, bias_V), target_N, 0.1))
+
+
+class Products(TorchDispatchMode):
+    """The numbers of rows of the matrix products within the block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: set[int] = set()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is torch.ops.aten.mm.default:
+            self.rows.add(len(args[0]))
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("consistency", [0.0, 3.0])
+def test_batches_of_many_sizes_share_the_shapes_of_few_products(
+    consistency: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """oneDNN prepares the products of each shape anew, and keeps them."""
+    monkeypatch.setattr(LinearCrossEntropy, "BLOCK", 2**24)
+    with Products() as products:
+        for rows in range(100, 300, 2):
+            states_NE, weight_VE, bias_V, target_N = problem(rows)
+            linear_loss(states_NE, weight_VE, bias_V, target_N, 0.1, consistency)
+
+    assert 1 < len(products.rows) <= 8 + 1  # and the rows of the gradient of the weights
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])

@@ -103,8 +103,9 @@ def work_of_recipe(recipe: Recipe, *, processes: int, length: int, update_tokens
             f'the operations of model.architecture = "{model.architecture}" are not counted',
             hint="choose a Transformer",
         )
-    size = recipe.tokenizer.vocab_size
-    shape = replace(model, source_vocab=size, target_vocab=size)
+    text = recipe.tokenizer
+    source = text.source_vocab_size or text.vocab_size
+    shape = replace(model, source_vocab=source, target_vocab=text.vocab_size)
     token = training_step(shape, [length], [length])
     if training.recompute:
         token += recomputed(shape, [length], [length])

@@ -60,6 +60,15 @@ class TokenizerConfig(Options, section="tokenizer"):
         ),
     ] = 8000
     shared: Annotated[bool, Option("One vocabulary for both languages (section 5.1).")] = True
+    source_vocab_size: Annotated[
+        int | None,
+        Option(
+            "Ids in the source's vocabulary, with shared=false. Left out, vocab_size. A small target "
+            "vocabulary saves time: the output layer computes a logit for each of its ids.",
+            at_least=len(SPECIALS) + 1,
+            at_most=10_000_000,
+        ),
+    ] = None
     lowercase: Annotated[
         Literal[False, True, "source"], Option("Lower-case neither side, both sides, or only the source.")
     ] = False
@@ -111,11 +120,15 @@ class TokenizerConfig(Options, section="tokenizer"):
         fixed = {"special": len(SPECIALS), "bytes": _BYTES * (self.byte_fallback and learned)}
         fixed["placeholders"] = self.reserved + (self.kind == "words" and self.reserved > 0)
         least = sum(fixed.values()) + 1
-        if self.vocab_size < least:
-            taken = " and ".join(f"{count} ids are {what}" for what, count in fixed.items() if count)
+        for name in ("vocab_size", "source_vocab_size"):
+            size = getattr(self, name)
+            if size is not None and size < least:
+                taken = " and ".join(f"{count} ids are {what}" for what, count in fixed.items() if count)
+                raise ConfigError(f"tokenizer.{name} = {size}", hint=f"it must be at least {least}: {taken}")
+        if self.shared and self.source_vocab_size is not None:
             raise ConfigError(
-                f"tokenizer.vocab_size = {self.vocab_size}",
-                hint=f"it must be at least {least}: {taken}",
+                f"tokenizer.source_vocab_size = {self.source_vocab_size}: both languages share a vocabulary",
+                hint="set tokenizer.shared=false, or leave it out",
             )
         if self.reserved and self.kind == "mapped":
             raise ConfigError(
@@ -187,12 +200,12 @@ class Tokenizer:
         if config.lowercase is True:
             sample = [(source, target.lower()) for source, target in sample]
         if config.shared:
-            both = _learn(chain.from_iterable(sample), config)
+            both = _learn(chain.from_iterable(sample), config, config.vocab_size)
             return cls(config, both, both)
         return cls(
             config,
-            _learn((source for source, _ in sample), config),
-            _learn((target for _, target in sample), config),
+            _learn((source for source, _ in sample), config, config.source_vocab_size or config.vocab_size),
+            _learn((target for _, target in sample), config, config.vocab_size),
         )
 
     @property
@@ -377,20 +390,20 @@ def _draw(pairs: Iterable[tuple[str, str]], size: int, seed: int) -> list[tuple[
     return sample
 
 
-def _learn(lines: Iterable[str], config: TokenizerConfig) -> Vocabulary:
+def _learn(lines: Iterable[str], config: TokenizerConfig, size: int) -> Vocabulary:
     if config.kind == "mapped":
         raise ConfigError(
             'tokenizer.kind = "mapped" cannot be learned: it comes with an imported model',
             hint='choose tokenizer.kind="bpe" or "unigram"',
         )
     if config.kind == "words":
-        return words.train(lines, vocab_size=config.vocab_size, placeholders=config.reserved)
+        return words.train(lines, vocab_size=size, placeholders=config.reserved)
     from dragoman.text import subwords  # loads SentencePiece: not needed to check a recipe
 
     return subwords.train(
         lines,
         config.kind,
-        vocab_size=config.vocab_size,
+        vocab_size=size,
         byte_fallback=config.byte_fallback,
         character_coverage=config.character_coverage,
         placeholders=config.reserved,

@@ -100,6 +100,7 @@ class LinearCrossEntropy(torch.autograd.Function):
     """
 
     BLOCK, LARGE = 2**24, 2**26  # logits held at once, on a CPU and on a GPU
+    ROUND = 32  # rows of a block are a multiple of this: oneDNN prepares products anew for each number
 
     @staticmethod
     def forward(
@@ -116,20 +117,24 @@ class LinearCrossEntropy(torch.autograd.Function):
         sums = torch.promote_types(dtype, torch.float32)  # sums have at least float32
         weight, vocab = weight_VE.to(dtype), len(weight_VE)
         bias = states_NE.new_zeros(vocab) if bias_V is None else bias_V.to(dtype)
-        grad_states_NE = torch.empty_like(states_NE, dtype=sums)
         grad_weight_VE = torch.zeros_like(weight, dtype=sums)
         grad_bias_V = torch.zeros_like(bias, dtype=sums)
-        lse_N = states_NE.new_empty(len(states_NE), dtype=sums)  # log of the sum of exponentials
         apart = states_NE.new_zeros((), dtype=sums)  # summed divergence
         likely = states_NE.new_zeros((), dtype=sums)  # summed logits of the teachers' tokens, weighted
         copies = 2 if consistency else 1
         positions, width = len(states_NE) // copies, states_NE.shape[1]
-        states_CNE, grad_states_CNE = (x.view(copies, -1, width) for x in (states_NE, grad_states_NE))
-        lse_CN = lse_N.view(copies, -1)
-        ids_CNK, weight_CNK = (None, None) if taught is None else taught.weighted(copies, sums)
+        blank = -positions % LinearCrossEntropy.ROUND  # rows of zeros, which change neither sum nor gradient
+        states_CNE = nn.functional.pad(states_NE.view(copies, -1, width), (0, 0, 0, blank))
+        grad_states_CNE = torch.empty_like(states_CNE, dtype=sums)
+        lse_CN = states_NE.new_empty(states_CNE.shape[:2], dtype=sums)  # log of the sum of exponentials
+        ids_CNK, weight_CNK = (None, None)
+        if taught is not None:
+            ids_CNK, weight_CNK = (
+                nn.functional.pad(x, (0, 0, 0, blank)) for x in taught.weighted(copies, sums)
+            )
         block = LinearCrossEntropy.BLOCK if states_NE.is_cpu else LinearCrossEntropy.LARGE
-        size = max(16, block // vocab // copies)
-        for start in range(0, positions, size):
+        size = max(1, block // vocab // copies // LinearCrossEntropy.ROUND) * LinearCrossEntropy.ROUND
+        for start in range(0, positions + blank, size):
             rows = slice(start, start + size)
             states_RE = states_CNE[:, rows].flatten(0, 1)  # one product for all copies
             logits_RV = states_RE @ weight.T
@@ -146,7 +151,8 @@ class LinearCrossEntropy(torch.autograd.Function):
             grad_states_CNE[:, rows] = (logits_RV @ weight).view(copies, -1, width)
             grad_weight_VE += logits_RV.T @ states_RE
             if bias_V is not None:
-                grad_bias_V += logits_RV.sum(0)
+                grad_bias_V += logits_RV.view(copies, -1, vocab)[:, : positions - start].sum((0, 1))
+        grad_states_NE, lse_N = (x[:, :positions].flatten(0, 1) for x in (grad_states_CNE, lse_CN))
         states, rows_of_targets_NE = states_NE.to(sums), weight_VE[target_N].to(dtype).to(sums)
         target_logits_N = (states * rows_of_targets_NE).sum(1) + bias[target_N]
         nll_N = lse_N - target_logits_N
@@ -161,7 +167,7 @@ class LinearCrossEntropy(torch.autograd.Function):
             even * len(states),
         )
         if weight_CNK is not None:
-            even = (1 - hard - weight_CNK.sum(-1)).view(-1, 1) / vocab
+            even = (1 - hard - weight_CNK[:, :positions].sum(-1)).view(-1, 1) / vocab
             even_states_E, evenly = (even * states).sum(0), even.sum()
         even_logits = even_states_E @ sum_of_rows_E + evenly * bias.sum(dtype=sums)
         loss = hard * nll + (1 - hard) * (nll_N + target_logits_N).sum() - likely - even_logits
@@ -220,7 +226,10 @@ class Objective(nn.Module):
         `alignment_weight` times the loss of that head is added: Garg et al. 2019, section 3.3. A batch that
         is taught has a share of its teachers' distribution in the loss: Kim and Rush 2016, section 3.1.
         """
-        copies = 2 if self.consistency else 1
+        consistency = (
+            self.consistency if self.model.training else 0.0
+        )  # without dropout, both passes are equal
+        copies = 2 if consistency else 1
         memory = self.model.encode(batch.source_BS.repeat(copies, 1), batch.source_len_B.repeat(copies))
         target_BT, predict_BT = batch.target_BT.repeat(copies, 1), batch.predict_BT.repeat(copies, 1)
         real_BT = predict_BT != self.model.config.pad_id
@@ -234,7 +243,7 @@ class Objective(nn.Module):
             head.bias,
             predict_BT[real_BT],
             self.smoothing,
-            self.consistency,
+            consistency,
             taught,
         )
         if weights:
