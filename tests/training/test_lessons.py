@@ -117,3 +117,13 @@ def test_missing_lessons_are_an_error(tmp_path: Path, target: Ragged) -> None:
 
 def test_large_vocabularies_need_wider_numbers() -> None:
     assert (entry_of(65_536).itemsize, entry_of(65_537).itemsize) == (4, 6)
+
+
+def test_what_a_kill_left_unnamed_is_deleted(tmp_path: Path, target: Ragged) -> None:
+    (tmp_path / "x").mkdir()
+    left = tmp_path / "x/.lessons.json.2ec74d03.part"  # as `write_whole` names it
+    left.write_text("{")
+
+    write(started(tmp_path / "x", target))
+
+    assert not left.exists()

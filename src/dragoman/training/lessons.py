@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.base.errors import DataError
-from dragoman.base.files import explaining, write_whole
+from dragoman.base.files import explaining, sweep, write_whole
 from dragoman.base.seal import broken, sealed
 from dragoman.training.ragged import Ragged
 
@@ -81,6 +81,7 @@ class LessonsInProgress:
         ends = self._target.offsets[1:] + np.arange(1, len(self._target) + 1)
         with explaining(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
+            sweep(self._folder)
             if not done:
                 (self._folder / _RECORD).unlink(missing_ok=True)
                 with (self._folder / _FILE).open("wb") as file:
