@@ -1,13 +1,13 @@
 """What each piece of a recipe gives, and what teachers add: configurations of one recipe over several seeds.
 
-    python benchmarks/distillation.py RECIPE.toml --data FOLDER --work WORK [--only recipe soup ...]
-        [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1] [--updates 5200] [--test STEM ...]
-        [--plan] [OPTION=VALUE ...]
+    python benchmarks/distillation.py RECIPE.toml [OPTION=VALUE ...] --data FOLDER --work WORK
+        [--only recipe soup ...] [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1]
+        [--updates 5200] [--test STEM ...] [--plan]
 
 Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
 or `dragoman distil`. The teachers of a student are runs of the recipe itself: with one teacher seed n learns
 from seed n, with two from n and the next, and so on. With --student the students have a recipe of their own;
-the row `alone` trains it without teachers. Options after the flags go to every run. A recipe for two
+the row `alone` trains it without teachers. Every OPTION=VALUE goes to every run. A recipe for two
 processes needs training.accumulate=2 here, for the same updates, because each run is one process.
 
 Steps that need each other run in order, up to --jobs at once with --threads each. A repeated command goes on
@@ -21,7 +21,7 @@ test2017` takes test.en, test.de, test2017.en and test2017.de, from where the re
 Prints each command as it starts, and at last a row for each configuration: mean and standard deviation over
 the seeds of the validation loss in nats a token and of BLEU, the weights that a translation uses, minutes of
 training, and minutes of this and all other steps that the model needs. Training counts as a whole, another
-step from its last start.
+step from its last start. Losses compare only between configurations with the same target vocabulary.
 """
 
 from __future__ import annotations
@@ -316,6 +316,7 @@ def start(step: Step, work: Path, threads: int) -> subprocess.Popen[bytes]:
             stdout=output,
             stderr=errors,
             env=variables,
+            start_new_session=True,  # Ctrl-C reaches the script alone; a second one would stop without saving
             preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
 
@@ -501,12 +502,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="; ".join(ROWS))
     parser.add_argument("--student", type=Path, metavar="RECIPE.toml")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--jobs", type=int, default=machine.cores())
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--jobs", type=at_least_one, default=machine.cores())
+    parser.add_argument("--threads", type=at_least_one, default=1)
     parser.add_argument("--updates", type=int)
     parser.add_argument("--test", nargs="+", default=[], metavar="STEM")
     parser.add_argument("--plan", action="store_true")
-    return parser.parse_intermixed_args()
+    options = parser.parse_intermixed_args()
+    if len(set(options.seeds)) < len(options.seeds):
+        parser.error("argument --seeds: a seed is named twice")
+    return options
+
+
+def at_least_one(text: str) -> int:
+    """The number. Raises ValueError below 1."""
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
 
 
 if __name__ == "__main__":

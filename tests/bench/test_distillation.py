@@ -277,6 +277,30 @@ def test_the_cost_has_every_step_once(script: ModuleType) -> None:
     assert script.needed_by(["c"], steps) == {"a", "b", "c"}
 
 
+def test_ctrl_c_does_not_reach_the_steps_twice(script: ModuleType, tmp_path: Path) -> None:
+    """The terminal sends it to a whole group of processes; the script passes it on."""
+    process = script.start(script.Step(name="x", words=("--help",)), tmp_path, 1)
+    group = os.getpgid(process.pid)
+    process.wait()
+
+    assert group == process.pid
+
+
+@pytest.mark.parametrize(
+    "words", [["--jobs", "0"], ["--threads", "0"], ["--threads", "x"], ["--seeds", "1", "2", "1"]]
+)
+def test_numbers_that_mean_nothing_are_refused(
+    script: ModuleType, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["distillation.py", "r.toml", "--data", ".", "--work", "w", *words])
+
+    with pytest.raises(SystemExit) as ended:
+        script.arguments()
+
+    assert ended.value.code == 2
+    assert f"argument {words[0]}: " in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent only on Linux")
 def test_a_killed_experiment_goes_on(folder: Path) -> None:
