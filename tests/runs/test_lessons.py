@@ -295,7 +295,7 @@ def test_another_teacher_or_option_is_another_run(teacher: Path, twin: Path, tmp
         distilled(twin, output=tmp_path / "x")
     with pytest.raises(ConfigError, match=r"teacher.beam: 5 -> 2"):
         distilled(teacher, output=tmp_path / "x", options=["teacher.beam=2"])
-    with pytest.raises(DataError, match="the training text is not what this run began with"):
+    with pytest.raises(DataError, match="not what the teachers translated when this run began"):
         distilled(teacher, output=tmp_path / "x", data=PAIRS[1:])
     digests = 'teacher.digests=["sha256:' + "0" * 64 + '"]'
     with pytest.raises(ConfigError, match=r"one: not the teacher of this recipe"):
