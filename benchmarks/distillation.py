@@ -273,6 +273,7 @@ def run(steps: Mapping[str, Step], work: Path, *, jobs: int, threads: int) -> li
     Raises ConfigError if one was finished by another command.
     """
     finished = {name for name, step in steps.items() if record_of(work, step) is not None}
+    recipes = {name: recipe_of(step) for name, step in steps.items()}
     waiting = [step for name, step in steps.items() if name not in finished]
     running: dict[int, tuple[Step, subprocess.Popen[bytes], float]] = {}
     failed: list[str] = []
@@ -294,7 +295,11 @@ def run(steps: Mapping[str, Step], work: Path, *, jobs: int, threads: int) -> li
                 failed.append(step.name)
                 print(f"exit code {process.returncode}: see {path_of(work, step.name, '.log')}", flush=True)
                 continue
-            record = {"command": step.words, "minutes": (time.monotonic() - began) / 60}
+            record = {
+                "command": step.words,
+                "recipe": recipes[step.name],
+                "minutes": (time.monotonic() - began) / 60,
+            }
             write_whole(path_of(work, step.name, ".done"), json.dumps(record) + "\n")
             finished.add(step.name)
     finally:
@@ -327,17 +332,29 @@ def die_with_parent() -> None:
 
 
 def record_of(work: Path, step: Step) -> dict[str, Any] | None:
-    """What a finished step left; None for others. Raises ConfigError if its command was another."""
+    """What a finished step left; None for others. Raises ConfigError if its command or recipe was another."""
     path = path_of(work, step.name, ".done")
     if not path.exists():
         return None
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if record["recipe"] != recipe_of(step):
+        raise ConfigError(
+            f"{path}: finished with another recipe than its file has now", hint="choose another --work"
+        )
     if tuple(record["command"]) != step.words:
         raise ConfigError(
             f"{path}: finished by another command: {shlex.join(record['command'])}",
             hint="repeat the same options, or choose another --work",
         )
     return record
+
+
+def recipe_of(step: Step) -> str | None:
+    """The recipe of a step, as it is now."""
+    words = list(step.words)
+    if "--recipe" not in words:
+        return None
+    return Path(words[words.index("--recipe") + 1]).read_text(encoding="utf-8")
 
 
 def path_of(work: Path, name: str, ending: str) -> Path:

@@ -235,6 +235,23 @@ def test_finished_steps_are_not_repeated(script: ModuleType, tmp_path: Path, sta
     assert started == []
 
 
+def test_a_step_that_another_recipe_finished_is_refused(
+    script: ModuleType, tmp_path: Path, started: list[str]
+) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text("seed = 1\n")
+    steps = {"a": script.Step(name="a", words=("train", "--recipe", str(recipe)))}
+    (tmp_path / "a.done").write_text(
+        json.dumps({"command": steps["a"].words, "recipe": "seed = 1\n", "minutes": 1.0})
+    )
+
+    assert script.run(steps, tmp_path, jobs=1, threads=1) == []
+    recipe.write_text("seed = 2\n")
+    with pytest.raises(ConfigError, match="finished with another recipe"):
+        script.run(steps, tmp_path, jobs=1, threads=1)
+    assert started == []
+
+
 def test_a_step_that_another_command_finished_is_refused(
     script: ModuleType, tmp_path: Path, started: list[str]
 ) -> None:

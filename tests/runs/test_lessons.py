@@ -333,7 +333,7 @@ def test_a_full_disk_is_noticed_before_the_distributions_are_computed(
 ) -> None:
     monkeypatch.setattr(room.os, "posix_fallocate", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
 
-    with pytest.raises(TrainingError, match="the teachers' distributions of 0.0 MB does not fit"):
+    with pytest.raises(TrainingError, match="no room for the teachers' distributions, 0.0 MB"):
         distilled(teacher, output=tmp_path / "x", options=WORDS)
 
 
