@@ -1,13 +1,13 @@
 """What each piece of a recipe gives, and what teachers add: configurations of one recipe over several seeds.
 
-    python benchmarks/distillation.py RECIPE.toml --data FOLDER --work WORK [--only recipe soup ...]
-        [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1] [--updates 5200] [--test STEM ...]
-        [--plan] [OPTION=VALUE ...]
+    python benchmarks/distillation.py RECIPE.toml [OPTION=VALUE ...] --data FOLDER --work WORK
+        [--only recipe soup ...] [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1]
+        [--updates 5200] [--test STEM ...] [--plan]
 
 Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
 or `dragoman distil`. The teachers of a student are runs of the recipe itself: with one teacher seed n learns
 from seed n, with two from n and the next, and so on. With --student the students have a recipe of their own;
-the row `alone` trains it without teachers. Options after the flags go to every run. A recipe for two
+the row `alone` trains it without teachers. Every OPTION=VALUE goes to every run. A recipe for two
 processes needs training.accumulate=2 here, for the same updates, because each run is one process.
 
 Steps that need each other run in order, up to --jobs at once with --threads each. A repeated command goes on
@@ -21,7 +21,7 @@ test2017` takes test.en, test.de, test2017.en and test2017.de, from where the re
 Prints each command as it starts, and at last a row for each configuration: mean and standard deviation over
 the seeds of the validation loss in nats a token and of BLEU, the weights that a translation uses, minutes of
 training, and minutes of this and all other steps that the model needs. Training counts as a whole, another
-step from its last start.
+step from its last start. Losses compare only between configurations with the same target vocabulary.
 """
 
 from __future__ import annotations
@@ -273,6 +273,7 @@ def run(steps: Mapping[str, Step], work: Path, *, jobs: int, threads: int) -> li
     Raises ConfigError if one was finished by another command.
     """
     finished = {name for name, step in steps.items() if record_of(work, step) is not None}
+    recipes = {name: recipe_of(step) for name, step in steps.items()}
     waiting = [step for name, step in steps.items() if name not in finished]
     running: dict[int, tuple[Step, subprocess.Popen[bytes], float]] = {}
     failed: list[str] = []
@@ -294,7 +295,11 @@ def run(steps: Mapping[str, Step], work: Path, *, jobs: int, threads: int) -> li
                 failed.append(step.name)
                 print(f"exit code {process.returncode}: see {path_of(work, step.name, '.log')}", flush=True)
                 continue
-            record = {"command": step.words, "minutes": (time.monotonic() - began) / 60}
+            record = {
+                "command": step.words,
+                "recipe": recipes[step.name],
+                "minutes": (time.monotonic() - began) / 60,
+            }
             write_whole(path_of(work, step.name, ".done"), json.dumps(record) + "\n")
             finished.add(step.name)
     finally:
@@ -316,6 +321,7 @@ def start(step: Step, work: Path, threads: int) -> subprocess.Popen[bytes]:
             stdout=output,
             stderr=errors,
             env=variables,
+            start_new_session=True,  # Ctrl-C reaches the script alone; a second one would stop without saving
             preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
 
@@ -326,17 +332,29 @@ def die_with_parent() -> None:
 
 
 def record_of(work: Path, step: Step) -> dict[str, Any] | None:
-    """What a finished step left; None for others. Raises ConfigError if its command was another."""
+    """What a finished step left; None for others. Raises ConfigError if its command or recipe was another."""
     path = path_of(work, step.name, ".done")
     if not path.exists():
         return None
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if record["recipe"] != recipe_of(step):
+        raise ConfigError(
+            f"{path}: finished with another recipe than its file has now", hint="choose another --work"
+        )
     if tuple(record["command"]) != step.words:
         raise ConfigError(
             f"{path}: finished by another command: {shlex.join(record['command'])}",
             hint="repeat the same options, or choose another --work",
         )
     return record
+
+
+def recipe_of(step: Step) -> str | None:
+    """The recipe of a step, as it is now."""
+    words = list(step.words)
+    if "--recipe" not in words:
+        return None
+    return Path(words[words.index("--recipe") + 1]).read_text(encoding="utf-8")
 
 
 def path_of(work: Path, name: str, ending: str) -> Path:
@@ -501,12 +519,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="; ".join(ROWS))
     parser.add_argument("--student", type=Path, metavar="RECIPE.toml")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--jobs", type=int, default=machine.cores())
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--jobs", type=at_least_one, default=machine.cores())
+    parser.add_argument("--threads", type=at_least_one, default=1)
     parser.add_argument("--updates", type=int)
     parser.add_argument("--test", nargs="+", default=[], metavar="STEM")
     parser.add_argument("--plan", action="store_true")
-    return parser.parse_intermixed_args()
+    options = parser.parse_intermixed_args()
+    if len(set(options.seeds)) < len(options.seeds):
+        parser.error("argument --seeds: a seed is named twice")
+    return options
+
+
+def at_least_one(text: str) -> int:
+    """The number. Raises ValueError below 1."""
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -138,7 +138,8 @@ def run(command: Sequence[str], folder: Path, threads: int) -> float:
     began = time.monotonic()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".log").open("ab") as log:
-        process = subprocess.Popen(command, env=variables, stdout=log, stderr=log)
+        # In a session of its own Ctrl-C does not reach it: a second signal would stop without saving.
+        process = subprocess.Popen(command, env=variables, stdout=log, stderr=log, start_new_session=True)
         try:
             code = process.wait()
         except BaseException:

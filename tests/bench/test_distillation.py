@@ -235,6 +235,23 @@ def test_finished_steps_are_not_repeated(script: ModuleType, tmp_path: Path, sta
     assert started == []
 
 
+def test_a_step_that_another_recipe_finished_is_refused(
+    script: ModuleType, tmp_path: Path, started: list[str]
+) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text("seed = 1\n")
+    steps = {"a": script.Step(name="a", words=("train", "--recipe", str(recipe)))}
+    (tmp_path / "a.done").write_text(
+        json.dumps({"command": steps["a"].words, "recipe": "seed = 1\n", "minutes": 1.0})
+    )
+
+    assert script.run(steps, tmp_path, jobs=1, threads=1) == []
+    recipe.write_text("seed = 2\n")
+    with pytest.raises(ConfigError, match="finished with another recipe"):
+        script.run(steps, tmp_path, jobs=1, threads=1)
+    assert started == []
+
+
 def test_a_step_that_another_command_finished_is_refused(
     script: ModuleType, tmp_path: Path, started: list[str]
 ) -> None:
@@ -275,6 +292,30 @@ def test_the_cost_has_every_step_once(script: ModuleType) -> None:
     }
 
     assert script.needed_by(["c"], steps) == {"a", "b", "c"}
+
+
+def test_ctrl_c_does_not_reach_the_steps_twice(script: ModuleType, tmp_path: Path) -> None:
+    """The terminal sends it to a whole group of processes; the script passes it on."""
+    process = script.start(script.Step(name="x", words=("--help",)), tmp_path, 1)
+    group = os.getpgid(process.pid)
+    process.wait()
+
+    assert group == process.pid
+
+
+@pytest.mark.parametrize(
+    "words", [["--jobs", "0"], ["--threads", "0"], ["--threads", "x"], ["--seeds", "1", "2", "1"]]
+)
+def test_numbers_that_mean_nothing_are_refused(
+    script: ModuleType, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["distillation.py", "r.toml", "--data", ".", "--work", "w", *words])
+
+    with pytest.raises(SystemExit) as ended:
+        script.arguments()
+
+    assert ended.value.code == 2
+    assert f"argument {words[0]}: " in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -44,6 +44,13 @@ def options(folder: Path, threads: int) -> argparse.Namespace:
     )
 
 
+def test_ctrl_c_does_not_reach_the_training_twice(script: ModuleType, tmp_path: Path) -> None:
+    """The terminal sends it to a whole group of processes; the script passes it on."""
+    group = "import os; assert os.getpgid(0) == os.getpid()"
+
+    assert script.run([sys.executable, "-c", group], tmp_path / "model", 1) > 0
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_all_get_the_same_text_shape_time_and_threads(
     script: ModuleType, tmp_path: Path, threads: int

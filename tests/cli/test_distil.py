@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import make_archive
 from typing import Any
 
 import pytest
 from tests.runs.students import PAIRS, STUDENT, make_teacher, make_twin
 
-from dragoman.cli.distil import teachers_and_text
+from dragoman.cli.distil import is_text, teachers_and_text
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def unwrapped(text: str) -> str:
+    """Lines are wrapped where the length of a temporary path puts their ends."""
+    return " ".join(text.split())
+
+
 def test_folders_after_the_first_word_are_teachers(place: Path) -> None:
     one, two, text = str(place / "one"), str(place / "two"), str(place / "train.en")
 
@@ -29,6 +35,13 @@ def test_folders_after_the_first_word_are_teachers(place: Path) -> None:
     assert teachers_and_text(["opus.zip", one, text]) == (["opus.zip", one], [text])
     assert teachers_and_text([one, text, two]) == ([one], [text, two])
     assert teachers_and_text([]) == ([], [])
+
+
+def test_an_archive_may_be_a_teacher_and_text_may_not(place: Path, tmp_path: Path) -> None:
+    archives = [make_archive(str(tmp_path / "one"), kind, place, "one") for kind in ("zip", "gztar")]
+
+    assert [is_text(name) for name in [*archives, str(place / "one"), "opus-mt", "user/model"]] == [False] * 5
+    assert is_text(str(place / "train.en"))
 
 
 def test_a_student_of_two_and_the_same_command_again(
@@ -44,10 +57,10 @@ def test_a_student_of_two_and_the_same_command_again(
     assert "the teachers' translations: 60 pairs" in ended.err
     assert "the teachers' distributions for outputs: 8 tokens at 300 places" in ended.err
     assert "translate with: dragoman translate" in ended.err
-    assert "this run is complete; nothing to do" in dragoman_(*words).err
+    assert "this run is complete; nothing to do" in unwrapped(dragoman_(*words).err)
     recipe = ["train", "--recipe", str(tmp_path / "x/training.toml"), "train.en", "train.de"]
     ended = dragoman_(*recipe, "--valid", "valid.en", "valid.de", "-o", str(tmp_path / "x"))
-    assert "this run is complete; nothing to do" in ended.err
+    assert "this run is complete; nothing to do" in unwrapped(ended.err)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +68,7 @@ def test_a_student_of_two_and_the_same_command_again(
     [
         (["-o", "out"], 2, "no teacher"),
         (["one", "-o", "out"], 2, "no text to train on"),
+        (["train.en", "train.de", "-o", "out"], 2, "train.en: text, where a teacher is expected"),
         (["one", "train.en", "train.de"], 2, "no folder to write to"),
         (["one", "train.en", "-o", "out"], 2, "has only sources, but teacher.reference_weight = 1"),
         (["nowhere", "train.en", "train.de", "-o", "out"], 4, "nowhere: no such model folder"),

@@ -70,7 +70,7 @@ def test_the_best_share_is_kept_in_its_order(dragoman_, folder, words):
     assert read(folder / "best.en-de.tsv") == [pair for pair in TEXT if pair in PAIRS]  # 12 of 48
     first, *rest = ended.err.splitlines()
     assert first == "54 pairs, 12 kept, 42 left out"
-    assert rest[0].startswith("  score below 0.")
+    assert rest[0].startswith("  score too low (kept from 0.")
     assert rest[0].endswith(": 36")
     assert sorted(rest[1:]) == ["  empty source: 3", "  empty target: 3"]
     assert sorted(path.name for path in folder.iterdir()) == ["all.en-de.tsv", "best.en-de.tsv"]

@@ -54,6 +54,7 @@ def test_a_missing_argument_loads_no_torch(text: list[str]) -> None:
         (["TEXT", "-o", "TAKEN", *OPTIONS], 2, "training would overwrite README.md"),
         (["TEXT", "-o", "OUT", "--recipe", "no.toml"], 2, "no.toml: No such file"),
         (["TEXT", "-o", "OUT", *OPTIONS, "--seeds", "0"], 2, "--seeds 0"),
+        (["TEXT", "-o", "OUT", *OPTIONS, "--seeds", "2"], 2, "--seeds needs text to score"),
         (["-", "-o", "OUT", *OPTIONS, "--seeds", "2"], 2, "standard input can be read only once"),
     ],
 )

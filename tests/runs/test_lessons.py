@@ -122,6 +122,21 @@ def test_texts_with_weights_each_have_translations(teacher: Path, tmp_path: Path
     assert "| training | 200 |" in (tmp_path / "x/README.md").read_text()
 
 
+def test_translations_of_synthetic_sources_are_tagged_as_they_are(teacher: Path, tmp_path: Path) -> None:
+    (tmp_path / "made.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
+    texts = ['data.corpora=[{name="a", train=["made.tsv"], tagged=true}, {name="b", train=["made.tsv"]}]']
+
+    distilled(
+        teacher, output=tmp_path / "x", data=None, options=texts, data_root=tmp_path,
+        source_language="en", target_language="de",
+    )  # fmt: skip
+
+    report = (tmp_path / "x/README.md").read_text()
+    tags = [f"{name}{tag}: 60 pairs read" in report
+            for name in ("a", "a.outputs", "b", "b.outputs") for tag in (" (tagged)", "")]  # fmt: skip
+    assert tags == [True, False, True, False, False, True, False, True]
+
+
 def test_distributions_are_the_likeliest_of_the_softmax(teacher: Path, twin: Path, tmp_path: Path) -> None:
     """Of the ensemble, at each token and the end, for both texts: against one pair at a time."""
     options = [*WORDS, "teacher.temperature=2", "teacher.average=probabilities"]
@@ -280,7 +295,7 @@ def test_another_teacher_or_option_is_another_run(teacher: Path, twin: Path, tmp
         distilled(twin, output=tmp_path / "x")
     with pytest.raises(ConfigError, match=r"teacher.beam: 5 -> 2"):
         distilled(teacher, output=tmp_path / "x", options=["teacher.beam=2"])
-    with pytest.raises(DataError, match="the training text is not what this run began with"):
+    with pytest.raises(DataError, match="not what the teachers translated when this run began"):
         distilled(teacher, output=tmp_path / "x", data=PAIRS[1:])
     digests = 'teacher.digests=["sha256:' + "0" * 64 + '"]'
     with pytest.raises(ConfigError, match=r"one: not the teacher of this recipe"):
@@ -318,7 +333,7 @@ def test_a_full_disk_is_noticed_before_the_distributions_are_computed(
 ) -> None:
     monkeypatch.setattr(room.os, "posix_fallocate", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
 
-    with pytest.raises(TrainingError, match="the teachers' distributions of 0.0 MB does not fit"):
+    with pytest.raises(TrainingError, match="no room for the teachers' distributions, 0.0 MB"):
         distilled(teacher, output=tmp_path / "x", options=WORDS)
 
 

@@ -33,7 +33,12 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(
-    folder: Path, *models: Path, lines: Any = LINES, longest: int = 256, **options: Any
+    folder: Path,
+    *models: Path,
+    lines: Any = LINES,
+    longest: int = 256,
+    learnt: bool = False,
+    **options: Any,
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """The pairs, and what was said."""
     config = TeacherConfig(models=tuple(map(str, models)), **options)
@@ -43,6 +48,7 @@ def made(
         text=open_pairs(lines),
         folder=folder,
         longest=longest,
+        learnt=learnt,
         say=messages.append,
     )
     return [(line.source, line.target) for line in work.corpus()], messages
@@ -180,3 +186,42 @@ def test_parts_of_a_longer_text_are_deleted(teacher: Path, tmp_path: Path) -> No
 
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["00000.jsonl"]
     assert len(pairs) == 7
+
+
+@pytest.mark.parametrize("what", ["line", "shorter", "longer", "beam"])
+def test_parts_that_a_student_learns_from_stay(teacher: Path, tmp_path: Path, what: str) -> None:
+    """They took hours, so other text by mistake must not replace them."""
+    made(tmp_path / "x", teacher)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()}
+    lines = {
+        "line": [*LINES[:9], PAIRS[50], *LINES[10:]],
+        "shorter": LINES[:14],
+        "longer": [*LINES, *PAIRS[:7]],
+    }
+
+    with pytest.raises(DataError, match="not what the teachers translated when this run began"):
+        made(
+            tmp_path / "x",
+            teacher,
+            lines=lines.get(what, LINES),
+            beam=2 if what == "beam" else 5,
+            learnt=True,
+        )
+
+    assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()} == before
+
+
+@pytest.mark.parametrize("what", ["nothing", "missing", "damaged"])
+def test_parts_that_a_student_learns_from_are_mended(teacher: Path, tmp_path: Path, what: str) -> None:
+    whole, _ = made(tmp_path / "x", teacher)
+    part = tmp_path / "x/00001.jsonl"
+    before = part.read_bytes()
+    if what == "missing":
+        part.unlink()
+    elif what == "damaged":
+        part.write_bytes(b"\xff" + before)
+
+    again, _ = made(tmp_path / "x", teacher, learnt=True)
+
+    assert again == whole
+    assert part.read_bytes() == before

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dragoman.base.errors import DataError
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.training.lessons import Lessons, LessonsInProgress, entry_of
 from dragoman.training.ragged import Ragged, writing
 
@@ -117,3 +119,29 @@ def test_missing_lessons_are_an_error(tmp_path: Path, target: Ragged) -> None:
 
 def test_large_vocabularies_need_wider_numbers() -> None:
     assert (entry_of(65_536).itemsize, entry_of(65_537).itemsize) == (4, 6)
+
+
+def test_what_a_kill_left_unnamed_is_deleted(tmp_path: Path, target: Ragged) -> None:
+    (tmp_path / "x").mkdir()
+    left = tmp_path / "x/.lessons.json.2ec74d03.part"  # as `write_whole` names it
+    left.write_text("{")
+
+    write(started(tmp_path / "x", target))
+
+    assert not left.exists()
+
+
+def test_the_room_on_the_disk_is_taken_at_once(
+    tmp_path: Path, target: Ragged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a disk that fills up meanwhile kills the process, without a message."""
+
+    def full(file: int, start: int, size: int) -> None:
+        assert (start, size) == (0, 26 * WIDTH * 4)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+
+    with pytest.raises(DragomanError, match="No space left on device"):
+        write(started(tmp_path / "x", target))
+    assert not started(tmp_path / "x", target).complete

@@ -6,7 +6,9 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tarfile import is_tarfile
 from typing import Annotated
+from zipfile import is_zipfile
 
 import typer
 
@@ -95,6 +97,11 @@ def distil(
         raise ConfigError(
             "no text to train on", hint="dragoman distil MODEL train.en train.de -o runs/student"
         )
+    if teachers and is_text(teachers[0]):
+        raise ConfigError(
+            f"{teachers[0]}: text, where a teacher is expected",
+            hint="name the teacher before the text: dragoman distil MODEL train.en train.de",
+        )
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
         from dragoman.runs import run
 
@@ -124,3 +131,8 @@ def teachers_and_text(names: Sequence[str]) -> tuple[list[str], list[str]]:
     while rest and Path(rest[0]).is_dir():
         teachers.append(rest.pop(0))
     return teachers, rest
+
+
+def is_text(name: str) -> bool:
+    """Whether it is a file, but no archive: a model is a folder or an archive."""
+    return Path(name).is_file() and not is_zipfile(name) and not is_tarfile(name)

@@ -287,7 +287,7 @@ def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float |
     many = sum(chosen)
     rows = [
         f"{count(len(scores), 'pair')}, {many:,} kept, {len(scores) - many:,} left out",
-        f"  score below {lowest:.4g}: {len(scores) - many - reasons.total():,}",
+        f"  score too low (kept from {lowest:.4g}): {len(scores) - many - reasons.total():,}",
     ]
     return "\n".join([*rows, *(f"  {reason}: {times:,}" for reason, times in reasons.most_common())])
 

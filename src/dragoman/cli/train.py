@@ -194,7 +194,15 @@ def train(
                 hint="write the text into files",
             )
         _train_seeds(
-            seeds, output, train_in, recipe=recipe, overrides=overrides, data=data, watch=watch, quiet=quiet
+            seeds,
+            output,
+            train_in,
+            recipe=recipe,
+            overrides=overrides,
+            data=data,
+            validated=bool(valid) or base is not None,  # tuning holds a part of the text out
+            watch=watch,
+            quiet=quiet,
         )
         return
     with watch(output) as (observer, stop):
@@ -211,13 +219,14 @@ def _train_seeds(
     recipe: Path | None,
     overrides: Sequence[str],
     data: Path | None,
+    validated: bool,
     watch: Watch,
     quiet: bool,
 ) -> None:
     """Train with several seeds, one after the other, and print their scores."""
     from dragoman.runs.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
 
-    runs = plan_seeds(count, output, recipe=recipe, overrides=overrides, data_root=data)
+    runs = plan_seeds(count, output, recipe=recipe, overrides=overrides, data_root=data, validated=validated)
 
     def say(line: str) -> None:
         if not quiet and speaks():

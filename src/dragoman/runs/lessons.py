@@ -52,7 +52,10 @@ def check_same_teachers(teachers: Teachers, folder: RunFolder) -> None:
 
 
 def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
-    """Return the texts with the teachers' translations. Translates what is not translated yet."""
+    """Return the texts with the teachers' translations. Translates what is not translated yet.
+
+    Raises DataError, before anything is translated, if a run that has begun had other text.
+    """
     teachers, recipe = texts.teachers, texts.recipe
     if teachers is None:
         return texts
@@ -65,6 +68,7 @@ def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
                 folder=checkpoints.outputs(name),
                 longest=recipe.data.filter.max_length,
                 referenced=texts.referenced,
+                learnt=checkpoints.resumable,
                 say=say,
             )
             corpora[outputs_of(name)] = made.corpus()

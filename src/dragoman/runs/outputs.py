@@ -37,7 +37,8 @@ EMPTY, TOO_LONG, CUT, STUCK = "no source or no reference", "too long a source", 
 class TeachersOutputs:
     """Translations of a text by teachers, in a folder. `longest` is the most tokens of a source.
 
-    Lines without a source or a reference have none; if the text is not `referenced`, it has only sources.
+    Lines without a source or a reference have none; if the text is not `referenced`, it has only sources. If
+    a student has begun to learn from them, they are `learnt` and may not become others.
     """
 
     teachers: Teachers
@@ -45,6 +46,7 @@ class TeachersOutputs:
     folder: Path
     longest: int
     referenced: bool = True
+    learnt: bool = False
     say: Say
     _translator: Translator | None = field(default=None, init=False)
     _left_out: Counter[str] = field(default_factory=Counter, init=False)
@@ -52,9 +54,12 @@ class TeachersOutputs:
     def corpus(self) -> Corpus:
         """Translate what is not translated yet, and return the pairs of sources and translations.
 
-        Raises DataError if no line has a translation to learn from.
+        Raises DataError if no line has a translation to learn from, or if the text is not that of the
+        translations that are `learnt`.
         """
         sweep(self.folder)
+        if self.learnt:
+            self._check_same()
         total = sum(1 for _ in self.text)
         pace = Pace("the teachers translate", total, "lines", self.say)
         parts: list[Path] = []
@@ -78,6 +83,24 @@ class TeachersOutputs:
         source, target = self.teachers.languages
         return Corpus(
             "the teachers' translations", lambda: _read(parts), (source, target), files=[*map(str, parts)]
+        )
+
+    def _check_same(self) -> None:
+        """Raise DataError, and change nothing, if the parts are of other text or made otherwise."""
+        left = {*self.folder.glob("*.jsonl")}
+        for number, lines in enumerate(_parts(self.text)):
+            path = self.folder / f"{number:05}.jsonl"
+            left.discard(path)
+            about, before = self._about(lines), _header(path)
+            if before is not None and any(before.get(key) != value for key, value in about.items()):
+                break
+        else:
+            if not left:
+                return
+        raise DataError(
+            f"{self.text.name}: not what the teachers translated when this run began, or they translate "
+            "otherwise now",
+            hint="restore the text and the teachers, or choose another folder with -o",
         )
 
     def _about(self, lines: Sequence[Line]) -> dict[str, Any]:
@@ -186,6 +209,16 @@ def _intact(path: Path, about: dict[str, Any]) -> dict[str, Any] | None:
         )
         return header if same and type(header["pairs"]) is int else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _header(path: Path) -> dict[str, Any] | None:
+    """The first line of a part, or None if it cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            header = json.loads(file.readline())
+        return header if isinstance(header, dict) else None
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -21,6 +21,7 @@ from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.lessons import check_same_teachers, epoch_weights, lessons_of, with_outputs, write_lessons
 from dragoman.runs.recipe import EmbeddingsConfig, Recipe
+from dragoman.runs.teaching import outputs_of
 from dragoman.runs.texts import Data, Say, Texts, open_texts, two_sided
 from dragoman.runs.tuned_texts import Start, open_tuned_texts
 from dragoman.text.corpus import Corpus
@@ -150,7 +151,8 @@ def prepare(
     training: TrainingText
     if weights := epoch_weights(options):
         mark = synthetic_mark(tokenizer)
-        marks = {one.name: mark for one in options.data.corpora if one.tagged}
+        tagged = [one.name for one in options.data.corpora if one.tagged]
+        marks = dict.fromkeys([*tagged, *map(outputs_of, tagged)], mark)  # the sources are the same
         training = _weighted(weights, learnt, marks)
     elif options.tuning.replay_from not in ("auto", "none"):
         training = Mixture.replaying(learnt("train"), learnt("replay"), options.tuning.replay or 0.0)

@@ -138,17 +138,29 @@ def seeded(output: Path, overrides: Sequence[str], *, first: int, count: int) ->
 
 
 def plan_seeds(
-    count: int, output: Path, *, recipe: Path | None, overrides: Sequence[str], data_root: Path | None
+    count: int,
+    output: Path,
+    *,
+    recipe: Path | None,
+    overrides: Sequence[str],
+    data_root: Path | None,
+    validated: bool = False,
 ) -> list[Seeded]:
     """Return the runs of `dragoman train --seeds`. The recipe has the first seed.
 
-    Raises ConfigError if the folder holds a run without seeds, or the test text is missing.
+    `validated` says that there is validation text which the recipe does not name. Raises ConfigError if the
+    folder holds a run without seeds, the test text is missing, or there is no text to score.
     """
     own = override({} if recipe is None else read_toml(recipe), overrides)
     plain = from_table(Recipe, {key: own[key] for key in ("seed", "data") if key in own})
     if plain.data.test:
         find_data(plain.data, data_root, plain.data.test)  # before anything is trained
     runs = seeded(output, overrides, first=plain.seed, count=count)
+    if not (validated or plain.data.valid or plain.data.test):
+        raise ConfigError(
+            "--seeds needs text to score: the runs have neither validation nor test text",
+            hint="pass --valid FILE FILE, or a recipe with data.test",
+        )
     if RunFolder(output).recipe.exists() or RunFolder(output).weights.exists():
         raise ConfigError(
             f"{output}: holds a run without --seeds", hint="choose another folder with -o, for all seeds"

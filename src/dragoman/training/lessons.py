@@ -9,6 +9,7 @@ size from the beginning and is filled in parts, so that a run that was killed go
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.base.errors import DataError
-from dragoman.base.files import explaining, write_whole
+from dragoman.base.files import explaining, sweep, write_whole
 from dragoman.base.seal import broken, sealed
 from dragoman.training.ragged import Ragged
 
@@ -81,10 +82,12 @@ class LessonsInProgress:
         ends = self._target.offsets[1:] + np.arange(1, len(self._target) + 1)
         with explaining(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
+            sweep(self._folder)
             if not done:
                 (self._folder / _RECORD).unlink(missing_ok=True)
                 with (self._folder / _FILE).open("wb") as file:
                     file.truncate(self.bytes)
+                    _allocate(file.fileno(), self.bytes)
             self._values: Array = np.memmap(
                 self._folder / _FILE, dtype=self._entry, mode="r+", shape=(self.positions, self._width)
             )
@@ -120,6 +123,17 @@ class LessonsInProgress:
             return dict(record) if fits and not broken(self._folder, record.get("files", {})) else {}
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return {}
+
+
+def _allocate(file: int, size: int) -> None:
+    """Take the room on the disk: a memory-mapped file that finds none later ends the process (SIGBUS)."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(file, 0, size)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
 
 
 def count_positions(target: Ragged) -> int:

@@ -40,8 +40,7 @@ def check_room(folder: Path, needed: int, *, what: str = "a checkpoint") -> None
             return  # a file system that allocates nothing beforehand; the first file written says the rest
         free = shutil.disk_usage(folder).free
         raise TrainingError(
-            f"{folder}: {what} of {size_text(needed)} does not fit ({error.strerror}; "
-            f"{size_text(free)} free)",
+            f"{folder}: no room for {what}, {size_text(needed)} ({error.strerror}; {size_text(free)} free)",
             hint="free some space, or choose a folder on another disk with -o",
         ) from error
     finally:
