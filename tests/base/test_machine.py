@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,7 +58,8 @@ def test_busy_cores(tmp_path: Path, monkeypatch) -> None:
     """Between the two looks 100 ticks pass: 60 idle, 10 waiting for a disk, 30 at work."""
     put(tmp_path, stat="cpu 100 0 50 800 50 0 0 0 7 0\ncpu0 1 1 1 1 1\n")
     later = "cpu 115 0 55 860 60 0 0 10 9 0\ncpu0 1 1 1 1 1\n"
-    monkeypatch.setattr(machine.time, "sleep", lambda _: put(tmp_path, stat=later))
+    sleeping = SimpleNamespace(sleep=lambda _: put(tmp_path, stat=later))
+    monkeypatch.setattr(machine, "time", sleeping)
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
     assert machine.busy_cores(proc=tmp_path) == pytest.approx(0.3 * 4)
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -297,6 +298,8 @@ def test_a_search_ends_at_the_deadline(translator: Translator, monkeypatch: pyte
     asyncio.run(how.answer(ASKED))
     started = time.monotonic()
     clock = iter([started] * 4)
-    monkeypatch.setattr(inspecting.time, "monotonic", lambda: next(clock, started + 1000))
+    # The module's own `time`: servers of other tests run in threads, and their loops would stop at it.
+    patched = SimpleNamespace(monotonic=lambda: next(clock, started + 1000))
+    monkeypatch.setattr(inspecting, "time", patched)
     with pytest.raises(inspecting.Late):
         how._run(inspecting._wish(dict(ASKED)), started + 30)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,7 +50,8 @@ def test_a_path_on_the_shelf_is_no_name(shelf: Shelf, tmp_path: Path) -> None:
 
 def test_a_file_expires(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    # The module's own `time`: servers of other tests run in threads, and their loops would stop at it.
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
     name = shelf.put(b"text", ".txt")
     now += 30 * 60 - 1
     assert shelf.read(name)[0] == b"text"
