@@ -20,7 +20,7 @@ from pathlib import Path
 import dragoman
 from dragoman.base.tables import aligned
 from dragoman.text import toy
-from dragoman.training.malloc import keep_freed_memory
+from dragoman.training.malloc import keep_few_products, keep_freed_memory
 
 PRECISIONS = ("fp32", "bf16")
 
@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     keep_freed_memory()
+    keep_few_products()
     splits = toy.splits(train=20_000, valid=300, test=1)
     results: dict[str, list[tuple[float, float]]] = {precision: [] for precision in PRECISIONS}
     for seed in range(1, options.seeds + 1):

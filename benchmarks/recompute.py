@@ -36,10 +36,11 @@ def measure(preset: str, layers: int, tokens: int, steps: int, recompute: bool) 
     from dragoman.runs.recipe import resolve
     from dragoman.training.batches import collate
     from dragoman.training.distributed import World
-    from dragoman.training.malloc import keep_freed_memory
+    from dragoman.training.malloc import keep_few_products, keep_freed_memory
     from dragoman.training.update import Learner
 
     keep_freed_memory()
+    keep_few_products()
     native.enable()
     recipe = resolve(preset=preset, overrides=[f"training.recompute={str(recompute).lower()}"])
     shape = replace(

@@ -55,5 +55,6 @@ def finished(**changes: Any) -> Finished:
     fields: dict[str, Any] = {
         "step": 8000, "seconds": 3500.0, "tokens": 32_000_000, "best_step": 7500,
         "outcome": "the average of 5 checkpoints", "loss": 1.9, "bleu": 31.26, "signature": "s",
+        "peak_memory": 1_234_000_000,
     }  # fmt: skip
     return Finished(**(fields | changes))

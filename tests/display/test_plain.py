@@ -28,13 +28,14 @@ def test_a_run_as_lines() -> None:
     assert steps[1] == (
         "update 220/8,000 3%  loss 2.31  ppl 6.11  6,120 tok/s  pad 3.1%  lr 0.0012  left 1:04:50"
     )
-    assert lines[-6:] == [
+    assert lines[-7:] == [
         "validation at 2,000: loss 1.900  perplexity 6.69  BLEU 31.3  chrF 55.0  best so far",
         "  source       A man rides a bike.",
         "  translation  Ein Mann fährt Rad.",
         "  reference    Ein Mann fährt Fahrrad.",
         "a remark",
         "done: 8,000 updates in 58:20, the best at 7,500; kept the average of 5 checkpoints",
+        "peak memory of a process: 1.23 GB",
     ]
 
 

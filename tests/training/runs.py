@@ -30,7 +30,7 @@ from dragoman.training.trainer import Trainer
 
 WORDS = "bread milk salt wine oil corn rice eggs figs nuts".split()
 ALONE = World(0, 1, torch.device("cpu"))
-TIMES = ("seconds", "elapsed", "tokens_per_second", "eta_seconds")  # differ from run to run
+TIMES = ("seconds", "elapsed", "tokens_per_second", "eta_seconds", "peak_memory")  # differ from run to run
 
 
 def pairs(count: int = 40, seed: int = 0) -> list[tuple[str, str]]:

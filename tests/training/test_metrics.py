@@ -28,7 +28,8 @@ def test_the_keys_are_those_of_version_0_1(tmp_path: Path) -> None:
         metrics.append(event)
 
     before = {row["kind"]: set(row) for row in rows(SAVED)}
-    before["valid"].add("search")  # since then
+    before["valid"].add("search")  # since then, as the next one
+    before["train"].add("peak_memory")
     assert {row["kind"]: row.keys() for row in rows(metrics.path)} == before
 
 

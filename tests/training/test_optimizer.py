@@ -8,7 +8,7 @@ from torch import nn
 
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
-from dragoman.training.optimizer import optimizers
+from dragoman.training.optimizer import StackedMuon, optimizers
 from dragoman.training.options import TrainingConfig
 
 
@@ -77,3 +77,24 @@ def test_muon_s_step_is_near_to_the_orthogonal_factor_of_the_gradient() -> None:
     assert (
         torch.linalg.svdvals(moved).sub(1).abs().max() < 0.35
     )  # five steps of Newton and Schulz come so near
+
+
+def test_matrices_of_a_shape_together_are_pytorch_s_muon() -> None:
+    """Over three updates, with tall, wide and square matrices, and one without a gradient."""
+    generator = torch.Generator().manual_seed(1)
+    shapes = [(24, 8), (8, 8), (8, 24), (24, 8), (8, 8), (5, 7)]
+    first = [torch.randn(shape, generator=generator) for shape in shapes]
+    ours, theirs = ([nn.Parameter(weight.clone()) for weight in first] for _ in range(2))
+    options = {"lr": 0.01, "weight_decay": 0.1, "adjust_lr_fn": "match_rms_adamw"}
+    stacked, single = StackedMuon(ours, **options), torch.optim.Muon(theirs, **options)
+
+    for _ in range(3):
+        for mine, other in list(zip(ours, theirs, strict=True))[:-1]:
+            mine.grad = torch.randn(mine.shape, generator=generator)
+            other.grad = mine.grad.clone()
+        stacked.step()
+        single.step()
+
+    for mine, other, before in zip(ours, theirs, first, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-6, atol=1e-7)
+        assert torch.equal(mine, before) == (mine is ours[-1])

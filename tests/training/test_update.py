@@ -58,21 +58,18 @@ def test_an_update_is_that_of_the_formulas_in_float64(device: str, consistency: 
         torch.testing.assert_close(moved[clear], step[clear], rtol=1e-2, atol=1e-6)
 
 
-def test_r_drop_begins_after_so_many_updates() -> None:
-    """Before, an update is one pass: that without R-Drop, bit for bit. Validation has no second pass."""
+def test_validation_makes_one_pass_of_r_drop() -> None:
+    """Without dropout both passes are equal."""
     made = model(tokenizer(), dropout=0.1, d_model=32, d_ff=64)
-    options = TrainingConfig(max_updates=9, precision="fp32", consistency=3.0, consistency_after=2)
-    plain = TrainingConfig(max_updates=9, precision="fp32")
-    late, never = (Learner(copy.deepcopy(made), config, World(0, 1)) for config in (options, plain))
+    rows: list[int] = []
+    made.encoder[0].register_forward_pre_hook(lambda _, inputs: rows.append(len(inputs[0])))
+    options = TrainingConfig(precision="fp32", consistency=3.0)
+    learner = Learner(made, options, World(0, 1, torch.device("cpu")))
+    one = batch()
 
-    losses = [
-        tuple(learner.update([batch()], step, seed=1).loss for learner in (late, never)) for step in (1, 2, 3)
-    ]
+    learner.update([one], 1, seed=1)
+    learner.model.eval()
+    loss, _ = learner.objective(one)
 
-    assert losses[0][0] == losses[0][1]
-    assert losses[1][0] == losses[1][1]
-    assert losses[2][0] != losses[2][1]
-    for learner in (late, never):
-        learner.model.eval()
-    never.model.load_state_dict(late.model.state_dict())
-    assert late.objective(batch())[0] == never.objective(batch())[0]
+    assert rows == [2 * len(one), len(one)]
+    assert loss == Objective(made, options.label_smoothing)(one)[0]

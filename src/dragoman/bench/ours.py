@@ -19,7 +19,7 @@ from dragoman.models.shapes import TransformerConfig
 from dragoman.training import distributed
 from dragoman.training.batches import Batch, collate
 from dragoman.training.distributed import World
-from dragoman.training.malloc import keep_freed_memory
+from dragoman.training.malloc import keep_few_products, keep_freed_memory
 from dragoman.training.options import TrainingConfig
 from dragoman.training.precision import send_to_onednn
 from dragoman.training.update import Learner
@@ -48,6 +48,7 @@ def collated(arrays: Sequence[tuple[np.ndarray, np.ndarray]], world: World) -> l
 def main() -> None:
     options, sizes = arguments()
     keep_freed_memory()
+    keep_few_products()
     native.enable()
     if options.precision == "fp32":
         send_to_onednn()

@@ -141,7 +141,7 @@ def evaluate(
     from dragoman.text.corpus import open_corpus
     from dragoman.text.lines import read_lines
     from dragoman.training.distributed import joined
-    from dragoman.training.malloc import keep_freed_memory
+    from dragoman.training.malloc import keep_few_products, keep_freed_memory
     from dragoman.translator import Translator
 
     if risk_chart is not None and not risk:
@@ -178,6 +178,7 @@ def evaluate(
     if risk:
         _check_risk(models, about, to, dtypes, adapter)
     keep_freed_memory()
+    keep_few_products()
     pairs = [(line.source, line.target) for line in corpus]
     types: dict[str, TypeSpeed] = {}
     hypotheses: dict[str, list[str]] = {}

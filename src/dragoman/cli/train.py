@@ -273,9 +273,10 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
     """
     require_pytorch("training")
     from dragoman.display import Silent, observer_for
-    from dragoman.training.malloc import keep_freed_memory
+    from dragoman.training.malloc import keep_few_products, keep_freed_memory
 
     keep_freed_memory()
+    keep_few_products()
     with (
         observer_for(verbosity=verbosity) if speaks() else Silent() as display,
         _warnings_to(display.on_message, verbosity),

@@ -109,7 +109,7 @@ class Live(Display):
     def on_finish(self, event: Finished) -> None:
         self.finished, self.since, self.rate = event, self.clock(), 0.0
         self.close()
-        self._print(Padding(_line(finished(event), wrap=True), (1, 0, 1, 2)))
+        self._print(Padding(Group(*(_line(line, wrap=True) for line in finished(event))), (1, 0, 1, 2)))
 
     def close(self) -> None:
         atexit.unregister(self.close)

@@ -78,7 +78,8 @@ class Plain(Display):
 
     @harmless
     def on_finish(self, event: Finished) -> None:
-        self._write(finished(event))
+        for line in finished(event):
+            self._write(line)
 
     def _write(self, line: str) -> None:
         stream = self.stream or sys.stderr

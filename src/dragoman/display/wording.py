@@ -96,9 +96,12 @@ def sample_lines(sample: SampleTranslation) -> Iterable[tuple[str, str, bool]]:
         yield "reference", sample.reference, False
 
 
-def finished(event: Finished) -> str:
-    """The last line of a run."""
-    return (
+def finished(event: Finished) -> list[str]:
+    """The last lines of a run."""
+    lines = [
         f"done: {event.step:,} updates in {clock_time(event.seconds)}, the best at {event.best_step:,}; "
         f"kept {event.outcome}"
-    )
+    ]
+    if event.peak_memory is not None:
+        lines.append(f"peak memory of a process: {event.peak_memory / 1e9:.2f} GB")
+    return lines

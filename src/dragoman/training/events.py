@@ -47,6 +47,7 @@ class Report:
     tokens: int  # target tokens so far
     seconds: float  # so far, validation included
     eta_seconds: float
+    peak_memory: int | None = None  # bytes: the most that this process has held so far
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +90,7 @@ class Finished:
     bleu: float | None
     signature: str
     search: str = "greedy"  # behind BLEU; empty without one
+    peak_memory: int | None = None  # bytes: the most that any process of this command has held
 
 
 class Observer(Protocol):

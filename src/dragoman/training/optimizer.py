@@ -3,19 +3,24 @@
 Muon (Jordan et al. 2024) makes the averaged gradient of each matrix orthogonal before adding it, so that
 the model learns rare gradient directions as fast as common ones. Its updates are scaled to the
 size of Adam's (Liu et al. 2025, eq. 4), so that both use the same learning rate.
+
+N matrices of one shape, R rows, C columns, r the smaller of R and C.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from typing import Any
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.options import TrainingConfig
 
 
 def optimizers(
-    model: AnySeq2Seq, config: TrainingConfig, *, muon: type[torch.optim.Muon] = torch.optim.Muon
+    model: AnySeq2Seq, config: TrainingConfig, *, muon: type[torch.optim.Muon] | None = None
 ) -> list[torch.optim.Optimizer]:
     """Return the optimizers; each parameter is in exactly one. Updates set the learning rate, 0 until then.
 
@@ -40,4 +45,58 @@ def optimizers(
     if not matrices:
         return [adam]
     rule = "match_rms_adamw"
-    return [muon(matrices, lr=0.0, weight_decay=config.weight_decay, adjust_lr_fn=rule), adam]
+    make = muon or StackedMuon
+    return [make(matrices, lr=0.0, weight_decay=config.weight_decay, adjust_lr_fn=rule), adam]
+
+
+class StackedMuon(torch.optim.Muon):
+    """PyTorch's Muon, with one product for all matrices of a shape. Many small ones take half the time."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # PyTorch's is overloaded
+        """One update of every matrix that has a gradient."""
+        for group in self.param_groups:
+            alike = defaultdict[torch.Size, dict[nn.Parameter, Tensor]](dict)
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    alike[parameter.shape][parameter] = parameter.grad
+            for shape, gradients in alike.items():
+                averaged = [self._averaged(*item, group["momentum"]) for item in gradients.items()]
+                changes_NRC = orthogonal(
+                    torch.stack(averaged),
+                    group["ns_coefficients"],
+                    steps=group["ns_steps"],
+                    epsilon=group["eps"],
+                )
+                rate = 0.2 * max(shape) ** 0.5 * group["lr"]  # the size of Adam's update
+                for parameter, change_RC in zip(gradients, changes_NRC, strict=True):
+                    parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                    parameter.add_(change_RC, alpha=-rate)
+
+    def _averaged(self, parameter: nn.Parameter, gradient: Tensor, decay: float) -> Tensor:
+        """The gradient with Nesterov's momentum."""
+        state = self.state[parameter]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(gradient)
+        momentum: Tensor = state["momentum_buffer"].lerp_(gradient, 1 - decay)
+        return gradient.lerp(momentum, decay)
+
+
+def orthogonal(
+    matrices_NRC: Tensor, coefficients: tuple[float, float, float], *, steps: int, epsilon: float
+) -> Tensor:
+    """Matrices with the singular vectors of these and singular values near 1, in bf16.
+
+    Each step of the Newton-Schulz iteration turns a singular value s into a s + b s^3 + c s^5.
+    """
+    a, b, c = coefficients
+    x = matrices_NRC.bfloat16()
+    tall = x.shape[1] > x.shape[2]
+    if tall:
+        x = x.mT.contiguous()
+    x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp(min=epsilon)
+    for _ in range(steps):
+        square_Nrr = x @ x.mT
+        polynomial_Nrr = torch.baddbmm(square_Nrr, square_Nrr, square_Nrr, beta=b, alpha=c)
+        x = torch.baddbmm(x, polynomial_Nrr, x, beta=a)
+    return x.mT if tall else x

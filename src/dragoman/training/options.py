@@ -89,10 +89,6 @@ class TrainingConfig(Options, section="training"):
             at_least=0,
         ),
     ] = 0.0
-    consistency_after: Annotated[
-        int,
-        Option("Updates before R-Drop begins. They make one pass and take about half the time.", at_least=0),
-    ] = 0
     ema: Annotated[
         float,
         Option(
@@ -208,10 +204,6 @@ class TrainingConfig(Options, section="training"):
                 hint="set training.recompute=false; only Transformers have it",
             )
         return self.recompute
-
-    def consistency_at(self, step: int) -> float:
-        """The weight of R-Drop's divergence in update `step`, counted from 1."""
-        return self.consistency if step > self.consistency_after else 0.0
 
     def rate(self, step: int, d_model: int, seconds: float = 0.0) -> float:
         """Return the learning rate of update `step`, counted from 1, after `seconds` of training."""

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
+from dragoman.base.machine import peak_memory
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import selection
@@ -293,6 +294,7 @@ class Trainer:
             tokens=progress.tokens,
             seconds=progress.seconds,
             eta_seconds=self._eta(),
+            peak_memory=peak_memory(),
         )
         if self.world.leads:
             self.metrics.append(report)
@@ -369,6 +371,8 @@ class Trainer:
             bleu=final.bleu,
             signature=signature,
             search=search,
+            peak_memory=int(self.world.greatest(torch.tensor(peak_memory() or 0, device=self.world.device)))
+            or None,
         )
         if self.world.leads:
             self.observer.on_finish(finished)

@@ -151,7 +151,6 @@ class Learner:
         called before each batch and may raise, which leaves the weights as they were.
         """
         self.trained.train()
-        self._objective.consistency = self.config.consistency_at(step)
         device = self.world.device
         tokens = int(self.world.sum(torch.tensor(sum(b.tokens for b in batches), device=device)))
         sums, losses, note = self._gradients(batches, tokens, step, seed, between)
