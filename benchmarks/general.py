@@ -33,23 +33,21 @@ from pathlib import Path
 
 from dragoman import Translator
 from dragoman.base import machine
-from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
 from dragoman.bench.peers import python_of
+from dragoman.bench.quality import PEER, TUNED, marian_shape
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.folder.header import read_header
-from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import Recipe, find_data, resolve
 from dragoman.text.corpus import open_corpus
 
-PEER = Path(__file__).parent / "peers" / "huggingface_training.py"
+DRIVER = Path(__file__).parent / "peers" / PEER
 OURS = "dragoman"
-TUNED = "--rate 5e-4 --rows 128 --warmup 1000 --smoothing 0.1 --grouped --bf16"
 METHODS: dict[str, tuple[str, ...]] = {
     OURS: (),
     "transformers, defaults": (),
-    "transformers, tuned": tuple(TUNED.split()),
+    "transformers, tuned": TUNED,
 }
 ENDLESS = "training.max_updates=100000000"  # time ends the run, and the cosine follows it
 Pairs = list[tuple[str, str]]
@@ -98,32 +96,13 @@ def command_of(method: str, folder: Path, recipe: Recipe, options: argparse.Name
             *(f"seed={options.seed}", f"training.max_minutes={options.minutes:g}", ENDLESS, *options.words),
         ]
     shape = options.work / "shape.json"
-    write_whole(shape, json.dumps(shape_of(recipe), indent=1))
+    write_whole(shape, json.dumps(marian_shape(recipe), indent=1))
     train = [str(path) for path in find_data(recipe.data, options.data, recipe.data.train)]
     return [
-        *(str(options.huggingface), str(PEER), *train, str(folder), "--shape", str(shape)),
+        *(str(options.huggingface), str(DRIVER), *train, str(folder), "--shape", str(shape)),
         *("--minutes", f"{options.minutes:g}", "--seed", str(options.seed)),
         *("--threads", str(options.threads), *METHODS[method]),
     ]
-
-
-def shape_of(recipe: Recipe) -> dict[str, object]:
-    """The options of MarianConfig for the recipe's shape. Raises ConfigError if MarianMT is another kind."""
-    model = recipe.model
-    if not isinstance(model, TransformerConfig) or model.architecture != "transformer":
-        raise ConfigError(f"MarianMT is a Transformer, not {model.architecture}")
-    return {
-        "vocab_size": recipe.tokenizer.vocab_size,
-        "d_model": model.d_model,
-        "encoder_layers": model.encoder_layers,
-        "decoder_layers": model.decoder_layers,
-        "encoder_attention_heads": model.heads,
-        "decoder_attention_heads": model.heads,
-        "encoder_ffn_dim": model.d_ff,
-        "decoder_ffn_dim": model.d_ff,
-        "dropout": model.dropout,
-        "activation_function": model.activation,
-    }
 
 
 def run(command: Sequence[str], folder: Path, threads: int) -> float:

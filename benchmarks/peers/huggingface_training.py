@@ -1,12 +1,16 @@
 """Hugging Face transformers: Seq2SeqTrainer trains a MarianMT model from nothing for some minutes.
 
     python benchmarks/peers/huggingface_training.py train.en train.de NEW --shape shape.json --minutes 120
-        [--rate 5e-5] [--rows 8] [--warmup 0] [--smoothing 0] [--grouped] [--bf16]
+        [--rate 5e-5] [--rows 8] [--warmup 0] [--smoothing 0] [--grouped] [--bf16] [--valid valid.en]
 
 Learns a SentencePiece vocabulary for both sides. The speed of some updates says how many fit into the time;
 the learning rate rises for --warmup updates and falls linearly to zero over the rest. Vocabulary, loading and
 measuring the speed are not counted. The defaults are those of TrainingArguments. A repeated command goes on
 from the last checkpoint.
+
+With --valid, it translates that text greedily every fortieth of the time, and writes a line of JSON to
+NEW.translations: updates, seconds of training without these pauses, translations. A repeated command then
+begins again.
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ parser.add_argument("--warmup", type=int, default=0)
 parser.add_argument("--smoothing", type=float, default=0.0)
 parser.add_argument("--grouped", action="store_true", help="batches of pairs of about one length")
 parser.add_argument("--bf16", action="store_true")
+parser.add_argument("--valid", type=Path)
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--threads", type=int, default=2)
 options = parser.parse_args()
@@ -108,9 +113,49 @@ def new_model() -> transformers.MarianMTModel:
     return transformers.MarianMTModel(config)
 
 
+class Translating(transformers.TrainerCallback):
+    """Translates the validation text every so many updates."""
+
+    def __init__(self, source: Path, updates: int) -> None:
+        self.lines = list(lines(source))[:-1]  # nothing follows the last newline
+        self.every, self.paused = max(1, updates // 40), 0.0
+        self.output = options.output.with_suffix(".translations")
+        self.output.unlink(missing_ok=True)
+
+    def on_train_begin(self, *_: object, **__: object) -> None:
+        self.began = time.monotonic()
+
+    def on_step_end(self, _: object, state: transformers.TrainerState, *__: object, **named: object) -> None:
+        if state.global_step % self.every:
+            return
+        now = time.monotonic()
+        row = {"step": state.global_step, "seconds": now - self.began - self.paused}
+        with self.output.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**row, "translations": self.translations(named["model"])}) + "\n")
+        self.paused += time.monotonic() - now
+
+    def translations(self, model: transformers.MarianMTModel) -> list[str]:
+        order = sorted(range(len(self.lines)), key=lambda i: len(self.lines[i]))
+        translated = [""] * len(order)
+        model.eval()
+        for first in range(0, len(order), 64):
+            some = order[first : first + 64]
+            inputs = tokenizer(
+                [self.lines[i] for i in some], padding=True, truncation=True, max_length=LONGEST,
+                return_tensors="pt",
+            )  # fmt: skip
+            with torch.inference_mode():
+                ids = model.generate(**inputs, num_beams=1, do_sample=False, max_new_tokens=100)
+            for i, text in zip(some, tokenizer.batch_decode(ids, skip_special_tokens=True), strict=True):
+                translated[i] = text
+        model.train()
+        return translated
+
+
 def trainer(updates: int, *, saves: bool = False) -> transformers.Seq2SeqTrainer:
     """A trainer of a new model for this many updates."""
     model = new_model()
+    translating = [Translating(options.valid, updates)] if saves and options.valid else []
     return transformers.Seq2SeqTrainer(
         model=model,
         args=transformers.Seq2SeqTrainingArguments(
@@ -132,6 +177,7 @@ def trainer(updates: int, *, saves: bool = False) -> transformers.Seq2SeqTrainer
         ),
         train_dataset=rows,
         data_collator=transformers.DataCollatorForSeq2Seq(tokenizer, model=model),
+        callbacks=translating,
     )
 
 
@@ -145,7 +191,7 @@ if not planned.exists():
 updates = json.loads(planned.read_text())
 last = trainer(updates, saves=True)
 began = time.monotonic()
-last.train(resume_from_checkpoint=get_last_checkpoint(work))
+last.train(resume_from_checkpoint=None if options.valid else get_last_checkpoint(work))
 print(
     f"{updates} updates; {(time.monotonic() - began) / 60:.2f} minutes since the start or the last checkpoint"
 )

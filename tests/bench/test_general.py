@@ -80,7 +80,9 @@ def test_their_model_has_as_many_weights_as_ours(script: ModuleType) -> None:
     transformers = pytest.importorskip("transformers")
     recipe = resolve(recipe=RECIPES / "general-en-de.toml")
 
-    config = transformers.MarianConfig(**script.shape_of(recipe), pad_token_id=0, decoder_start_token_id=0)
+    config = transformers.MarianConfig(
+        **script.marian_shape(recipe), pad_token_id=0, decoder_start_token_id=0
+    )
     model = transformers.MarianMTModel(config)
 
     learnt = [weight for name, weight in model.named_parameters() if "embed_positions" not in name]
@@ -89,7 +91,7 @@ def test_their_model_has_as_many_weights_as_ours(script: ModuleType) -> None:
 
 def test_marian_has_no_ssru(script: ModuleType) -> None:
     with pytest.raises(ConfigError, match="MarianMT"):
-        script.shape_of(resolve(recipe=RECIPES / "general-en-de-small.toml"))
+        script.marian_shape(resolve(recipe=RECIPES / "general-en-de-small.toml"))
 
 
 def test_a_result_is_measured_once(script: ModuleType, tmp_path: Path) -> None:

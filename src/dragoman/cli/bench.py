@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.base.errors import ConfigError
+from dragoman.cli.forecasts import cost, goodput
 from dragoman.cli.options import Data, Debug, Json, Quiet, Recipe
 
 bench = typer.Typer(
@@ -29,6 +30,7 @@ Peers = Annotated[
         help="The drivers of the other toolkits. [default: benchmarks/peers of the source checkout]",
     ),
 ]
+Busy = Annotated[bool, typer.Option("--busy", help="Measure even if the machine is busy.")]
 _QUIET = 0.2  # cores that others may keep busy before a measurement
 
 
@@ -60,7 +62,7 @@ def train(
     recipe: Recipe = None,
     data: Data = None,
     peers: Peers = None,
-    busy: Annotated[bool, typer.Option("--busy", help="Measure even if the machine is busy.")] = False,
+    busy: Busy = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -94,12 +96,7 @@ def train(
         if not torch.cuda.is_available():
             raise ConfigError("PyTorch finds no GPU", hint="run dragoman doctor, which checks the GPU")
     resolve(preset=preset)  # an unknown preset fails here, before any work
-    others = machine.busy_cores(1.0)
-    if not busy and others is not None and others > _QUIET:
-        raise ConfigError(
-            f"the machine is busy: other processes use {others:.1f} cores",
-            hint="wait until it is idle, or pass --busy to measure anyway and mark the figures",
-        )
+    _check_quiet(busy)
     if recipe is None:
         batches = workload.embedded(batch_tokens=batch_tokens, batches=warm + steps)
     else:
@@ -120,6 +117,76 @@ def train(
     print(json.dumps(result.to_table(), indent=2) if as_json else report.to_text(result))
     if all(one.failure for one in result.results):
         raise typer.Exit(1)
+
+
+@bench.command("quality", short_help="Measure the time of training to a BLEU.")
+def quality(
+    recipe: Annotated[Path, typer.Option("--recipe", metavar="FILE", help="A recipe (TOML).")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Models, logs and curves are kept here.")
+    ],
+    bleu: Annotated[
+        float, typer.Option("--bleu", metavar="X", help="BLEU of the validation text, greedy and cased.")
+    ],
+    contenders: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="dragoman, hf, hf-tuned. [default: those that are installed]"),
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option("--minutes", metavar="N", help="Minutes of training for each, at most.")
+    ] = 240.0,
+    data: Data = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of the recipe, for dragoman only."),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Threads of each. [default: the number of cores]")
+    ] = None,
+    peers: Peers = None,
+    busy: Busy = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Train until greedy translations of the validation text reach a BLEU, and compare the minutes.
+
+    dragoman trains the recipe. hf is Seq2SeqTrainer of Hugging Face's transformers with its defaults,
+    hf-tuned with settings for training from nothing. They train models of one shape, one after the other.
+    Minutes do not include validations. A repeated command skips the contenders that have finished.
+
+    \b
+      dragoman bench peers huggingface
+      dragoman bench quality --recipe recipes/multi30k-en-de.toml --data ~/corpora --bleu 40 -o quality
+    """
+    from dragoman.base import machine
+    from dragoman.bench.peers import MISSING, drivers
+    from dragoman.bench.quality import QualityTask, choose, race, to_table, to_text, write_texts
+    from dragoman.runs.recipe import resolve
+
+    say = _speaker(quiet)
+    folder = peers or drivers()
+    chosen = choose(contenders or [], folder)
+    if folder is None and not contenders:
+        say(MISSING)
+    _check_quiet(busy)
+    resolved = resolve(recipe=recipe, overrides=options or [])
+    train, valid = write_texts(resolved, data, output / "text")
+    task = QualityTask(
+        recipe=resolved,
+        recipe_file=recipe,
+        data=data,
+        options=tuple(options or ()),
+        train=train,
+        valid=valid,
+        work=output,
+        bleu=bleu,
+        minutes=minutes,
+        threads=threads or machine.usable_cores(),
+        peers=folder,
+    )
+    curves = race(chosen, task, say=say)
+    print(json.dumps(to_table(curves, task), indent=2) if as_json else to_text(curves, task))
 
 
 @bench.command("translate", short_help="Measure the translation speed of dragoman and other programs.")
@@ -270,140 +337,8 @@ def complexity(
         write_whole(output, to_html(setting, costs))
 
 
-@bench.command("goodput", short_help="Simulate a run on machines that fail: how often to save.")
-def goodput(
-    update: Annotated[float, typer.Option("--update", metavar="S", help="Seconds of an update.")],
-    checkpoint: Annotated[
-        float, typer.Option("--checkpoint", metavar="S", help="Seconds that training waits for a checkpoint.")
-    ],
-    restart: Annotated[
-        float, typer.Option("--restart", metavar="S", help="Seconds from a failure to the next update.")
-    ],
-    failure: Annotated[
-        float, typer.Option("--failure", metavar="H", help="Hours between two failures of one machine, mean.")
-    ],
-    machines: Annotated[
-        str, typer.Option("--machines", metavar="N,N,...", help="Machines; the run fails with any of them.")
-    ] = "1,8,64",
-    every: Annotated[
-        int | None,
-        typer.Option(
-            "--every", metavar="N", min=1, help="Updates between two checkpoints. [default: the best]"
-        ),
-    ] = None,
-    hours: Annotated[
-        float | None,
-        typer.Option("--hours", metavar="H", help="Hours to simulate. [default: as long as 2,000 failures]"),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the failures.")] = 1,
-    as_json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Simulate training on machines that fail, and find the best time between two checkpoints.
-
-    A failure loses the updates since the last checkpoint, and the restart takes its time. Goodput is the
-    share of the time that goes into updates that are kept. Beside it: the closed form, and the best
-    intervals of Young 1974 and Daly 2006.
-
-    \b
-      dragoman bench goodput --update 0.5 --checkpoint 20 --restart 180 --failure 2000
-      dragoman bench goodput --update 0.5 --checkpoint 20 --restart 180 --failure 2000 --every 1000
-    """
-    from dragoman.bench.goodput import Machines, forecast, to_table, to_text
-
-    counts = _counts("--machines", machines)
-    one = Machines(update=update, checkpoint=checkpoint, restart=restart, failure=3600 * failure)
-    forecasts = forecast(one, counts, every=every, hours=hours, seed=seed)
-    print(json.dumps(to_table(one, forecasts), indent=2) if as_json else to_text(one, forecasts))
-
-
-@bench.command("cost", short_help="Forecast hours and money of a recipe on some GPUs.")
-def cost(
-    recipe: Recipe = None,
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="A preset in place of a recipe.")
-    ] = None,
-    options: Annotated[
-        list[str] | None, typer.Argument(metavar="key=value", help="Options that override the recipe's.")
-    ] = None,
-    gpus: Annotated[str, typer.Option("--gpus", metavar="N,N,...", help="Numbers of GPUs.")] = "1,8,64",
-    processes: Annotated[
-        int,
-        typer.Option("--processes", metavar="N", min=1, help="Processes that the recipe is written for."),
-    ] = 8,
-    update_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--update-tokens",
-            metavar="N",
-            min=1,
-            help="Target tokens of an update; the tokens of the run stay the same. [default: the recipe's]",
-        ),
-    ] = None,
-    length: Annotated[
-        int, typer.Option("--length", metavar="N", min=1, help="Tokens of a sentence, mean.")
-    ] = 28,
-    peak: Annotated[
-        float, typer.Option("--peak", metavar="T", help="TFLOP/s of a GPU; 989 is an H100 in bf16.")
-    ] = 989,
-    utilisation: Annotated[
-        float, typer.Option("--utilisation", metavar="X", help="Share of the peak that training reaches.")
-    ] = 0.3,
-    price: Annotated[
-        float, typer.Option("--price", metavar="P", help="Price of a GPU for an hour, in any currency.")
-    ] = 2.5,
-    inside: Annotated[
-        float, typer.Option("--inside", metavar="B", help="GB/s that GPUs of a machine exchange.")
-    ] = 300,
-    bandwidth: Annotated[
-        float, typer.Option("--bandwidth", metavar="B", help="GB/s that GPUs of several machines exchange.")
-    ] = 50,
-    disk: Annotated[
-        float, typer.Option("--disk", metavar="B", help="GB/s that a checkpoint is written with.")
-    ] = 1,
-    restart: Annotated[
-        float, typer.Option("--restart", metavar="S", help="Seconds from a failure to the next update.")
-    ] = 180,
-    failure: Annotated[
-        float, typer.Option("--failure", metavar="H", help="Hours between two failures of one machine, mean.")
-    ] = 1000,
-    machine: Annotated[int, typer.Option("--machine", metavar="N", min=1, help="GPUs of a machine.")] = 8,
-    as_json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Forecast what training by a recipe takes on some GPUs: hours and money.
-
-    The operations of a token are counted. Everything about the machines is assumed, with the defaults above:
-    give the figures of yours. A failure loses the updates since the last checkpoint, as `bench goodput`
-    simulates it.
-
-    \b
-      dragoman bench cost --recipe recipes/wmt14-en-de-base.toml
-      dragoman bench cost --preset big training.recompute=true --gpus 8 --price 2 --utilisation 0.4
-    """
-    from dragoman.bench.cost import Cluster, cost_of, costs_to_table, costs_to_text, work_of_recipe
-    from dragoman.runs.recipe import resolve
-
-    counts = _counts("--gpus", gpus)
-    named = resolve(recipe=recipe, preset=preset, overrides=options or ())
-    work = work_of_recipe(named, processes=processes, length=length, update_tokens=update_tokens)
-    cluster = Cluster(
-        peak=peak * 1e12,
-        utilisation=utilisation,
-        price=price,
-        inside=inside * 1e9,
-        bandwidth=bandwidth * 1e9,
-        disk=disk * 1e9,
-        restart=restart,
-        failure=failure * 3600,
-        gpus=machine,
-    )
-    costs = [cost_of(work, cluster, count) for count in counts]
-    print(
-        json.dumps(costs_to_table(work, cluster, costs), indent=2)
-        if as_json
-        else costs_to_text(work, cluster, costs)
-    )
+bench.command("goodput", short_help="Simulate a run on machines that fail: how often to save.")(goodput)
+bench.command("cost", short_help="Forecast hours and money of a recipe on some GPUs.")(cost)
 
 
 @bench.command("peers", short_help="Install other toolkits to measure.")
@@ -444,17 +379,18 @@ def peers(
         install(name, folder)
 
 
+def _check_quiet(busy: bool) -> None:
+    """Raise ConfigError if other processes work, unless the user says that they may."""
+    from dragoman.base import machine
+
+    others = machine.busy_cores(1.0)
+    if not busy and others is not None and others > _QUIET:
+        raise ConfigError(
+            f"the machine is busy: other processes use {others:.1f} cores",
+            hint="wait until it is idle, or pass --busy to measure anyway and mark the figures",
+        )
+
+
 def _speaker(quiet: bool) -> Callable[[str], None]:
     """Print progress on standard error, or nothing."""
     return (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
-
-
-def _counts(option: str, text: str) -> list[int]:
-    """The numbers of `N,N,...`. Raises ConfigError for others than positive ones."""
-    try:
-        counts = [int(count) for count in text.split(",")]
-    except ValueError:
-        counts = []
-    if not counts or min(counts) < 1:
-        raise ConfigError(f"{option} {text}", hint="give numbers from 1 on, as in 1,8,64")
-    return counts

@@ -1,0 +1,323 @@
+"""Time to quality: minutes of training until greedy translations of the validation text reach a BLEU.
+
+`dragoman train` trains the recipe. Seq2SeqTrainer of Hugging Face's transformers trains a MarianMT model of
+the same shape (benchmarks/peers/huggingface_training.py). Both learn their own vocabulary, from the same text
+and of one size. They train one after the other, until the BLEU is reached or the time is over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragoman.base import machine
+from dragoman.base.errors import ConfigError, TrainingError
+from dragoman.base.files import write_whole
+from dragoman.base.tables import aligned, count
+from dragoman.bench.contenders import OURS
+from dragoman.bench.peers import python_of
+from dragoman.bench.turns import MARK, NOTE, OtherWork, disturbed
+from dragoman.models.shapes import TransformerConfig
+from dragoman.runs.recipe import Recipe, find_data
+from dragoman.runs.texts import open_training
+from dragoman.text.corpus import open_corpus
+
+PEER = "huggingface_training.py"  # among the drivers of other toolkits
+TUNED = ("--rate", "5e-4", "--rows", "128", "--warmup", "1000", "--smoothing", "0.1", "--grouped", "--bf16")
+TRAINERS: dict[str, tuple[str, ...]] = {OURS: (), "hf": (), "hf-tuned": TUNED}
+ABOUT = {
+    OURS: "the recipe",
+    "hf": "Seq2SeqTrainer with the defaults of TrainingArguments",
+    "hf-tuned": "Seq2SeqTrainer: " + " ".join(TUNED),
+}
+_POLL = 1.0  # seconds between two looks at what a trainer has measured
+_GRACE = 60.0  # seconds that a trainer has to end when it is asked to
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualityTask:
+    """What everybody trains on, and where it ends. Files are plain text, one sentence a line."""
+
+    recipe: Recipe
+    recipe_file: Path
+    data: Path | None
+    options: tuple[str, ...]  # of the recipe, for dragoman
+    train: tuple[Path, Path]
+    valid: tuple[Path, Path]
+    work: Path
+    bleu: float  # to reach
+    minutes: float  # at most
+    threads: int
+    peers: Path | None = None  # the drivers of other toolkits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A validation: minutes of training before it, without earlier validations."""
+
+    updates: int
+    minutes: float
+    bleu: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningCurve:
+    """The validations of one trainer in order, and how busy others kept the machine meanwhile."""
+
+    points: tuple[Point, ...]
+    others: float | None = field(default=None)  # cores
+
+    def reached(self, bleu: float) -> Point | None:
+        """The first validation with this BLEU."""
+        return next((point for point in self.points if point.bleu >= bleu), None)
+
+
+def write_texts(
+    recipe: Recipe, data: Path | None, folder: Path
+) -> tuple[tuple[Path, Path], tuple[Path, Path]]:
+    """Write the recipe's training and validation text to a folder, as train.en, train.de, valid.en, valid.de.
+
+    Empty lines and line breaks within a sentence are gone. Raises ConfigError for a recipe without one of
+    the texts, DataError for text that cannot be read.
+    """
+    if not recipe.data.valid:
+        raise ConfigError(f"{recipe.title}: no validation text", hint="name it in data.valid")
+    training, _ = open_training(recipe.data, data)
+    source = recipe.data.source_language or training.source_language or "source"
+    target = recipe.data.target_language or training.target_language or "target"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, corpus in (
+        ("train", training),
+        ("valid", open_corpus(find_data(recipe.data, data, recipe.data.valid))),
+    ):
+        sides = folder / f"{name}.{source}", folder / f"{name}.{target}"
+        pairs = [(" ".join(line.source.split()), " ".join(line.target.split())) for line in corpus]
+        for path, column in zip(sides, zip(*(pair for pair in pairs if all(pair)), strict=True), strict=True):
+            write_whole(path, "".join(f"{line}\n" for line in column))
+        written.append(sides)
+    return written[0], written[1]
+
+
+def choose(names: Sequence[str], peers: Path | None) -> list[str]:
+    """The trainers of these names; by default ours, and the others if they are installed.
+
+    Raises ConfigError for a name that is unknown or not installed.
+    """
+    able = peers is not None and python_of("huggingface").exists()
+    for name in names:
+        if name not in TRAINERS:
+            raise ConfigError(f"unknown contender {name}", hint=f"choose among: {', '.join(TRAINERS)}")
+        if name != OURS and not able:
+            raise ConfigError(f"{name} is not installed", hint="install it: dragoman bench peers huggingface")
+    return list(names) or [name for name in TRAINERS if name == OURS or able]
+
+
+def race(names: Iterable[str], task: QualityTask, *, say: Callable[[str], None]) -> dict[str, LearningCurve]:
+    """Train one after the other. A trainer that has finished in `task.work` is not started again.
+
+    Raises TrainingError if one fails, or measures nothing.
+    """
+    curves = {}
+    for name in names:
+        kept = task.work / f"{name}.json"
+        if not kept.exists():
+            say(f"{name}: {ABOUT[name]}")
+            curve = _train(name, task, say)
+            write_whole(kept, json.dumps(asdict(curve)))
+        table = json.loads(kept.read_text(encoding="utf-8"))
+        points = tuple(Point(**point) for point in table["points"])
+        curves[name] = LearningCurve(points=points, others=table["others"])
+    return curves
+
+
+def _train(name: str, task: QualityTask, say: Callable[[str], None]) -> LearningCurve:
+    ours = name == OURS
+    folder, log = task.work / name, task.work / f"{name}.log"
+    command = our_command(folder, task) if ours else their_command(name, folder, task)
+    read = _our_points if ours else _their_points(task)
+    threads = "1" if ours and task.threads > 1 else str(task.threads)  # ours has a process for each
+    points: list[Point] = []
+    with OtherWork() as others, log.open("ab") as output:
+        # In a session of its own Ctrl-C does not reach it twice.
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "OMP_NUM_THREADS": threads},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        try:
+            while True:
+                ended = process.poll() is not None
+                for point in read(folder)[len(points) :]:
+                    points.append(point)
+                    say(f"  {point.updates:,} updates  {point.minutes:.1f} minutes  BLEU {point.bleu:.2f}")
+                if ended or any(point.bleu >= task.bleu for point in points):
+                    break
+                if points and points[-1].minutes > task.minutes:
+                    break
+                time.sleep(_POLL)
+        finally:
+            _end(process)
+    if not points:
+        raise TrainingError(f"{name}: ended without a validation", hint=f"see {log}")
+    return LearningCurve(points=tuple(points), others=others.cores)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask all processes of a trainer to end, and wait for it."""
+    if process.poll() is not None:
+        return
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def our_command(folder: Path, task: QualityTask) -> list[str]:
+    """The command that trains the recipe, in one process for each thread."""
+    several = ["-m", "torch.distributed.run", "--nproc-per-node", str(task.threads)]
+    data = ("--data", str(task.data)) if task.data is not None else ()
+    return [
+        *(sys.executable, *(several if task.threads > 1 else ()), "-m", "dragoman", "train", "--quiet"),
+        *("--recipe", str(task.recipe_file), *data, "-o", str(folder), *task.options),
+    ]
+
+
+def their_command(name: str, folder: Path, task: QualityTask) -> list[str]:
+    """The command that trains a MarianMT model of the recipe's shape."""
+    shape = task.work / "shape.json"
+    write_whole(shape, json.dumps(marian_shape(task.recipe), indent=1))
+    driver = (task.peers or Path()) / PEER
+    return [
+        *(str(python_of("huggingface")), str(driver), *map(str, task.train), str(folder)),
+        *("--shape", str(shape), "--minutes", f"{task.minutes:g}", "--seed", str(task.recipe.seed)),
+        *("--threads", str(task.threads), "--valid", str(task.valid[0]), *TRAINERS[name]),
+    ]
+
+
+def marian_shape(recipe: Recipe) -> dict[str, Any]:
+    """The options of MarianConfig for the recipe's shape. Raises ConfigError if MarianMT is another kind.
+
+    MarianMT has one vocabulary: it gets the ids of both, if the recipe has two.
+    """
+    model, tokenizer = recipe.model, recipe.tokenizer
+    if not isinstance(model, TransformerConfig):
+        raise ConfigError(f"MarianMT is a Transformer, not {model.architecture}")
+    own = 0 if tokenizer.shared else tokenizer.source_vocab_size or tokenizer.vocab_size
+    return {
+        "vocab_size": tokenizer.vocab_size + own,
+        "d_model": model.d_model,
+        "encoder_layers": model.encoder_layers,
+        "decoder_layers": model.decoder_layers,
+        "encoder_attention_heads": model.heads,
+        "decoder_attention_heads": model.heads,
+        "encoder_ffn_dim": model.d_ff,
+        "decoder_ffn_dim": model.d_ff,
+        "dropout": model.dropout,
+        "activation_function": model.activation,
+    }
+
+
+def _our_points(folder: Path) -> list[Point]:
+    """The validations in metrics.jsonl so far."""
+    points, validating = [], 0.0
+    for row in _rows(folder / "metrics.jsonl"):
+        if row["kind"] != "valid":
+            continue
+        validating += row["seconds"]  # `elapsed` ends with this validation
+        if row["bleu"] is not None:
+            minutes = (row["elapsed"] - validating) / 60
+            points.append(Point(updates=row["step"], minutes=minutes, bleu=row["bleu"]))
+    return points
+
+
+def _their_points(task: QualityTask) -> Callable[[Path], list[Point]]:
+    """A reader of what the driver writes: its translations of the validation text, scored once each."""
+    from dragoman.evaluation.measures import score_corpus
+
+    references = task.valid[1].read_text(encoding="utf-8").split("\n")[:-1]
+    points: list[Point] = []
+
+    def read(folder: Path) -> list[Point]:
+        for row in list(_rows(folder.with_suffix(".translations")))[len(points) :]:
+            scores = score_corpus(row["translations"], references, metrics=("bleu",), bootstrap=0)
+            points.append(
+                Point(updates=row["step"], minutes=row["seconds"] / 60, bleu=scores.by_metric["bleu"].value)
+            )
+        return points
+
+    return read
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines of a file that is being written."""
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+            yield json.loads(line)
+
+
+def to_table(curves: Mapping[str, LearningCurve], task: QualityTask) -> dict[str, Any]:
+    """The result as JSON."""
+    return {
+        "bleu": task.bleu,
+        "minutes": task.minutes,
+        "threads": task.threads,
+        "processor": machine.processor(),
+        "contenders": {
+            name: {
+                "reached": None if (point := curve.reached(task.bleu)) is None else asdict(point),
+                **asdict(curve),
+            }
+            for name, curve in curves.items()
+        },
+    }
+
+
+def to_text(curves: Mapping[str, LearningCurve], task: QualityTask) -> str:
+    """A row for each trainer: when it reached the BLEU, or what it reached."""
+    first = next(iter(curves.values())).reached(task.bleu)
+    rows = [["contender", "minutes", "updates", "BLEU", f"x {next(iter(curves))}"]]
+    for name, curve in curves.items():
+        mark = f" {MARK}" if disturbed(curve.others) else ""
+        point = curve.reached(task.bleu)
+        best = max(curve.points, key=lambda one: one.bleu)
+        shown = point or best
+        sign = "" if point else "> "
+        ratio = f"{sign}{curve_minutes(curve, point) / first.minutes:.1f}" if first else "-"
+        rows.append(
+            [
+                name + mark,
+                f"{sign}{curve_minutes(curve, point):.1f}",
+                f"{shown.updates:,}",
+                f"{shown.bleu:.2f}",
+                ratio,
+            ]
+        )
+    lines = [
+        f"minutes of training to {task.bleu:g} BLEU on {task.valid[1].name} with greedy search, without the"
+        f" validations; {count(task.threads, 'thread')}, {machine.processor()}",
+        *aligned(rows, right=range(1, 5)),
+        "",
+        *aligned([[name, ABOUT[name]] for name in curves]),
+    ]
+    if any(disturbed(curve.others) for curve in curves.values()):
+        lines.append(NOTE)
+    return "\n".join(lines)
+
+
+def curve_minutes(curve: LearningCurve, point: Point | None) -> float:
+    """Minutes to the point, or of all that was measured."""
+    return (point or curve.points[-1]).minutes

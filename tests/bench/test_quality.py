@@ -1,0 +1,218 @@
+"""Time to quality: what counts as training, when it ends, and what is kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dragoman.base.errors import ConfigError, TrainingError
+from dragoman.bench import quality
+from dragoman.bench.quality import (
+    LearningCurve,
+    Point,
+    QualityTask,
+    choose,
+    marian_shape,
+    race,
+    to_text,
+    write_texts,
+)
+from dragoman.runs.recipe import resolve
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+LINES = ["A dog runs over the old bridge.", "Two men carry a heavy box home."]
+REFERENCES = ["Ein Hund rennt über die alte Brücke.", "Zwei Männer tragen eine schwere Kiste heim."]
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> QualityTask:
+    for name, lines in (("valid.en", LINES), ("valid.de", REFERENCES)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    both = tmp_path / "valid.en", tmp_path / "valid.de"
+    return QualityTask(
+        recipe=resolve(preset="tiny"), recipe_file=tmp_path / "recipe.toml", data=None, options=(),
+        train=both, valid=both, work=tmp_path, bleu=30.0, minutes=60.0, threads=2,
+    )  # fmt: skip
+
+
+def valid(step: int, bleu: float | None, *, seconds: float, elapsed: float) -> str:
+    row = {"kind": "valid", "step": step, "bleu": bleu, "seconds": seconds, "elapsed": elapsed}
+    return json.dumps(row) + "\n"
+
+
+def test_validations_are_not_training(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text(
+        json.dumps({"kind": "start", "step": 0}) + "\n"
+        + valid(100, 10.0, seconds=30, elapsed=90)
+        + valid(200, None, seconds=30, elapsed=180)
+        + valid(300, 20.0, seconds=60, elapsed=360)
+        + '{"kind": "valid", "step": 400, "bl',  # it is being written
+        encoding="utf-8",
+    )  # fmt: skip
+
+    points = quality._our_points(tmp_path)
+
+    assert points == [
+        Point(updates=100, minutes=1.0, bleu=10.0),
+        Point(updates=300, minutes=4.0, bleu=20.0),
+    ]
+
+
+def test_their_translations_are_scored_by_us(task: QualityTask) -> None:
+    read, folder = quality._their_points(task), task.work / "hf"
+    path = folder.with_suffix(".translations")
+    rows = [{"step": 10, "seconds": 60.0, "translations": ["", ""]}]
+    rows.append({"step": 20, "seconds": 90.0, "translations": REFERENCES})
+
+    path.write_text(json.dumps(rows[0]) + "\n", encoding="utf-8")
+    first = list(read(folder))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    both = list(read(folder))
+
+    assert first == [Point(updates=10, minutes=1.0, bleu=0.0)]
+    assert both[0] == first[0]
+    assert (both[1].updates, both[1].minutes, round(both[1].bleu, 6)) == (20, 1.5, 100.0)
+
+
+TRAINER = """
+import json, pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir()
+(folder / "pid").write_text(str(__import__("os").getpid()))
+with open(folder / "metrics.jsonl", "w") as file:
+    for step, bleu in enumerate(json.loads(sys.argv[2]), 1):
+        row = {"kind": "valid", "step": step, "bleu": bleu, "seconds": 0, "elapsed": 60 * step}
+        print(json.dumps(row), file=file, flush=True)
+time.sleep(float(sys.argv[3]))
+raise SystemExit(int(sys.argv[4]))
+"""
+
+
+def trains(monkeypatch: pytest.MonkeyPatch, bleu: list[float], *, sleeps: float = 0, code: int = 0) -> None:
+    """Put a trainer in the place of ours that validates so."""
+    monkeypatch.setattr(quality, "_POLL", 0.05)
+    monkeypatch.setattr(
+        quality,
+        "our_command",
+        lambda folder, _: [
+            sys.executable,
+            "-c",
+            TRAINER,
+            str(folder),
+            json.dumps(bleu),
+            str(sleeps),
+            str(code),
+        ],
+    )
+
+
+def test_it_ends_when_the_bleu_is_reached(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    trains(monkeypatch, [10.0, 31.0, 12.0], sleeps=600)
+    said: list[str] = []
+    began = time.monotonic()
+
+    curves = race(["dragoman"], task, say=said.append)
+
+    assert time.monotonic() - began < 300
+    assert curves["dragoman"].reached(30.0) == Point(updates=2, minutes=2.0, bleu=31.0)
+    assert any("BLEU 31.00" in line for line in said)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((task.work / "dragoman" / "pid").read_text()), 0)
+
+
+def test_it_ends_when_the_time_is_over(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    trains(monkeypatch, [1.0, 2.0, 3.0], sleeps=600)
+
+    curves = race(["dragoman"], replace(task, minutes=2.5), say=lambda _: None)
+
+    assert curves["dragoman"].reached(30.0) is None
+
+
+def test_what_has_finished_is_kept(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    trains(monkeypatch, [1.0, 2.0])
+    first = race(["dragoman"], task, say=lambda _: None)
+    trains(monkeypatch, [], code=1)
+
+    assert race(["dragoman"], task, say=lambda _: None) == first
+
+
+def test_a_trainer_that_fails_is_named(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    trains(monkeypatch, [], code=1)
+
+    with pytest.raises(TrainingError, match="dragoman: ended without a validation") as caught:
+        race(["dragoman"], task, say=lambda _: None)
+    assert "dragoman.log" in str(caught.value.hint)
+
+
+def test_all_get_the_same_text_seed_and_threads(task: QualityTask) -> None:
+    ours, theirs = (
+        quality.our_command(task.work / "a", task),
+        quality.their_command("hf", task.work / "b", replace(task, peers=Path("peers"))),
+    )
+
+    assert ours[ours.index("--nproc-per-node") + 1] == "2"
+    assert theirs[theirs.index("--threads") + 1] == "2"
+    assert theirs[2:4] == [str(path) for path in task.train]
+    assert theirs[theirs.index("--valid") + 1] == str(task.valid[0])
+    assert theirs[theirs.index("--seed") + 1] == str(task.recipe.seed)
+
+
+def test_their_vocabulary_has_the_ids_of_both_of_ours() -> None:
+    options = [
+        "tokenizer.shared=false",
+        "tokenizer.vocab_size=8000",
+        "tokenizer.source_vocab_size=5000",
+        "model.tie=decoder",
+    ]
+    assert marian_shape(resolve(preset="tiny", overrides=options))["vocab_size"] == 13_000
+    assert marian_shape(resolve(preset="tiny", overrides=["tokenizer.vocab_size=9000"]))["vocab_size"] == 9000
+
+
+def test_text_is_written_without_empty_lines(tmp_path: Path) -> None:
+    (tmp_path / "train.en.gz").write_bytes(gzip.compress(b"A dog.\n\nA  cat\xe2\x80\xa8here.\n"))
+    (tmp_path / "train.de").write_text("Ein Hund.\nEine Kuh.\nEine Katze hier.\n", encoding="utf-8")
+    recipe = resolve(
+        preset="tiny",
+        overrides=['data.train=["train.en.gz", "train.de"]', 'data.valid=["train.en.gz", "train.de"]'],
+    )
+
+    train, valid_ = write_texts(recipe, tmp_path, tmp_path / "text")
+
+    assert [path.name for path in (*train, *valid_)] == ["train.en", "train.de", "valid.en", "valid.de"]
+    assert train[0].read_text(encoding="utf-8") == "A dog.\nA cat here.\n"
+    assert valid_[1].read_text(encoding="utf-8") == "Ein Hund.\nEine Katze hier.\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "message"), [(["sockeye"], "unknown contender sockeye"), (["hf"], "hf is not installed")]
+)
+def test_contenders_that_cannot_be_measured(
+    names: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quality, "python_of", lambda _: Path("nowhere"))
+    with pytest.raises(ConfigError, match=message):
+        choose(names, Path("peers"))
+    assert choose([], Path("peers")) == ["dragoman"]
+
+
+def test_the_table_says_who_reached_it_and_when(task: QualityTask) -> None:
+    def curve(*bleu: float) -> LearningCurve:
+        return LearningCurve(
+            points=tuple(
+                Point(updates=100 * number, minutes=10.0 * number, bleu=one)
+                for number, one in enumerate(bleu, 1)
+            ),
+            others=0.0,
+        )
+
+    lines = to_text({"dragoman": curve(20.0, 30.5), "hf": curve(9.0, 8.0, 7.0)}, task).splitlines()
+
+    assert lines[2].split() == ["dragoman", "20.0", "200", "30.50", "1.0"]
+    assert lines[3].split() == ["hf", ">", "30.0", "100", "9.00", ">", "1.5"]
