@@ -38,7 +38,7 @@ def test_operations_are_those_of_a_real_update(recompute: bool) -> None:
     size = recipe.tokenizer.vocab_size
     model = build_model(replace(recipe.model, source_vocab=size, target_vocab=size))
     learner = Learner(model, replace(recipe.training, precision="fp32"), World(0, 1, torch.device("cpu")))
-    rows = [[5] * 27] * 3
+    rows = [[5] * 27] * 8  # whole blocks of rows in the loss
     batch = collate(rows, rows, pad_id=0, start_id=1, end_id=2)
 
     with FlopCounterMode(display=False) as counter:
