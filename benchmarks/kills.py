@@ -66,7 +66,7 @@ OPTIONS = (
     "training.batch_tokens=512", "training.precision=fp32",
 )  # fmt: skip
 CHANGES = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir")  # audit events
-TIMES = ("seconds", "elapsed", "tokens_per_second", "eta_seconds")  # keys that differ from run to run
+TIMES = ("seconds", "elapsed", "tokens_per_second", "eta_seconds", "peak_memory")  # differ from run to run
 UNCOMPARED = ("README.md", "metrics.jsonl", "progress.json", "training.toml", "lock", "lock.owner")
 Digests = dict[str, str]
 
