@@ -140,7 +140,11 @@ def kill_working(process: subprocess.Popen[str], folder: Path) -> bool:
 
 
 def alive(pids: Sequence[int]) -> list[int]:
-    return [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists()]
+    """Those that still run after a while. A process that was told to end needs a moment to give its memory back."""
+    deadline = time.monotonic() + 10
+    while (left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
 
 
 def check_translations(folder: Path) -> None:
