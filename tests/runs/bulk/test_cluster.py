@@ -140,7 +140,7 @@ def kill_working(process: subprocess.Popen[str], folder: Path) -> bool:
 
 
 def alive(pids: Sequence[int]) -> list[int]:
-    """Those that still run after a while. A process that was told to end needs a moment to give its memory back."""
+    """Those that still run after a while: a process that was told to end needs a moment to do so."""
     deadline = time.monotonic() + 10
     while (left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < deadline:
         time.sleep(0.05)
