@@ -571,3 +571,47 @@ def test_a_finished_run_writes_what_is_gone_again(done, tmp_path, name):
     small(valid=VALID, output=output, overrides=["generation.size=2", "title=Mine"])
 
     assert (output / name).read_bytes() == (done[0] / name).read_bytes()
+
+
+def test_tokens_without_a_target_stay_closed(tmp_path: Path) -> None:
+    """Also after a stop, and with weight decay."""
+    options = ["model.output_bias=true", "training.close_unseen=true", "training.weight_decay=0.1"]
+    at = iter([0] * 3 + [2] * 99)
+    with pytest.raises(Interrupted):
+        small(PAIRS, output=tmp_path / "m", overrides=options, stop=lambda: next(at))
+    model = small(PAIRS, output=tmp_path / "m", overrides=options)
+    small(PAIRS, output=tmp_path / "whole", overrides=options)
+
+    cut = model.tokenizer
+    seen = {cut.end_id, *(token for _, line in PAIRS for token in cut.encode_target([line])[0])}
+    bias = read_weights(tmp_path / "m" / "model.safetensors")["logits.bias"]
+    assert set((bias > -15).nonzero()[:, 0].tolist()) == seen
+    assert len(seen) < len(bias)
+    assert bias.max() < 1
+    digests = {digest_of(tmp_path / name / "model.safetensors") for name in ("m", "whole")}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "needs a bias of the output layer"),
+        (
+            ["model.output_bias=true", "tokenizer.sampling=0.1"],
+            "tokenizer.sampling changes the target tokens",
+        ),
+        (
+            ["model.output_bias=true", "tokenizer.placeholders=4"],
+            "data.placeholders changes the target tokens",
+        ),
+    ],
+)
+def test_what_does_not_go_with_closed_tokens(options: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        small(output=tmp_path / "m", overrides=["training.close_unseen=true", *options])
+
+
+def test_tuning_closes_no_token(tmp_path: Path) -> None:
+    small(output=tmp_path / "base", overrides=["model.output_bias=true"])
+    with pytest.raises(ConfigError, match=r"close_unseen = true is for a new model"):
+        train(PAIRS, base=tmp_path / "base", output=tmp_path / "m", overrides=["training.close_unseen=true"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dragoman import native
+from dragoman.models.embeddings import CLOSED
+from dragoman.models.embeddings import close as shut
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.batches import collate
@@ -21,7 +24,9 @@ from dragoman.training.halving import halves
 from dragoman.training.loss import (
     LinearCrossEntropy,
     Objective,
+    Output,
     divergence,
+    linear_cross_entropy,
     smoothed_cross_entropy,
     taught_cross_entropy,
 )
@@ -352,6 +357,97 @@ def test_the_halves_of_a_batch_keep_what_they_are_taught() -> None:
     close(objective(batch)[0], parts[0][0] + parts[1][0])
     assert float(objective(batch)[0].detach()) != pytest.approx(float(objective(plain)[0].detach()), rel=1e-3)
     close(objective(batch)[1], objective(plain)[1])
+
+
+# Closed tokens
+
+
+def output(*, kept: Sequence[int], targets: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Output]:
+    """States, weights and bias that require gradients, and the output layer with all other tokens closed."""
+    states_NE = randn(len(targets), WIDTH, seed=1).requires_grad_()
+    weight_VE = randn(VOCAB, WIDTH, seed=2).requires_grad_()
+    bias_V = torch.full((VOCAB,), CLOSED, dtype=F64)
+    bias_V[list(kept)] = randn(len(kept), seed=3)
+    bias_V.requires_grad_()
+    return states_NE, weight_VE, bias_V, Output(weight_VE, bias_V, torch.tensor(targets))
+
+
+def loss_of(states_NE: Tensor, output: Output) -> Tensor:
+    return linear_cross_entropy(
+        states_NE, output.weight_VE, output.bias_V, output.target_N, 0.1, 0.0, output.taught
+    )[0]
+
+
+@pytest.mark.parametrize("taught", [False, True])
+def test_closed_tokens_take_no_part(taught: bool) -> None:
+    """The reference has all logits, those of closed tokens -inf, and smooths over the others."""
+    kept, targets = [1, 4, 5, 9], [4, 9, 9, 1, 5, 4]
+    states_NE, weight_VE, bias_V, whole = output(kept=kept, targets=targets)
+    if taught:
+        ids_NK = torch.tensor([[1, 4], [9, 1], [5, 4], [1, 9], [4, 1], [5, 9]])
+        whole = replace(whole, taught=TaughtRows(ids_NK, torch.full((6, 2), 0.3, dtype=F64), 0.6))
+
+    loss = loss_of(states_NE, whole.without_closed())
+    gradients = torch.autograd.grad(loss, [states_NE, weight_VE, bias_V])
+
+    logits_NK = (states_NE @ weight_VE.T + bias_V)[:, kept]
+    renumbered = torch.tensor([kept.index(one) for one in targets])
+    if whole.taught is None:
+        wanted = by_pytorch(logits_NK, renumbered, 0.1)[0]
+    else:
+        ids = whole.taught.ids_NK.clone().apply_(kept.index)
+        wanted = taught_cross_entropy(logits_NK, renumbered, 0.1, replace(whole.taught, ids_NK=ids))[0]
+    close((loss, *gradients), (wanted, *torch.autograd.grad(wanted, [states_NE, weight_VE, bias_V])))
+
+
+def test_leaving_them_out_changes_nothing_but_the_smoothing() -> None:
+    states_NE, _, _, whole = output(kept=[1, 4, 5], targets=[4, 5, 1, 1])
+
+    part = whole.without_closed()
+    losses = [
+        linear_cross_entropy(states_NE, one.weight_VE, one.bias_V, one.target_N, 0.0)[0].item()
+        for one in (whole, part)
+    ]
+
+    assert len(part.weight_VE) == 3
+    assert losses[0] == pytest.approx(losses[1], abs=1e-8)
+
+
+@pytest.mark.parametrize("where", ["target", "taught"])
+def test_a_closed_token_that_is_to_be_learned_needs_all_logits(where: str) -> None:
+    _, _, _, whole = output(kept=[1, 4, 5], targets=[4, 5, 6 if where == "target" else 1])
+    if where == "taught":
+        ids_NK = torch.tensor([[1, 4], [5, 7], [1, 5]])
+        whole = replace(whole, taught=TaughtRows(ids_NK, torch.full((3, 2), 0.3, dtype=F64), 0.6))
+
+    assert whole.without_closed() is whole
+
+
+def test_without_closed_tokens_or_a_bias_the_output_layer_stays() -> None:
+    _, weight_VE, _, whole = output(kept=range(VOCAB), targets=[3])
+    without = Output(weight_VE, None, torch.tensor([3]))
+
+    assert whole.without_closed() is whole
+    assert without.without_closed() is without
+
+
+def test_validation_counts_closed_tokens() -> None:
+    """The loss of a text does not depend on what the training text had."""
+    torch.manual_seed(0)
+    config = TransformerConfig(
+        source_vocab=VOCAB, target_vocab=VOCAB, d_model=8, d_ff=8, heads=2, output_bias=True
+    )
+    model = build_model(config).double().eval()
+    closed_V = torch.arange(VOCAB) > 8
+    shut(model.logits, closed_V)
+    batch = collate([[4, 5], [6]], [[7], [8, 9, 10]], pad_id=0, start_id=1, end_id=2)
+
+    loss, nll = Objective(model, 0.1)(batch)
+
+    logits_BTV = model(batch.source_BS, batch.source_len_B, batch.target_BT)
+    logits_NV = torch.cat((logits_BTV[0, :2], logits_BTV[1, :4]))
+    close((loss, nll), by_pytorch(logits_NV, torch.tensor([7, 2, 8, 9, 10, 2]), 0.1))
+    assert float(nll.detach()) > 2 * 20
 
 
 # The objective

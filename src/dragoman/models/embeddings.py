@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from dragoman.models.shapes import ModelConfig
+
+CLOSED = -30.0  # the output bias of a token that is never predicted: its probability is about e^-30
 
 
 def embeddings(config: ModelConfig) -> tuple[nn.Embedding, nn.Embedding, nn.Linear]:
@@ -28,3 +31,17 @@ def embeddings(config: ModelConfig) -> tuple[nn.Embedding, nn.Embedding, nn.Line
     if config.output_bias:
         nn.init.zeros_(logits.bias)
     return target, source, logits
+
+
+def close(logits: nn.Linear, closed_V: Tensor) -> None:
+    """Give the output layer the bias of tokens that are never predicted where `closed_V` is true."""
+    with torch.no_grad():
+        logits.bias.masked_fill_(closed_V.to(logits.bias.device), CLOSED)
+
+
+def open_tokens(bias_V: Tensor | None) -> Tensor | None:
+    """The ids of the tokens that may be predicted, if others are closed; None if all may be."""
+    if bias_V is None:
+        return None
+    open_V = bias_V.detach() > CLOSED / 2
+    return None if bool(open_V.all()) else open_V.nonzero()[:, 0]

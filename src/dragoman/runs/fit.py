@@ -16,6 +16,7 @@ from dragoman.folder import bundle as model_folder
 from dragoman.folder.bundle import Bundle
 from dragoman.folder.risk import RISK
 from dragoman.folder.weights import not_finite, put_weights, read_weights, weights_of
+from dragoman.models.embeddings import close
 from dragoman.models.lora import add_lora
 from dragoman.models.seq2seq import build_model
 from dragoman.runs import card, word_vectors
@@ -67,6 +68,8 @@ def fit(
     word_vectors.freeze(model, prepared.vectors)
     if not prepared.begun:
         world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))
+    if recipe.training.close_unseen:
+        close(model.logits, torch.from_numpy(~prepared.training.targets(config.target_vocab)))
     bundle = Bundle(
         model=model,
         tokenizer=tokenizer,

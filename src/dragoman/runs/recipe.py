@@ -195,6 +195,7 @@ class Recipe(Options):
         self._check_embeddings()
         self._check_annotations()
         self._check_words()
+        self._check_unseen()
         self.training.aligning(self.model)  # raises ConfigError if the model has no head to train
         self.training.recomputing(self.model)
         # Two separate vocabularies may be of one size, but their ids mean different words.
@@ -228,6 +229,29 @@ class Recipe(Options):
             raise ConfigError(
                 f"teacher.words = {self.teacher.words:g}, but {names[0]} changes the tokens in every epoch",
                 hint=f"set {names[0]}=0, or teacher.words=0 to learn from the teachers' translations alone",
+            )
+
+    def _check_unseen(self) -> None:
+        """The tokens of the targets are known before training, and closed by a bias."""
+        if not self.training.close_unseen:
+            return
+        if not self.model.output_bias:
+            raise ConfigError(
+                "training.close_unseen = true needs a bias of the output layer",
+                hint="set model.output_bias=true",
+            )
+        if self.tuning.base:
+            raise ConfigError(
+                "training.close_unseen = true is for a new model", hint="set training.close_unseen=false"
+            )
+        changing = {
+            "tokenizer.sampling": self.tokenizer.sampling,
+            "data.placeholders": self.data.placeholders if self.tokenizer.reserved else 0,
+        }
+        if names := [name for name, share in changing.items() if share]:
+            raise ConfigError(
+                f"training.close_unseen = true, but {names[0]} changes the target tokens in every epoch",
+                hint=f"set {names[0]}=0, or training.close_unseen=false",
             )
 
     def _check_embeddings(self) -> None:

@@ -7,6 +7,7 @@ K tokens that teachers find likeliest at a position.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from dragoman import native
 from dragoman.decoding.options import AttentionOf
+from dragoman.models.embeddings import open_tokens
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.alignment import alignment_loss, watched
 from dragoman.training.batches import Batch
@@ -199,6 +201,28 @@ class LinearCrossEntropy(torch.autograd.Function):
 linear_cross_entropy: Callable[..., tuple[Tensor, Tensor]] = LinearCrossEntropy.apply
 
 
+@dataclass(frozen=True)
+class Output:
+    """The output layer and what it must predict."""
+
+    weight_VE: Tensor
+    bias_V: Tensor | None
+    target_N: Tensor
+    taught: TaughtRows | None = None
+
+    def without_closed(self) -> Output:
+        """The same for the open tokens only, renumbered. All of it if a target is closed."""
+        if self.bias_V is None or (kept := open_tokens(self.bias_V)) is None:
+            return self
+        place_V = torch.full_like(self.bias_V, -1, dtype=torch.long)
+        place_V[kept] = torch.arange(len(kept), device=kept.device)
+        taught = self.taught and replace(self.taught, ids_NK=place_V[self.taught.ids_NK])
+        target_N = place_V[self.target_N]
+        if (target_N < 0).any() or (taught is not None and (taught.ids_NK < 0).any()):
+            return self
+        return Output(self.weight_VE.index_select(0, kept), self.bias_V[kept], target_N, taught)
+
+
 class Objective(nn.Module):
     """The training objective as a module, so that bf16 copies can replace its parameters."""
 
@@ -225,6 +249,9 @@ class Objective(nn.Module):
         divergence between the passes is added: R-Drop, Wu et al. 2021, algorithm 1. With `aligning`,
         `alignment_weight` times the loss of that head is added: Garg et al. 2019, section 3.3. A batch that
         is taught has a share of its teachers' distribution in the loss: Kim and Rush 2016, section 3.1.
+
+        Tokens that the output bias closes are left out of the loss in training, so their logits are not
+        computed. Their probabilities are too small to make a difference.
         """
         consistency = (
             self.consistency if self.model.training else 0.0
@@ -236,15 +263,19 @@ class Objective(nn.Module):
         with watched(self.model, self.aligning) as weights:
             states_BTE = self.model.decode_states(target_BT, memory)
         head = self.model.logits
-        taught = None if batch.taught is None else batch.taught.rows(real_BT[: len(batch)])
+        output = Output(head.weight, head.bias, predict_BT[real_BT])
+        if batch.taught is not None:
+            output = replace(output, taught=batch.taught.rows(real_BT[: len(batch)]))
+        if self.model.training:
+            output = output.without_closed()
         loss, nll = linear_cross_entropy(
             states_BTE[real_BT],
-            head.weight,
-            head.bias,
-            predict_BT[real_BT],
+            output.weight_VE,
+            output.bias_V,
+            output.target_N,
             self.smoothing,
             consistency,
-            taught,
+            output.taught,
         )
         if weights:
             source_len_B, target_len_B = batch.source_len_B.repeat(copies), real_BT.sum(1)

@@ -99,6 +99,13 @@ class TrainingConfig(Options, section="training"):
             below=1,
         ),
     ] = 0.0
+    close_unseen: Annotated[
+        bool,
+        Option(
+            "Never predict tokens that no training target contains, such as the source language's own in a "
+            "shared vocabulary. Training then skips their logits. Needs model.output_bias."
+        ),
+    ] = False
     alignment_weight: Annotated[
         float,
         Option(

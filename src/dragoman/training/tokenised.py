@@ -32,7 +32,10 @@ from dragoman.training.ragged import Ragged, writing
 from dragoman.training.tokenising import Changed, Tokenising, chunks_of, signed
 from dragoman.training.unfinished import LINE, LINES, UnfinishedCorpus
 
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
 _NAMED = 3  # lines that a message names
+_VALUES = 2**22  # tokens looked at together
 log = logging.getLogger(__name__)
 
 
@@ -101,6 +104,14 @@ class TokenisedCorpus:
             self._sampled("source", epoch, seed) if changing or self._annotations else self.source,
             self._sampled("target", epoch, seed) if changing else self.target,
         )
+
+    def targets(self, vocab: int) -> Flags:
+        """For each id of a vocabulary of this size, whether a target has it or it is the end."""
+        found_V = np.zeros(vocab, dtype=np.bool_)
+        found_V[self.tokenizer.end_id] = True
+        for first in range(0, len(self.target.values), _VALUES):
+            found_V[self.target.values[first : first + _VALUES]] = True
+        return found_V
 
     def lessons_of(self, epoch: int, *, seed: int) -> Lessons | None:
         """The lessons for the rows of an epoch, which are always the same."""
