@@ -37,6 +37,18 @@ def groups_of(source: Any, target: Any, **options: Any) -> list[Ints]:
     return plan(np.asarray(source), np.asarray(target), **(usual | options))
 
 
+@pytest.mark.parametrize("batch_tokens", [1000, 2000, 4000])
+def test_ten_epochs_have_few_shapes(batch_tokens: int) -> None:
+    """oneDNN prepares each product anew for each number of positions, and keeps what it prepared."""
+    source, target = lengths()
+
+    epochs = [groups_of(source, target, batch_tokens=batch_tokens, epoch=epoch) for epoch in range(10)]
+
+    positions = {padded(group, side) for groups in epochs for group in groups for side in (source, target)}
+    assert len(positions) <= 150
+    assert max(padding(groups, source, target) for groups in epochs) < 0.05
+
+
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=60),
     batch_tokens=st.integers(1, 80),
