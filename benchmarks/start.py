@@ -66,9 +66,8 @@ def main() -> None:
     total = starts[END] - began
     rows.append(["in all", f"{total:.1f}", f"{options.pairs / total:,.0f}"])
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(
-        f"{options.pairs:,} pairs, {machine.cores()} cores, {machine.processor()}; load {os.getloadavg()[0]:.1f}\n"
-    )
+    where = f"{machine.cores()} cores, {machine.processor()}; load {os.getloadavg()[0]:.1f}"
+    print(f"{options.pairs:,} pairs, {where}\n")
     print("\n".join(aligned(rows, right=range(1, 3))))
     print(
         f"\npeak memory of the largest process: {used.ru_maxrss / 1e6:.2f} GB;"
