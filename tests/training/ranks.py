@@ -99,6 +99,7 @@ def two(folder: Path, corpora: Corpora, world: World) -> None:
     run = finish(folder, "sharded", corpora, world, parallel="sharded", recompute=True)
     report["rows"] = sum(local_part(parameter).numel() for parameter in run.learner.trained.parameters())
     finish(folder, "muon", corpora, world, parallel="sharded", **MUON)
+    finish(folder, "muon-replicated", corpora, world, **MUON)
     for parallel in ("replicated", "sharded"):
         finish(folder, f"averaged-{parallel}", corpora, world, parallel=parallel, **AVERAGED)
     for name, parallel in (("first", "replicated"), ("second", "sharded")):

@@ -129,15 +129,14 @@ def test_two_processes_average_the_weights_that_one_does(
     assert len(rows) == 3
 
 
-def test_two_processes_that_share_weights_train_with_muon(
-    folder: Path, corpora: Corpora, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", ["muon", "muon-replicated"])
+def test_two_processes_train_with_muon(name: str, folder: Path, corpora: Corpora, tmp_path: Path) -> None:
     """Muon rounds to bfloat16, so that a difference in the last digit grows."""
     run = run_of(tmp_path, corpora, ALONE, accumulate=2, **MUON)
     run.train()
 
     assert isinstance(run.learner.optimizers[0], StackedMuon)
-    check_equal(folder, "muon", run, rtol=1e-3, atol=1e-4)
+    check_equal(folder, name, run, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["replicated", "sharded", "muon"])

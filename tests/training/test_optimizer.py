@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
+from dragoman.training import optimizer
+from dragoman.training.distributed import World
 from dragoman.training.optimizer import StackedMuon, optimizers
 from dragoman.training.options import TrainingConfig
 
@@ -98,3 +102,35 @@ def test_matrices_of_a_shape_together_are_pytorch_s_muon() -> None:
     for mine, other, before in zip(ours, theirs, first, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-6, atol=1e-7)
         assert torch.equal(mine, before) == (mine is ours[-1])
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_processes_divide_the_matrices(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they have is summed, so each matrix must come from one of them."""
+    generator = torch.Generator().manual_seed(1)
+    shapes = [(24, 8), (8, 8), (24, 8), (8, 8), (5, 7)]
+    gradients = [torch.randn(shape, generator=generator) for shape in shapes]
+    made: list[int] = []
+    orthogonal = optimizer.orthogonal
+
+    def counted(stack: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
+        made.append(len(stack))
+        return orthogonal(stack, *args, **options)
+
+    def moved(world: World | None) -> list[nn.Parameter]:
+        parameters = [nn.Parameter(torch.zeros(shape)) for shape in shapes]
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient.clone()
+        StackedMuon(parameters, world=world, lr=0.01, weight_decay=0.0).step()
+        return parameters
+
+    monkeypatch.setattr(optimizer, "orthogonal", counted)
+    monkeypatch.setattr(World, "sum", lambda _, values: values)  # so that each process moves its own matrices
+    whole = moved(None)
+    each = [moved(World(rank, size, torch.device("cpu"))) for rank in range(size)]
+
+    assert sum(made) == 2 * len(shapes)
+    for matrix, *others in zip(whole, *each, strict=True):
+        assert sum(bool(other.any()) for other in others) == 1
+        torch.testing.assert_close(torch.stack([*others]).sum(0), matrix)
+    assert all(any(bool(matrix.any()) for matrix in own) for own in each)

@@ -13,6 +13,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 
 enum { LANES = 16, BLOCK = 64 }; // numbers in a vector; queries, or rows, processed together
 #ifdef __AVX512F__
@@ -50,11 +53,18 @@ INLINE vec load_bf16(const bf16 *at) {
 }
 
 // Round to the nearest, ties to even. NaN stays NaN.
+#ifdef __AVX512BF16__
+INLINE void store_bf16(bf16 *at, vec x) {
+    __m256bh y = _mm512_cvtneps_pbh((__m512)x);
+    memcpy(at, &y, sizeof y);
+}
+#else
 INLINE void store_bf16(bf16 *at, vec x) {
     uvec bits = (uvec)x, rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     ivec number = x == x;
     *(halves *)at = __builtin_convertvector((rounded & (uvec)number) | (0x7fc0 & ~(uvec)number), halves);
 }
+#endif
 
 // The elements of x and y at the given places: 0 to 15 are in x, 16 to 31 in y.
 #ifdef __clang__

@@ -16,13 +16,20 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.training.distributed import World
 from dragoman.training.options import TrainingConfig
 
 
 def optimizers(
-    model: AnySeq2Seq, config: TrainingConfig, *, muon: type[torch.optim.Muon] | None = None
+    model: AnySeq2Seq,
+    config: TrainingConfig,
+    *,
+    world: World | None = None,
+    muon: type[torch.optim.Muon] | None = None,
 ) -> list[torch.optim.Optimizer]:
     """Return the optimizers; each parameter is in exactly one. Updates set the learning rate, 0 until then.
+
+    The processes of `world` have the same weights and gradients, and divide the work of Muon.
 
     Adam (section 5.3) always updates embeddings, the layer before the softmax, biases and norms. Muon treats
     matrices that a layer stores as one, such as W^Q, W^K and W^V, as one matrix.
@@ -44,13 +51,21 @@ def optimizers(
     )
     if not matrices:
         return [adam]
-    rule = "match_rms_adamw"
-    make = muon or StackedMuon
-    return [make(matrices, lr=0.0, weight_decay=config.weight_decay, adjust_lr_fn=rule), adam]
+    options: dict[str, Any] = {"weight_decay": config.weight_decay, "adjust_lr_fn": "match_rms_adamw"}
+    if muon is not None:
+        return [muon(matrices, lr=0.0, **options), adam]
+    return [StackedMuon(matrices, lr=0.0, world=world, **options), adam]
 
 
 class StackedMuon(torch.optim.Muon):
-    """PyTorch's Muon, with one product for all matrices of a shape. Many small ones take half the time."""
+    """PyTorch's Muon, with one product for all matrices of a shape. Many small ones take half the time.
+
+    Each process of `world` makes some of the matrices orthogonal for all.
+    """
+
+    def __init__(self, matrices: list[nn.Parameter], *, world: World | None = None, **options: Any) -> None:
+        super().__init__(matrices, **options)
+        self._world = world
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]  # PyTorch's is overloaded
@@ -60,18 +75,24 @@ class StackedMuon(torch.optim.Muon):
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     alike[parameter.shape][parameter] = parameter.grad
-            for shape, gradients in alike.items():
+            for number, (shape, gradients) in enumerate(alike.items()):
                 averaged = [self._averaged(*item, group["momentum"]) for item in gradients.items()]
-                changes_NRC = orthogonal(
-                    torch.stack(averaged),
-                    group["ns_coefficients"],
-                    steps=group["ns_steps"],
-                    epsilon=group["eps"],
-                )
+                changes_NRC = self._changes(torch.stack(averaged), number, group)
                 rate = 0.2 * max(shape) ** 0.5 * group["lr"]  # the size of Adam's update
                 for parameter, change_RC in zip(gradients, changes_NRC, strict=True):
                     parameter.mul_(1 - group["lr"] * group["weight_decay"])
                     parameter.add_(change_RC, alpha=-rate)
+
+    def _changes(self, averaged_NRC: Tensor, number: int, group: dict[str, Any]) -> Tensor:
+        """What `orthogonal` makes of the matrices of a shape, which has this number."""
+        how = {"coefficients": group["ns_coefficients"], "steps": group["ns_steps"], "epsilon": group["eps"]}
+        if self._world is None or self._world.size == 1:
+            return orthogonal(averaged_NRC, **how)
+        own = slice((self._world.rank + number) % self._world.size, None, self._world.size)
+        changes_NRC = torch.zeros_like(averaged_NRC)
+        if len(averaged_NRC[own]):
+            changes_NRC[own] = orthogonal(averaged_NRC[own], **how).to(changes_NRC.dtype)
+        return self._world.sum(changes_NRC)  # the others' are zeros
 
     def _averaged(self, parameter: nn.Parameter, gradient: Tensor, decay: float) -> Tensor:
         """The gradient with Nesterov's momentum."""

@@ -88,7 +88,7 @@ class Learner:
             if config.ema:
                 self.ema = MovingAverage(self.trained, config.ema, own=local_part)
         else:
-            self.optimizers = optimizers(self.trained, config)
+            self.optimizers = optimizers(self.trained, config, world=world)
             if config.ema:
                 self.ema = MovingAverage(self.trained, config.ema)
         self.room = Room()
