@@ -75,12 +75,16 @@ def main() -> None:
         folder = options.work / method.replace(", ", "-")
         command = command_of(method, folder, recipe, options)
         results[method] = once(
-            folder, lambda c=command, f=folder: scores(f, run(c, f, options.threads), texts, options.threads)
+            folder,
+            [*command, options.recipe.read_text(encoding="utf-8")],
+            lambda c=command, f=folder: scores(f, run(c, f, options.threads), texts, options.threads),
         )
         print("  ".join(row_of(method, results[method])), file=sys.stderr, flush=True)
     for name, model in options.also:
         results[name] = once(
-            options.work / f"also-{name}", lambda m=model: scores(Path(m), None, texts, options.threads)
+            options.work / f"also-{name}",
+            [model],
+            lambda m=model: scores(Path(m), None, texts, options.threads),
         )
     print(f"{options.recipe}, {options.threads} threads, {machine.processor()}\n")
     print(to_text(results))
@@ -149,12 +153,18 @@ def scores(model: Path, minutes: float | None, texts: Mapping[str, Pairs], threa
     )
 
 
-def once(folder: Path, measure: Callable[[], Result]) -> Result:
-    """Return the result beside the folder, or measure it and write it there."""
+def once(folder: Path, made_of: list[str], measure: Callable[[], Result]) -> Result:
+    """Return the result beside the folder, or measure it and write it there.
+
+    Raises SystemExit if what is there was made of something else.
+    """
     path = folder.with_suffix(".json")
     if not path.exists():
-        write_whole(path, json.dumps(asdict(measure())))
-    return Result(**json.loads(path.read_text(encoding="utf-8")))
+        write_whole(path, json.dumps({"of": made_of, "result": asdict(measure())}))
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if record["of"] != made_of:
+        raise SystemExit(f"{path}: made by another command or recipe; choose another --work")
+    return Result(**record["result"])
 
 
 def to_text(results: Mapping[str, Result]) -> str:

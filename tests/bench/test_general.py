@@ -99,9 +99,11 @@ def test_a_result_is_measured_once(script: ModuleType, tmp_path: Path) -> None:
         script.Result(parameters=count, minutes=1.0, bleu={"own": 1.0}, chrf={"own": 2.0}) for count in (1, 2)
     ]
 
-    assert script.once(tmp_path / "model", lambda: results[0]) == results[0]
-    assert script.once(tmp_path / "model", lambda: results[1]) == results[0]
-    assert script.once(tmp_path / "other", lambda: results[1]) == results[1]
+    assert script.once(tmp_path / "model", ["a"], lambda: results[0]) == results[0]
+    assert script.once(tmp_path / "model", ["a"], lambda: results[1]) == results[0]
+    assert script.once(tmp_path / "other", ["a"], lambda: results[1]) == results[1]
+    with pytest.raises(SystemExit, match=r"model\.json: made by another command or recipe"):
+        script.once(tmp_path / "model", ["b"], lambda: results[1])
 
 
 def test_minutes_add_up_over_starts(script: ModuleType, tmp_path: Path) -> None:

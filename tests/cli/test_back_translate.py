@@ -201,7 +201,10 @@ def test_other_options_do_not_go_on(dragoman_, folder, models, stopping):
         (("de-en", "mono.de", "--per-line", "0"), "--per-line 0"),
         (("de-en", "mono.de", "--top-k", "3"), "--top-k has no use with --how beam"),
         (("de-en", "mono.de", "--how", "sample", "--beam", "3"), "--beam has no use with --how sample"),
-        (("de-en", "mono.de", "--beam", "2", "--per-line", "3"), "3 translations from a beam of 2"),
+        (
+            ("de-en", "mono.de", "--beam", "2", "--per-line", "3"),
+            "--per-line 3: 3 translations from a beam of 2",
+        ),
         (("de-en", "mono.de", "--how", "noise", "--seed", "-1"), "--seed -1"),
         (("de-en", "mono.de", "--to", "fr"), "to = 'fr'"),
         (("de-en", "mono.de", "--average", "probabilities"), "--average with one model"),
