@@ -216,3 +216,13 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(place: Path, tmp_p
     with pytest.raises(ConfigError, match="holds a run without --seeds") as caught:
         planned(place, tmp_path)
     assert "-o" in caught.value.hint
+
+
+def test_a_folder_of_seeds_takes_no_other_run(runs: list[Seeded], place: Path) -> None:
+    folder = runs[0].folder.parent
+    names = sorted(path.name for path in folder.iterdir())
+
+    with pytest.raises(ConfigError, match=r"holds runs of --seeds"):
+        train(output=folder, recipe=place / "r.toml", overrides=QUICK, data_root=place)
+
+    assert sorted(path.name for path in folder.iterdir()) == names

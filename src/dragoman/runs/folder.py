@@ -120,6 +120,8 @@ class RunFolder:
             raise ConfigError(
                 f"{self.path}: holds a model that this command did not train", hint=_OTHER_FOLDER
             )
+        if any(self.path.glob("seed-*/training.toml")):
+            raise ConfigError(f"{self.path}: holds runs of --seeds", hint=_OTHER_FOLDER)
         if names := [path.name for pattern in _WRITTEN for path in sorted(self.path.glob(pattern))]:
             raise ConfigError(
                 f"{self.path}: training would overwrite {', '.join(names)}",
