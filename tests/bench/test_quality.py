@@ -9,10 +9,11 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dragoman.base.errors import ConfigError, TrainingError
+from dragoman.base.errors import ConfigError, DataError, TrainingError
 from dragoman.bench import quality
 from dragoman.bench.quality import (
     LearningCurve,
@@ -56,6 +57,8 @@ def test_validations_are_not_training(tmp_path: Path) -> None:
         + '{"kind": "valid", "step": 400, "bl',  # it is being written
         encoding="utf-8",
     )  # fmt: skip
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write("ü".encode()[:1])
 
     points = quality._our_points(tmp_path)
 
@@ -143,6 +146,36 @@ def test_what_has_finished_is_kept(task: QualityTask, monkeypatch: pytest.Monkey
     assert race(["dragoman"], task, say=lambda _: None) == first
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"bleu": 40.0},
+        {"minutes": 90.0},
+        {"threads": 1},
+        {"recipe": resolve(preset="tiny", overrides=["seed=2"])},
+    ],
+)
+def test_what_was_measured_otherwise_is_refused(
+    changed: dict[str, Any], task: QualityTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was trained until it reached the BLEU, so it does not say when it reaches a higher one."""
+    trains(monkeypatch, [10.0, 31.0])
+    race(["dragoman"], task, say=lambda _: None)
+
+    with pytest.raises(ConfigError, match=r"dragoman\.json: measured with another recipe or other options"):
+        race(["dragoman"], replace(task, **changed), say=lambda _: None)
+
+
+def test_a_trainer_that_fails_late_has_not_finished(
+    task: QualityTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trains(monkeypatch, [1.0, 2.0], code=1)
+
+    with pytest.raises(TrainingError, match="dragoman: ended with exit code 1"):
+        race(["dragoman"], task, say=lambda _: None)
+    assert not (task.work / "dragoman.json").exists()
+
+
 def test_a_trainer_that_fails_is_named(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
     trains(monkeypatch, [], code=1)
 
@@ -158,6 +191,7 @@ def test_all_get_the_same_text_seed_and_threads(task: QualityTask) -> None:
     )
 
     assert ours[ours.index("--nproc-per-node") + 1] == "2"
+    assert ours[-1] == "training.validation_search=greedy"
     assert theirs[theirs.index("--threads") + 1] == "2"
     assert theirs[2:4] == [str(path) for path in task.train]
     assert theirs[theirs.index("--valid") + 1] == str(task.valid[0])
@@ -188,6 +222,16 @@ def test_text_is_written_without_empty_lines(tmp_path: Path) -> None:
     assert [path.name for path in (*train, *valid_)] == ["train.en", "train.de", "valid.en", "valid.de"]
     assert train[0].read_text(encoding="utf-8") == "A dog.\nA cat here.\n"
     assert valid_[1].read_text(encoding="utf-8") == "Ein Hund.\nEine Katze hier.\n"
+
+
+def test_text_without_a_pair(tmp_path: Path) -> None:
+    for name in ("train.en", "train.de"):
+        (tmp_path / name).write_text("\n\n", encoding="utf-8")
+    both = '["train.en", "train.de"]'
+    recipe = resolve(preset="tiny", overrides=[f"data.train={both}", f"data.valid={both}"])
+
+    with pytest.raises(DataError, match=r"train.en.*: no pair has text on both sides"):
+        write_texts(recipe, tmp_path, tmp_path / "text")
 
 
 @pytest.mark.parametrize(
