@@ -26,6 +26,8 @@ from dragoman.bench.quality import (
     write_texts,
 )
 from dragoman.runs.recipe import resolve
+from dragoman.runs.run import train
+from dragoman.text import toy
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 LINES = ["A dog runs over the old bridge.", "Two men carry a heavy box home."]
@@ -51,9 +53,9 @@ def valid(step: int, bleu: float | None, *, seconds: float, elapsed: float) -> s
 def test_validations_are_not_training(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text(
         json.dumps({"kind": "start", "step": 0}) + "\n"
-        + valid(100, 10.0, seconds=30, elapsed=90)
-        + valid(200, None, seconds=30, elapsed=180)
-        + valid(300, 20.0, seconds=60, elapsed=360)
+        + valid(100, 10.0, seconds=30, elapsed=60)
+        + valid(200, None, seconds=30, elapsed=150)
+        + valid(300, 20.0, seconds=60, elapsed=300)
         + '{"kind": "valid", "step": 400, "bl',  # it is being written
         encoding="utf-8",
     )  # fmt: skip
@@ -66,6 +68,26 @@ def test_validations_are_not_training(tmp_path: Path) -> None:
         Point(updates=100, minutes=1.0, bleu=10.0),
         Point(updates=300, minutes=4.0, bleu=20.0),
     ]
+
+
+def test_the_time_of_a_run_of_ours(tmp_path: Path) -> None:
+    """Validations take most of it. That of a point comes after the point."""
+    pairs = toy.pairs(seed=3, count=120)
+    train(
+        pairs, valid=pairs[:40], output=tmp_path / "m", source_language="en", target_language="de",
+        preset="tiny", overrides=[
+            "tokenizer.vocab_size=400", "model.d_model=16", "model.d_ff=32", "model.heads=2",
+            "training.batch_tokens=400", "training.max_updates=4", "training.validate_every=2",
+        ],
+    )  # fmt: skip
+    rows = [json.loads(line) for line in (tmp_path / "m" / "metrics.jsonl").read_text("utf-8").splitlines()]
+    first, second = (row for row in rows if row["kind"] == "valid")
+
+    points = quality._our_points(tmp_path / "m")
+
+    minutes = first["elapsed"] / 60, (second["elapsed"] - first["seconds"]) / 60
+    assert [point.minutes for point in points] == pytest.approx(minutes)
+    assert 0 < points[0].minutes < points[1].minutes
 
 
 def test_their_translations_are_scored_by_us(task: QualityTask) -> None:

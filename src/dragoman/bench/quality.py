@@ -265,10 +265,10 @@ def _our_points(folder: Path) -> list[Point]:
     for row in _rows(folder / "metrics.jsonl"):
         if row["kind"] != "valid":
             continue
-        validating += row["seconds"]  # `elapsed` ends with this validation
         if row["bleu"] is not None:
-            minutes = (row["elapsed"] - validating) / 60
+            minutes = (row["elapsed"] - validating) / 60  # `elapsed` ends before this validation
             points.append(Point(updates=row["step"], minutes=minutes, bleu=row["bleu"]))
+        validating += row["seconds"]
     return points
 
 
