@@ -90,7 +90,7 @@ def test_the_time_of_a_run_of_ours(tmp_path: Path) -> None:
     assert 0 < points[0].minutes < points[1].minutes
 
 
-def test_their_translations_are_scored_by_us(task: QualityTask) -> None:
+def test_their_translations_are_scored_by_us(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
     read, folder = quality._their_points(task), task.work / "hf"
     path = folder.with_suffix(".translations")
     rows = [{"step": 10, "seconds": 60.0, "translations": ["", ""]}]
@@ -100,6 +100,8 @@ def test_their_translations_are_scored_by_us(task: QualityTask) -> None:
     first = list(read(folder))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     both = list(read(folder))
+    monkeypatch.setattr(quality, "_rows", None)  # a file that has not grown is not read again
+    assert read(folder) == both
 
     assert first == [Point(updates=10, minutes=1.0, bleu=0.0)]
     assert both[0] == first[0]
@@ -186,6 +188,17 @@ def test_what_was_measured_otherwise_is_refused(
 
     with pytest.raises(ConfigError, match=r"dragoman\.json: measured with another recipe or other options"):
         race(["dragoman"], replace(task, **changed), say=lambda _: None)
+
+
+def test_translations_of_a_trainer_that_was_stopped_do_not_count(
+    task: QualityTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stale = {"step": 10, "seconds": 60.0, "translations": REFERENCES}
+    (task.work / "hf.translations").write_text(json.dumps(stale) + "\n", encoding="utf-8")
+    monkeypatch.setattr(quality, "their_command", lambda *_: [sys.executable, "-c", ""])
+
+    with pytest.raises(TrainingError, match="hf: ended without a validation"):
+        race(["hf"], task, say=lambda _: None)
 
 
 def test_a_trainer_that_fails_late_has_not_finished(

@@ -171,6 +171,7 @@ def _train(name: str, task: QualityTask, say: Callable[[str], None]) -> Learning
     read = _our_points if ours else _their_points(task)
     threads = "1" if ours and task.threads > 1 else str(task.threads)  # ours has a process for each
     points: list[Point] = []
+    _translations(folder).unlink(missing_ok=True)  # of a trainer that was stopped; it begins again
     with OtherWork() as others, log.open("ab") as output:
         # In a session of its own Ctrl-C does not reach it twice.
         process = subprocess.Popen(
@@ -278,9 +279,15 @@ def _their_points(task: QualityTask) -> Callable[[Path], list[Point]]:
 
     references = task.valid[1].read_text(encoding="utf-8").split("\n")[:-1]
     points: list[Point] = []
+    size = 0  # of the file: reading it every second would slow the trainer down
 
     def read(folder: Path) -> list[Point]:
-        for row in list(_rows(folder.with_suffix(".translations")))[len(points) :]:
+        nonlocal size
+        path = _translations(folder)
+        if not path.exists() or path.stat().st_size == size:
+            return points
+        size = path.stat().st_size
+        for row in list(_rows(path))[len(points) :]:
             scores = score_corpus(row["translations"], references, metrics=("bleu",), bootstrap=0)
             points.append(
                 Point(updates=row["step"], minutes=row["seconds"] / 60, bleu=scores.by_metric["bleu"].value)
@@ -288,6 +295,11 @@ def _their_points(task: QualityTask) -> Callable[[Path], list[Point]]:
         return points
 
     return read
+
+
+def _translations(folder: Path) -> Path:
+    """The file that the driver writes while it trains."""
+    return folder.with_suffix(".translations")
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

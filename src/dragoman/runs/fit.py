@@ -65,7 +65,8 @@ def fit(
         if open_tokens(base.model.logits.bias) is not None:
             seen_V = torch.from_numpy(prepared.training.targets(config.target_vocab))
             if opened := reopen(base.model.logits, seen_V):
-                say(f"opened {count(opened, 'token')} of this text that the base never predicts")
+                alone = "; an adapter alone does not open them" if recipe.tuning.adapter is not None else ""
+                say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")
         put_weights(model, weights_of(base.model), recipe.tuning.base)
         if (adapter := recipe.tuning.adapter) is not None:
             add_lora(model, rank=adapter.rank, alpha=adapter.alpha, on=adapter.on)
