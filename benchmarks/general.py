@@ -162,7 +162,7 @@ def once(folder: Path, made_of: list[str], measure: Callable[[], Result]) -> Res
     if not path.exists():
         write_whole(path, json.dumps({"of": made_of, "result": asdict(measure())}))
     record = json.loads(path.read_text(encoding="utf-8"))
-    if record["of"] != made_of:
+    if record.get("of") != made_of:
         raise SystemExit(f"{path}: made by another command or recipe; choose another --work")
     return Result(**record["result"])
 

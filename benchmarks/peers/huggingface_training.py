@@ -51,6 +51,8 @@ torch.set_num_threads(options.threads)
 transformers.set_seed(options.seed)
 shape = json.loads(options.shape.read_text(encoding="utf-8"))
 work = options.output.with_suffix(".trainer")
+if options.valid:  # it begins again
+    shutil.rmtree(work, ignore_errors=True)
 work.mkdir(parents=True, exist_ok=True)
 
 
@@ -191,7 +193,7 @@ if not planned.exists():
 updates = json.loads(planned.read_text())
 last = trainer(updates, saves=True)
 began = time.monotonic()
-last.train(resume_from_checkpoint=None if options.valid else get_last_checkpoint(work))
+last.train(resume_from_checkpoint=get_last_checkpoint(work))
 print(
     f"{updates} updates; {(time.monotonic() - began) / 60:.2f} minutes since the start or the last checkpoint"
 )

@@ -104,6 +104,9 @@ def test_a_result_is_measured_once(script: ModuleType, tmp_path: Path) -> None:
     assert script.once(tmp_path / "other", ["a"], lambda: results[1]) == results[1]
     with pytest.raises(SystemExit, match=r"model\.json: made by another command or recipe"):
         script.once(tmp_path / "model", ["b"], lambda: results[1])
+    (tmp_path / "old.json").write_text('{"parameters": 1}')  # as it was once
+    with pytest.raises(SystemExit, match=r"old\.json: made by another command or recipe"):
+        script.once(tmp_path / "old", ["a"], lambda: results[0])
 
 
 def test_minutes_add_up_over_starts(script: ModuleType, tmp_path: Path) -> None:

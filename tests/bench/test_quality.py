@@ -9,10 +9,11 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dragoman.base.errors import ConfigError, TrainingError
+from dragoman.base.errors import ConfigError, DataError, TrainingError
 from dragoman.bench import quality
 from dragoman.bench.quality import (
     LearningCurve,
@@ -25,6 +26,8 @@ from dragoman.bench.quality import (
     write_texts,
 )
 from dragoman.runs.recipe import resolve
+from dragoman.runs.run import train
+from dragoman.text import toy
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 LINES = ["A dog runs over the old bridge.", "Two men carry a heavy box home."]
@@ -50,12 +53,14 @@ def valid(step: int, bleu: float | None, *, seconds: float, elapsed: float) -> s
 def test_validations_are_not_training(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text(
         json.dumps({"kind": "start", "step": 0}) + "\n"
-        + valid(100, 10.0, seconds=30, elapsed=90)
-        + valid(200, None, seconds=30, elapsed=180)
-        + valid(300, 20.0, seconds=60, elapsed=360)
+        + valid(100, 10.0, seconds=30, elapsed=60)
+        + valid(200, None, seconds=30, elapsed=150)
+        + valid(300, 20.0, seconds=60, elapsed=300)
         + '{"kind": "valid", "step": 400, "bl',  # it is being written
         encoding="utf-8",
     )  # fmt: skip
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write("ü".encode()[:1])
 
     points = quality._our_points(tmp_path)
 
@@ -65,7 +70,27 @@ def test_validations_are_not_training(tmp_path: Path) -> None:
     ]
 
 
-def test_their_translations_are_scored_by_us(task: QualityTask) -> None:
+def test_the_time_of_a_run_of_ours(tmp_path: Path) -> None:
+    """Validations take most of it. That of a point comes after the point."""
+    pairs = toy.pairs(seed=3, count=120)
+    train(
+        pairs, valid=pairs[:40], output=tmp_path / "m", source_language="en", target_language="de",
+        preset="tiny", overrides=[
+            "tokenizer.vocab_size=400", "model.d_model=16", "model.d_ff=32", "model.heads=2",
+            "training.batch_tokens=400", "training.max_updates=4", "training.validate_every=2",
+        ],
+    )  # fmt: skip
+    rows = [json.loads(line) for line in (tmp_path / "m" / "metrics.jsonl").read_text("utf-8").splitlines()]
+    first, second = (row for row in rows if row["kind"] == "valid")
+
+    points = quality._our_points(tmp_path / "m")
+
+    minutes = first["elapsed"] / 60, (second["elapsed"] - first["seconds"]) / 60
+    assert [point.minutes for point in points] == pytest.approx(minutes)
+    assert 0 < points[0].minutes < points[1].minutes
+
+
+def test_their_translations_are_scored_by_us(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
     read, folder = quality._their_points(task), task.work / "hf"
     path = folder.with_suffix(".translations")
     rows = [{"step": 10, "seconds": 60.0, "translations": ["", ""]}]
@@ -75,6 +100,8 @@ def test_their_translations_are_scored_by_us(task: QualityTask) -> None:
     first = list(read(folder))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     both = list(read(folder))
+    monkeypatch.setattr(quality, "_rows", None)  # a file that has not grown is not read again
+    assert read(folder) == both
 
     assert first == [Point(updates=10, minutes=1.0, bleu=0.0)]
     assert both[0] == first[0]
@@ -143,6 +170,47 @@ def test_what_has_finished_is_kept(task: QualityTask, monkeypatch: pytest.Monkey
     assert race(["dragoman"], task, say=lambda _: None) == first
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"bleu": 40.0},
+        {"minutes": 90.0},
+        {"threads": 1},
+        {"recipe": resolve(preset="tiny", overrides=["seed=2"])},
+    ],
+)
+def test_what_was_measured_otherwise_is_refused(
+    changed: dict[str, Any], task: QualityTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was trained until it reached the BLEU, so it does not say when it reaches a higher one."""
+    trains(monkeypatch, [10.0, 31.0])
+    race(["dragoman"], task, say=lambda _: None)
+
+    with pytest.raises(ConfigError, match=r"dragoman\.json: measured with another recipe or other options"):
+        race(["dragoman"], replace(task, **changed), say=lambda _: None)
+
+
+def test_translations_of_a_trainer_that_was_stopped_do_not_count(
+    task: QualityTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stale = {"step": 10, "seconds": 60.0, "translations": REFERENCES}
+    (task.work / "hf.translations").write_text(json.dumps(stale) + "\n", encoding="utf-8")
+    monkeypatch.setattr(quality, "their_command", lambda *_: [sys.executable, "-c", ""])
+
+    with pytest.raises(TrainingError, match="hf: ended without a validation"):
+        race(["hf"], task, say=lambda _: None)
+
+
+def test_a_trainer_that_fails_late_has_not_finished(
+    task: QualityTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trains(monkeypatch, [1.0, 2.0], code=1)
+
+    with pytest.raises(TrainingError, match="dragoman: ended with exit code 1"):
+        race(["dragoman"], task, say=lambda _: None)
+    assert not (task.work / "dragoman.json").exists()
+
+
 def test_a_trainer_that_fails_is_named(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
     trains(monkeypatch, [], code=1)
 
@@ -158,6 +226,7 @@ def test_all_get_the_same_text_seed_and_threads(task: QualityTask) -> None:
     )
 
     assert ours[ours.index("--nproc-per-node") + 1] == "2"
+    assert ours[-1] == "training.validation_search=greedy"
     assert theirs[theirs.index("--threads") + 1] == "2"
     assert theirs[2:4] == [str(path) for path in task.train]
     assert theirs[theirs.index("--valid") + 1] == str(task.valid[0])
@@ -188,6 +257,16 @@ def test_text_is_written_without_empty_lines(tmp_path: Path) -> None:
     assert [path.name for path in (*train, *valid_)] == ["train.en", "train.de", "valid.en", "valid.de"]
     assert train[0].read_text(encoding="utf-8") == "A dog.\nA cat here.\n"
     assert valid_[1].read_text(encoding="utf-8") == "Ein Hund.\nEine Katze hier.\n"
+
+
+def test_text_without_a_pair(tmp_path: Path) -> None:
+    for name in ("train.en", "train.de"):
+        (tmp_path / name).write_text("\n\n", encoding="utf-8")
+    both = '["train.en", "train.de"]'
+    recipe = resolve(preset="tiny", overrides=[f"data.train={both}", f"data.valid={both}"])
+
+    with pytest.raises(DataError, match=r"train.en.*: no pair has text on both sides"):
+        write_texts(recipe, tmp_path, tmp_path / "text")
 
 
 @pytest.mark.parametrize(

@@ -615,3 +615,25 @@ def test_tuning_closes_no_token(tmp_path: Path) -> None:
     small(output=tmp_path / "base", overrides=["model.output_bias=true"])
     with pytest.raises(ConfigError, match=r"close_unseen = true is for a new model"):
         train(PAIRS, base=tmp_path / "base", output=tmp_path / "m", overrides=["training.close_unseen=true"])
+
+
+@pytest.mark.parametrize("options", [["tuning.interpolate=0.5"], ["tuning.lora_rank=2"]])
+def test_tuning_opens_the_tokens_of_its_text(options: list[str], tmp_path: Path) -> None:
+    """Or else no update of a small learning rate would, and each would cost 30 nats."""
+    closing = ["model.output_bias=true", "training.close_unseen=true"]
+    base = small(PAIRS, output=tmp_path / "base", overrides=closing)
+    pairs = [(source, f"{target} Xylophon 77") for source, target in toy.pairs(seed=9, count=60)]
+    notes = Notes()
+
+    train(
+        pairs, base=tmp_path / "base", output=tmp_path / "m", observer=notes,
+        overrides=["training.max_updates=2", "tuning.replay=0", *options],
+    )  # fmt: skip
+
+    before, after = (
+        read_weights(tmp_path / name / "model.safetensors")["logits.bias"] for name in ("base", "m")
+    )
+    new = {token for _, line in pairs for token in base.tokenizer.encode_target([line])[0]}
+    opened = set(((before < -15) & (after > -15)).nonzero()[:, 0].tolist())
+    assert opened == {token for token in new if before[token] < -15}
+    assert any(text.startswith(f"opened {len(opened)} tokens") for text in notes.messages)

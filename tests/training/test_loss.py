@@ -413,12 +413,33 @@ def test_leaving_them_out_changes_nothing_but_the_smoothing() -> None:
     assert losses[0] == pytest.approx(losses[1], abs=1e-8)
 
 
-@pytest.mark.parametrize("where", ["target", "taught"])
-def test_a_closed_token_that_is_to_be_learned_needs_all_logits(where: str) -> None:
-    _, _, _, whole = output(kept=[1, 4, 5], targets=[4, 5, 6 if where == "target" else 1])
-    if where == "taught":
-        ids_NK = torch.tensor([[1, 4], [5, 7], [1, 5]])
-        whole = replace(whole, taught=TaughtRows(ids_NK, torch.full((3, 2), 0.3, dtype=F64), 0.6))
+def test_a_target_that_is_closed_needs_all_logits() -> None:
+    _, _, _, whole = output(kept=[1, 4, 5], targets=[4, 5, 6])
+
+    assert whole.without_closed() is whole
+
+
+@pytest.mark.parametrize("kept", [[1, 4, 5], [0, 1, 2, 4, 5, 6, 8]])
+def test_what_teachers_give_closed_tokens_is_spread_over_the_open_ones(kept: list[int]) -> None:
+    _, _, _, whole = output(kept=kept, targets=[4, 5, 1])
+    ids_NK = torch.tensor([[1, 4, 5], [5, 7, 3], [3, 1, 7]])
+    p_NK = torch.tensor([[0.3, 0.2, 0.1], [0.4, 0.3, 0.1], [0.3, 0.2, 0.2]], dtype=F64)
+    whole = replace(whole, taught=TaughtRows(ids_NK, p_NK, 0.6))
+
+    taught = whole.without_closed().taught
+
+    assert taught is not None
+    for row, (ids, p) in enumerate(zip(taught.ids_NK.tolist(), taught.p_NK.tolist(), strict=True)):
+        pairs = zip(ids_NK[row].tolist(), p_NK[row].tolist(), strict=True)
+        wanted = {kept.index(token): share for token, share in pairs if token in kept}
+        assert {token: share for token, share in zip(ids, p, strict=True) if share} == wanted
+        assert len(set(ids)) == 3
+        assert set(ids) <= set(range(len(kept)))
+
+
+def test_more_tokens_of_teachers_than_open_ones_need_all_logits() -> None:
+    _, _, _, whole = output(kept=[1, 4], targets=[4])
+    whole = replace(whole, taught=TaughtRows(torch.tensor([[1, 4, 5]]), torch.full((1, 3), 0.3), 0.6))
 
     assert whole.without_closed() is whole
 

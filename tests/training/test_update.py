@@ -9,6 +9,7 @@ import torch
 from tests.training.runs import model, pairs, tokenizer
 from torch import nn
 
+from dragoman.models.embeddings import CLOSED, close
 from dragoman.training.batches import Batch, collate
 from dragoman.training.distributed import World
 from dragoman.training.loss import Objective
@@ -73,3 +74,19 @@ def test_validation_makes_one_pass_of_r_drop() -> None:
 
     assert rows == [2 * len(one), len(one)]
     assert loss == Objective(made, options.label_smoothing)(one)[0]
+
+
+def test_weight_decay_does_not_open_closed_tokens() -> None:
+    made = model(tokenizer(), output_bias=True)
+    closed_V = torch.arange(tokenizer().target_size) == 3
+    close(made.logits, closed_V)
+    options = TrainingConfig(
+        schedule="inverse-sqrt", learning_rate=0.05, warmup=1, weight_decay=10.0, precision="fp32",
+        close_unseen=True,
+    )  # fmt: skip
+    learner = Learner(made, options, World(0, 1, torch.device("cpu")))
+
+    for step in range(1, 6):
+        learner.update([batch()], step, seed=1)
+
+    assert torch.equal(made.logits.bias == CLOSED, closed_V)

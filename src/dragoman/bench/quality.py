@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dragoman.base import machine
-from dragoman.base.errors import ConfigError, TrainingError
+from dragoman.base import config, machine
+from dragoman.base.errors import ConfigError, DataError, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
 from dragoman.bench.contenders import OURS
@@ -101,7 +101,9 @@ def write_texts(
     ):
         sides = folder / f"{name}.{source}", folder / f"{name}.{target}"
         pairs = [(" ".join(line.source.split()), " ".join(line.target.split())) for line in corpus]
-        for path, column in zip(sides, zip(*(pair for pair in pairs if all(pair)), strict=True), strict=True):
+        if not (whole := [pair for pair in pairs if all(pair)]):
+            raise DataError(f"{corpus.name}: no pair has text on both sides", hint="check the files")
+        for path, column in zip(sides, zip(*whole, strict=True), strict=True):
             write_whole(path, "".join(f"{line}\n" for line in column))
         written.append(sides)
     return written[0], written[1]
@@ -124,19 +126,42 @@ def choose(names: Sequence[str], peers: Path | None) -> list[str]:
 def race(names: Iterable[str], task: QualityTask, *, say: Callable[[str], None]) -> dict[str, LearningCurve]:
     """Train one after the other. A trainer that has finished in `task.work` is not started again.
 
-    Raises TrainingError if one fails, or measures nothing.
+    Raises TrainingError if one fails, or measures nothing. Raises ConfigError if one has finished there with
+    another recipe or other options.
     """
     curves = {}
     for name in names:
         kept = task.work / f"{name}.json"
+        made_of = _made_of(name, task)
         if not kept.exists():
             say(f"{name}: {ABOUT[name]}")
             curve = _train(name, task, say)
-            write_whole(kept, json.dumps(asdict(curve)))
+            write_whole(kept, json.dumps({"of": made_of, **asdict(curve)}))
         table = json.loads(kept.read_text(encoding="utf-8"))
+        if table.get("of") != made_of:
+            raise ConfigError(
+                f"{kept}: measured with another recipe or other options",
+                hint="choose another folder with -o, or delete the file to measure again",
+            )
         points = tuple(Point(**point) for point in table["points"])
         curves[name] = LearningCurve(points=points, others=table["others"])
     return curves
+
+
+def _made_of(name: str, task: QualityTask) -> dict[str, Any]:
+    """What a curve depends on, as JSON has it."""
+    recipe = task.recipe
+    made_of = {
+        "recipe": config.to_table(recipe)
+        if name == OURS
+        else {"model": marian_shape(recipe), "data": config.to_table(recipe.data), "seed": recipe.seed},
+        "options": TRAINERS[name],
+        "bleu": task.bleu,
+        "minutes": task.minutes,
+        "threads": task.threads,
+    }
+    table: dict[str, Any] = json.loads(json.dumps(made_of))
+    return table
 
 
 def _train(name: str, task: QualityTask, say: Callable[[str], None]) -> LearningCurve:
@@ -146,6 +171,7 @@ def _train(name: str, task: QualityTask, say: Callable[[str], None]) -> Learning
     read = _our_points if ours else _their_points(task)
     threads = "1" if ours and task.threads > 1 else str(task.threads)  # ours has a process for each
     points: list[Point] = []
+    _translations(folder).unlink(missing_ok=True)  # of a trainer that was stopped; it begins again
     with OtherWork() as others, log.open("ab") as output:
         # In a session of its own Ctrl-C does not reach it twice.
         process = subprocess.Popen(
@@ -171,6 +197,8 @@ def _train(name: str, task: QualityTask, say: Callable[[str], None]) -> Learning
             _end(process)
     if not points:
         raise TrainingError(f"{name}: ended without a validation", hint=f"see {log}")
+    if ended and process.returncode and not any(point.bleu >= task.bleu for point in points):
+        raise TrainingError(f"{name}: ended with exit code {process.returncode}", hint=f"see {log}")
     return LearningCurve(points=tuple(points), others=others.cores)
 
 
@@ -193,6 +221,7 @@ def our_command(folder: Path, task: QualityTask) -> list[str]:
     return [
         *(sys.executable, *(several if task.threads > 1 else ()), "-m", "dragoman", "train", "--quiet"),
         *("--recipe", str(task.recipe_file), *data, "-o", str(folder), *task.options),
+        "training.validation_search=greedy",  # as the others
     ]
 
 
@@ -237,10 +266,10 @@ def _our_points(folder: Path) -> list[Point]:
     for row in _rows(folder / "metrics.jsonl"):
         if row["kind"] != "valid":
             continue
-        validating += row["seconds"]  # `elapsed` ends with this validation
         if row["bleu"] is not None:
-            minutes = (row["elapsed"] - validating) / 60
+            minutes = (row["elapsed"] - validating) / 60  # `elapsed` ends before this validation
             points.append(Point(updates=row["step"], minutes=minutes, bleu=row["bleu"]))
+        validating += row["seconds"]
     return points
 
 
@@ -250,9 +279,15 @@ def _their_points(task: QualityTask) -> Callable[[Path], list[Point]]:
 
     references = task.valid[1].read_text(encoding="utf-8").split("\n")[:-1]
     points: list[Point] = []
+    size = 0  # of the file: reading it every second would slow the trainer down
 
     def read(folder: Path) -> list[Point]:
-        for row in list(_rows(folder.with_suffix(".translations")))[len(points) :]:
+        nonlocal size
+        path = _translations(folder)
+        if not path.exists() or path.stat().st_size == size:
+            return points
+        size = path.stat().st_size
+        for row in list(_rows(path))[len(points) :]:
             scores = score_corpus(row["translations"], references, metrics=("bleu",), bootstrap=0)
             points.append(
                 Point(updates=row["step"], minutes=row["seconds"] / 60, bleu=scores.by_metric["bleu"].value)
@@ -262,10 +297,15 @@ def _their_points(task: QualityTask) -> Callable[[Path], list[Point]]:
     return read
 
 
+def _translations(folder: Path) -> Path:
+    """The file that the driver writes while it trains."""
+    return folder.with_suffix(".translations")
+
+
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     """The whole lines of a file that is being written."""
     if path.exists():
-        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+        for line in path.read_bytes().split(b"\n")[:-1]:  # the rest may end within a character
             yield json.loads(line)
 
 

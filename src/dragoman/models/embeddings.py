@@ -39,6 +39,17 @@ def close(logits: nn.Linear, closed_V: Tensor) -> None:
         logits.bias.masked_fill_(closed_V.to(logits.bias.device), CLOSED)
 
 
+def reopen(logits: nn.Linear, seen_V: Tensor) -> int:
+    """Give closed tokens the least bias of the open ones where `seen_V` is true. Return their number."""
+    if (kept := open_tokens(logits.bias)) is None or not len(kept):
+        return 0
+    closed_V = seen_V.clone()
+    closed_V[kept] = False
+    with torch.no_grad():
+        logits.bias.masked_fill_(closed_V, float(logits.bias[kept].min()))
+    return int(closed_V.sum())
+
+
 def open_tokens(bias_V: Tensor | None) -> Tensor | None:
     """The ids of the tokens that may be predicted, if others are closed; None if all may be."""
     if bias_V is None:

@@ -52,7 +52,7 @@ INLINE vec load_bf16(const bf16 *at) {
     return (vec)(__builtin_convertvector(*(const halves *)at, uvec) << 16);
 }
 
-// Round to the nearest, ties to even. NaN stays NaN.
+// Round to the nearest, ties to even. NaN stays NaN. Subnormal numbers may become zero.
 #ifdef __AVX512BF16__
 INLINE void store_bf16(bf16 *at, vec x) {
     __m256bh y = _mm512_cvtneps_pbh((__m512)x);

@@ -10,13 +10,13 @@ import torch
 
 from dragoman import native
 from dragoman.base.errors import DataError, DragomanError, ModelError
-from dragoman.base.tables import listing
+from dragoman.base.tables import count, listing
 from dragoman.evaluation.risk.folder import calibrate_folder
 from dragoman.folder import bundle as model_folder
 from dragoman.folder.bundle import Bundle
 from dragoman.folder.risk import RISK
 from dragoman.folder.weights import not_finite, put_weights, read_weights, weights_of
-from dragoman.models.embeddings import close
+from dragoman.models.embeddings import close, open_tokens, reopen
 from dragoman.models.lora import add_lora
 from dragoman.models.seq2seq import build_model
 from dragoman.runs import card, word_vectors
@@ -53,6 +53,7 @@ def fit(
         start_id=tokenizer.start_id,
         end_id=tokenizer.end_id,
     )
+    say = observer.on_message if world.leads else lambda _: None
     model = build_model(config)
     base = None if prepared.base is None else prepared.base.load()
     if base is not None:
@@ -61,10 +62,14 @@ def fit(
                 f"{recipe.tuning.base}: NaN or infinite in {listing(names, most=3)}",
                 hint="choose another base",
             )
+        if open_tokens(base.model.logits.bias) is not None:
+            seen_V = torch.from_numpy(prepared.training.targets(config.target_vocab))
+            if opened := reopen(base.model.logits, seen_V):
+                alone = "; an adapter alone does not open them" if recipe.tuning.adapter is not None else ""
+                say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")
         put_weights(model, weights_of(base.model), recipe.tuning.base)
         if (adapter := recipe.tuning.adapter) is not None:
             add_lora(model, rank=adapter.rank, alpha=adapter.alpha, on=adapter.on)
-    say = observer.on_message if world.leads else lambda _: None
     word_vectors.freeze(model, prepared.vectors)
     if not prepared.begun:
         world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))

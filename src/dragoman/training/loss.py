@@ -211,15 +211,18 @@ class Output:
     taught: TaughtRows | None = None
 
     def without_closed(self) -> Output:
-        """The same for the open tokens only, renumbered. All of it if a target is closed."""
+        """The same for the open tokens only, renumbered. All of it if a target is closed.
+
+        The teachers' probability of closed tokens is spread evenly over the open ones.
+        """
         if self.bias_V is None or (kept := open_tokens(self.bias_V)) is None:
             return self
         place_V = torch.full_like(self.bias_V, -1, dtype=torch.long)
         place_V[kept] = torch.arange(len(kept), device=kept.device)
-        taught = self.taught and replace(self.taught, ids_NK=place_V[self.taught.ids_NK])
-        target_N = place_V[self.target_N]
-        if (target_N < 0).any() or (taught is not None and (taught.ids_NK < 0).any()):
+        target_N, taught = place_V[self.target_N], self.taught
+        if (target_N < 0).any() or (taught is not None and taught.ids_NK.shape[1] > len(kept)):
             return self
+        taught = taught and taught.renumbered(place_V, len(kept))
         return Output(self.weight_VE.index_select(0, kept), self.bias_V[kept], target_N, taught)
 
 

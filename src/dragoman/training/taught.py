@@ -5,7 +5,7 @@ B batch, T target length, N target positions without padding, K tokens of a posi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,25 @@ class TaughtRows:
         """ids_CNK, and weight_CNK: the probabilities times the share."""
         weight_NK = self.share * self.p_NK.to(dtype)
         return self.ids_NK.expand(copies, -1, -1), weight_NK.expand(copies, -1, -1)
+
+    def renumbered(self, place_V: Tensor, vocab: int) -> TaughtRows:
+        """The same in a vocabulary of `vocab` tokens, at least K, in which a token is number place_V[token].
+
+        A token without a place, -1, gives way to one that its row lacks, with probability 0.
+        """
+        ids_NK = place_V[self.ids_NK]
+        gone_NK = ids_NK < 0
+        if not gone_NK.any():
+            return replace(self, ids_NK=ids_NK)
+        some_C = torch.arange(
+            min(2 * ids_NK.shape[1], vocab), device=ids_NK.device
+        )  # K of them at most are used
+        used_NC = (ids_NK[:, :, None] == some_C).any(1)
+        unused_NC = used_NC.byte().argsort(dim=1, stable=True)  # the unused ones, then the others
+        other_NK = unused_NC.gather(1, (gone_NK.cumsum(1) - 1).clamp(min=0))
+        return replace(
+            self, ids_NK=torch.where(gone_NK, other_NK, ids_NK), p_NK=self.p_NK.masked_fill(gone_NK, 0.0)
+        )
 
 
 @dataclass(frozen=True)

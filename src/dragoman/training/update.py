@@ -15,6 +15,7 @@ from torch.func import functional_call
 
 from dragoman.base.errors import out_of_memory
 from dragoman.folder.weights import weights_of
+from dragoman.models.embeddings import CLOSED, close
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import Transformer
 from dragoman.training.anchor import Anchor
@@ -91,6 +92,8 @@ class Learner:
             self.optimizers = optimizers(self.trained, config, world=world)
             if config.ema:
                 self.ema = MovingAverage(self.trained, config.ema)
+        bias_V = self.trained.logits.bias  # of this process, if the weights are divided
+        self._closed_V = bias_V.detach() < CLOSED / 2 if config.close_unseen else None
         self.room = Room()
         self._anchor = Anchor(self.trained.parameters(), penalty) if penalty else None
 
@@ -170,6 +173,8 @@ class Learner:
                 for group in optimizer.param_groups:
                     group["lr"] = self.config.rate(step, self.model.config.d_model, seconds)
                 optimizer.step()
+            if self._closed_V is not None:  # weight decay would open them in time
+                close(self.trained.logits, self._closed_V)
             if self.ema is not None:
                 self.ema.follow(step)
         else:
