@@ -107,10 +107,8 @@ def test_several_seeds_end_with_a_table(dragoman_, text, tmp_path):
     assert again.out == ended.out
     assert again.err.count("nothing to do") == 2
     alone = dragoman_(*words[:-1])
-    assert alone.code == 0  # a folder with seeds in it is not a run; nothing of theirs is touched
-    refused = dragoman_(*words)
-    assert refused.code == 2
-    assert "holds a run without --seeds" in refused.err
+    assert alone.code == 2
+    assert "holds runs of --seeds" in alone.err
 
 
 def test_tuning_may_have_several_seeds(dragoman_, text, model, tmp_path):

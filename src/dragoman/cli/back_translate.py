@@ -179,7 +179,7 @@ def _decoding(given: dict[str, Any]) -> Decoding:
         raise ConfigError(f"--per-line {per_line}", hint="use at least 1")
     if how == "greedy" and per_line > 1:
         raise ConfigError("--per-line with --how greedy, which finds one", hint="use beam, sample or noise")
-    if how == "beam" and given["beam"] is not None and per_line > given["beam"]:
+    if how == "beam" and given["beam"] and per_line > given["beam"]:
         raise ConfigError(
             f"--per-line {per_line}: {per_line} translations from a beam of {given['beam']}",
             hint=f"pass --beam {per_line}, or a smaller --per-line",
