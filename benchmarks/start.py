@@ -30,13 +30,12 @@ from dragoman.text import toy
 from dragoman.text.lines import read_lines
 
 PHASES = {  # what `dragoman train` prints when each begins
-    "begin": "",
     "learn the vocabulary": "training the tokenizer",
     "tokenise": "tokenising the text",
     "build the model": "train: ",
     "first update": "until ",
+    "end": "update 1/1",
 }
-END = "update 1/1"
 
 
 def main() -> None:
@@ -50,7 +49,6 @@ def main() -> None:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
         files = write_text(folder, options.text, options.pairs)
-        began = time.monotonic()
         starts = timed(
             [
                 *(sys.executable, "-m", "dragoman", "train", *map(str, files), "-o", str(folder / "run")),
@@ -58,13 +56,10 @@ def main() -> None:
                 *(f"tokenizer.vocab_size={options.vocab}", "training.calibrate=0"),
             ]
         )
+    seconds = {phase: end - start for (phase, start), (_, end) in itertools.pairwise(starts.items())}
+    seconds["in all"] = starts["end"] - starts["begin"]
     rows = [["phase", "s", "pairs/s"]]
-    ends = [*list(starts.values())[1:], time.monotonic() if END not in starts else starts[END]]
-    for (phase, start), end in zip(starts.items(), ends, strict=True):
-        if phase != END:
-            rows.append([phase, f"{end - start:.1f}", f"{options.pairs / (end - start):,.0f}"])
-    total = starts[END] - began
-    rows.append(["in all", f"{total:.1f}", f"{options.pairs / total:,.0f}"])
+    rows += [[phase, f"{one:.1f}", f"{options.pairs / one:,.0f}"] for phase, one in seconds.items()]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     where = f"{machine.cores()} cores, {machine.processor()}; load {os.getloadavg()[0]:.1f}"
     print(f"{options.pairs:,} pairs, {where}\n")
@@ -96,10 +91,10 @@ def timed(command: list[str]) -> dict[str, float]:
         lines = []
         for line in process.stdout or ():
             lines.append(line)
-            for phase, text in [*PHASES.items(), (END, END)]:
-                if text and line.startswith(text) and phase not in starts:
+            for phase, text in PHASES.items():
+                if line.startswith(text) and phase not in starts:
                     starts[phase] = time.monotonic()
-    if process.returncode or END not in starts:
+    if process.returncode or "end" not in starts:
         raise SystemExit("".join(["dragoman train failed:\n", *lines]))
     return starts
 

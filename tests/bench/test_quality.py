@@ -294,4 +294,4 @@ def test_the_table_says_who_reached_it_and_when(task: QualityTask) -> None:
     lines = to_text({"dragoman": curve(20.0, 30.5), "hf": curve(9.0, 8.0, 7.0)}, task).splitlines()
 
     assert lines[2].split() == ["dragoman", "20.0", "200", "30.50", "1.0"]
-    assert lines[3].split() == ["hf", ">", "30.0", "100", "9.00", ">", "1.5"]
+    assert lines[3].split() == ["hf", ">", "30.0", ">", "300", "9.00", ">", "1.5"]

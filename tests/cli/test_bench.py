@@ -57,3 +57,16 @@ def test_cost(dragoman_):
     assert second["summing"] > first["summing"]
     assert dragoman_(*words, "--gpus", "0").code == 2
     assert dragoman_("bench", "cost", "--preset", "base", "--utilisation", "30").code == 2
+
+
+@pytest.mark.parametrize(
+    "goal", ["--bleu nan", "--bleu 0", "--bleu 40 --minutes nan", "--bleu 40 --minutes -1"]
+)
+def test_a_goal_that_no_run_reaches(goal, dragoman_, tmp_path):
+    words = ["bench", "quality", "--recipe", tmp_path / "r.toml", "-o", tmp_path / "x", *goal.split()]
+
+    ended = dragoman_(*words)
+
+    assert ended.code == 2
+    assert f"error: {' '.join(goal.split()[-2:])}" in ended.err
+    assert not (tmp_path / "x").exists()

@@ -157,14 +157,14 @@ class Numbers:
 
 
 def test_tokens_of_the_targets_of_either_text(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
-    found = Mixture.replaying(*texts, share=0.1).targets(TOKENIZER.target_size)
+    found = Mixture.replaying(*texts, share=0.1).in_targets(TOKENIZER.target_size)
 
     wanted = {TOKENIZER.end_id}
     for _, target in MAIN + GENERAL:
         wanted.update(TOKENIZER.encode_target([target])[0])
     assert set(np.flatnonzero(found).tolist()) == wanted
     assert len(wanted) < TOKENIZER.target_size
-    assert not np.array_equal(found, texts[1].targets(TOKENIZER.target_size))
+    assert not np.array_equal(found, texts[1].in_targets(TOKENIZER.target_size))
 
 
 def test_lessons_go_with_their_rows(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:

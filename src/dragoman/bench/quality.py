@@ -327,24 +327,17 @@ def to_table(curves: Mapping[str, LearningCurve], task: QualityTask) -> dict[str
 
 
 def to_text(curves: Mapping[str, LearningCurve], task: QualityTask) -> str:
-    """A row for each trainer: when it reached the BLEU, or what it reached."""
+    """A row for each trainer: when it reached the BLEU, or how long it trained and its best BLEU."""
     first = next(iter(curves.values())).reached(task.bleu)
     rows = [["contender", "minutes", "updates", "BLEU", f"x {next(iter(curves))}"]]
     for name, curve in curves.items():
         mark = f" {MARK}" if disturbed(curve.others) else ""
         point = curve.reached(task.bleu)
-        best = max(curve.points, key=lambda one: one.bleu)
-        shown = point or best
-        sign = "" if point else "> "
-        ratio = f"{sign}{curve_minutes(curve, point) / first.minutes:.1f}" if first else "-"
+        shown, sign = (point, "") if point else (curve.points[-1], "> ")
+        bleu = point.bleu if point else max(one.bleu for one in curve.points)
+        ratio = f"{sign}{shown.minutes / first.minutes:.1f}" if first else "-"
         rows.append(
-            [
-                name + mark,
-                f"{sign}{curve_minutes(curve, point):.1f}",
-                f"{shown.updates:,}",
-                f"{shown.bleu:.2f}",
-                ratio,
-            ]
+            [name + mark, f"{sign}{shown.minutes:.1f}", f"{sign}{shown.updates:,}", f"{bleu:.2f}", ratio]
         )
     lines = [
         f"minutes of training to {task.bleu:g} BLEU on {task.valid[1].name} with greedy search, without the"
@@ -356,8 +349,3 @@ def to_text(curves: Mapping[str, LearningCurve], task: QualityTask) -> str:
     if any(disturbed(curve.others) for curve in curves.values()):
         lines.append(NOTE)
     return "\n".join(lines)
-
-
-def curve_minutes(curve: LearningCurve, point: Point | None) -> float:
-    """Minutes to the point, or of all that was measured."""
-    return (point or curve.points[-1]).minutes

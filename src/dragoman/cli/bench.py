@@ -164,6 +164,10 @@ def quality(
     from dragoman.bench.quality import QualityTask, choose, race, to_table, to_text, write_texts
     from dragoman.runs.recipe import resolve
 
+    if not 0 < bleu <= 100:
+        raise ConfigError(f"--bleu {bleu:g}", hint="it must be above 0 and at most 100")
+    if not minutes > 0:
+        raise ConfigError(f"--minutes {minutes:g}", hint="it must be above 0")
     say = _speaker(quiet)
     folder = peers or drivers()
     chosen = choose(contenders or [], folder)

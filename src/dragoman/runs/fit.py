@@ -63,7 +63,8 @@ def fit(
                 hint="choose another base",
             )
         if open_tokens(base.model.logits.bias) is not None:
-            seen_V = torch.from_numpy(prepared.training.targets(config.target_vocab))
+            seen_V = torch.from_numpy(prepared.training.in_targets(config.target_vocab))
+            # In the base, too: the tuned weights are averaged with its weights at the end.
             if opened := reopen(base.model.logits, seen_V):
                 alone = "; an adapter alone does not open them" if recipe.tuning.adapter is not None else ""
                 say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")
@@ -74,7 +75,7 @@ def fit(
     if not prepared.begun:
         world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))
     if recipe.training.close_unseen:
-        close(model.logits, torch.from_numpy(~prepared.training.targets(config.target_vocab)))
+        close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
     bundle = Bundle(
         model=model,
         tokenizer=tokenizer,

@@ -44,7 +44,7 @@ class TrainingText(Protocol):
     def __len__(self) -> int: ...
     def epoch(self, epoch: int, *, seed: int) -> tuple[Rows, Rows]: ...
     def lessons_of(self, epoch: int, *, seed: int) -> LessonRows | None: ...
-    def targets(self, vocab: int) -> Flags: ...
+    def in_targets(self, vocab: int) -> Flags: ...
     def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str: ...
 
 
@@ -109,11 +109,11 @@ class Mixture:
         targets = [target for _, target in texts]
         return _Joined(sources, choices), _Joined(targets, choices)
 
-    def targets(self, vocab: int) -> Flags:
+    def in_targets(self, vocab: int) -> Flags:
         """For each id of a vocabulary of this size, whether a target of any text has it or it is the end."""
         found_V = np.zeros(vocab, dtype=np.bool_)
         for part in self.parts:
-            found_V |= part.corpus.targets(vocab)
+            found_V |= part.corpus.in_targets(vocab)
         return found_V
 
     def lessons_of(self, epoch: int, *, seed: int) -> LessonRows | None:

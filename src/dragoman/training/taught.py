@@ -37,9 +37,8 @@ class TaughtRows:
         gone_NK = ids_NK < 0
         if not gone_NK.any():
             return replace(self, ids_NK=ids_NK)
-        some_C = torch.arange(
-            min(2 * ids_NK.shape[1], vocab), device=ids_NK.device
-        )  # K of them at most are used
+        # A row has at most K of them.
+        some_C = torch.arange(min(2 * ids_NK.shape[1], vocab), device=ids_NK.device)
         used_NC = (ids_NK[:, :, None] == some_C).any(1)
         unused_NC = used_NC.byte().argsort(dim=1, stable=True)  # the unused ones, then the others
         other_NK = unused_NC.gather(1, (gone_NK.cumsum(1) - 1).clamp(min=0))

@@ -105,7 +105,7 @@ class TokenisedCorpus:
             self._sampled("target", epoch, seed) if changing else self.target,
         )
 
-    def targets(self, vocab: int) -> Flags:
+    def in_targets(self, vocab: int) -> Flags:
         """For each id of a vocabulary of this size, whether a target has it or it is the end."""
         found_V = np.zeros(vocab, dtype=np.bool_)
         found_V[self.tokenizer.end_id] = True
