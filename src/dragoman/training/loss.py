@@ -127,6 +127,8 @@ class LinearCrossEntropy(torch.autograd.Function):
         positions, width = len(states_NE) // copies, states_NE.shape[1]
         blank = -positions % LinearCrossEntropy.ROUND  # rows of zeros, which change neither sum nor gradient
         states_CNE = nn.functional.pad(states_NE.view(copies, -1, width), (0, 0, 0, blank))
+        real_CN = (torch.arange(positions + blank, device=states_NE.device) < positions).to(dtype)
+        real_CN = real_CN.expand(copies, -1)
         grad_states_CNE = torch.empty_like(states_CNE, dtype=sums)
         lse_CN = states_NE.new_empty(states_CNE.shape[:2], dtype=sums)  # log of the sum of exponentials
         ids_CNK, weight_CNK = (None, None)
@@ -152,8 +154,8 @@ class LinearCrossEntropy(torch.autograd.Function):
                 logits_RV.scatter_(1, ids_RK, logits_RV.gather(1, ids_RK) - weight_RK.to(dtype))
             grad_states_CNE[:, rows] = (logits_RV @ weight).view(copies, -1, width)
             grad_weight_VE += logits_RV.T @ states_RE
-            if bias_V is not None:
-                grad_bias_V += logits_RV.view(copies, -1, vocab)[:, : positions - start].sum((0, 1))
+            if bias_V is not None:  # a product: PyTorch sums bf16 over rows several times as slowly
+                grad_bias_V += real_CN[:, rows].flatten() @ logits_RV
         grad_states_NE, lse_N = (x[:, :positions].flatten(0, 1) for x in (grad_states_CNE, lse_CN))
         states, rows_of_targets_NE = states_NE.to(sums), weight_VE[target_N].to(dtype).to(sums)
         target_logits_N = (states * rows_of_targets_NE).sum(1) + bias[target_N]
@@ -164,7 +166,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         hard = (1 - smoothing) * (1.0 if taught is None else 1 - taught.share)
         even: float | Tensor = smoothing / vocab
         sum_of_rows_E, even_states_E, evenly = (
-            weight.sum(0, dtype=sums),
+            weight.to(sums).sum(0),
             even * states.sum(0),
             even * len(states),
         )
