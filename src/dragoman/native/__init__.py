@@ -114,21 +114,21 @@ class _Attention(torch.autograd.Function):
             if bias.stride(-1) != 1:
                 bias = bias.contiguous()
         out = torch.empty(b, t, h, q.shape[3], dtype=q.dtype).transpose(1, 2)
-        lse = torch.empty(b, h, t)
-        _call("attention_forward", q.dtype, _shape(q, k, v, bias, out), q, k, v, bias, out, lse)
-        ctx.save_for_backward(q, k, v, bias, lse)
+        norms = torch.empty(2, b, h, t)
+        _call("attention_forward", q.dtype, _shape(q, k, v, bias, out), q, k, v, bias, out, norms)
+        ctx.save_for_backward(q, k, v, bias, norms)
         return out
 
     @staticmethod
     @once_differentiable  # a second derivative raises an error instead of being wrong
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, bias, lse = ctx.saved_tensors
+        q, k, v, bias, norms = ctx.saved_tensors
         grad = upstream[0] if upstream[0].stride(-1) == 1 else upstream[0].contiguous()
         gradients = [
             torch.empty_like(x.transpose(1, 2), memory_format=torch.contiguous_format) for x in (q, k, v)
         ]
         shape = _shape(q, k, v, bias, grad)
-        _call("attention_backward", q.dtype, shape, q, k, v, bias, lse, grad, *gradients)
+        _call("attention_backward", q.dtype, shape, q, k, v, bias, norms, grad, *gradients)
         dq, dk, dv = (x.transpose(1, 2) for x in gradients)
         return dq, dk, dv, None
 

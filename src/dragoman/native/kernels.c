@@ -212,11 +212,35 @@ static void add_bias(float *z, const float *bias, i64 stride, i64 rows, i64 seen
             for (i64 t = 0; t < rows; t += LANES) *(vec *)(z + s * BLOCK + t) += bias[s];
 }
 
-// The first `count` numbers, at most a vector; the rest zero.
-INLINE vec some_f32(const float *at, i64 count) {
-    vec x = {0};
-    memcpy(&x, at, MIN(count, LANES) * sizeof(float));
-    return x;
+// Softmax of each column of z. Keep its greatest logit and 1 / the sum of exponentials below that.
+static void softmax_columns(float *z, float *tops, float *shares, i64 rows, i64 seen) {
+    for (i64 r = 0; r < rows; r += LANES) {
+        vec top = all(-INFINITY), sum = {0};
+        for (i64 s = 0; s < seen; s++) top = greater(top, *(vec *)(z + s * BLOCK + r));
+        for (i64 s = 0; s < seen; s++)
+            sum += *(vec *)(z + s * BLOCK + r) = exponential(*(vec *)(z + s * BLOCK + r) - top);
+        vec share = 1 / sum;
+        for (i64 s = 0; s < seen; s++) *(vec *)(z + s * BLOCK + r) *= share;
+        memcpy(tops + r, &top, MIN(rows - r, LANES) * sizeof(float));
+        memcpy(shares + r, &share, MIN(rows - r, LANES) * sizeof(float));
+    }
+}
+
+// From logits z and the gradient g of their softmax: the softmax in z, and the gradient of the logits in g.
+// Columns beyond the rows, up to a whole vector, become zero.
+static void softmax_gradient(float *z, float *g, const float *tops, const float *shares, i64 rows, i64 seen) {
+    for (i64 r = 0; r < rows; r += LANES) {
+        vec top = all(INFINITY), share = {0}, mean = {0};
+        memcpy(&top, tops + r, MIN(rows - r, LANES) * sizeof(float));
+        memcpy(&share, shares + r, MIN(rows - r, LANES) * sizeof(float));
+        for (i64 s = 0; s < seen; s++) {
+            vec weight = exponential(*(vec *)(z + s * BLOCK + r) - top) * share;
+            mean += weight * *(vec *)(g + s * BLOCK + r);
+            *(vec *)(z + s * BLOCK + r) = weight;
+        }
+        for (i64 s = 0; s < seen; s++)
+            *(vec *)(g + s * BLOCK + r) = *(vec *)(z + s * BLOCK + r) * (*(vec *)(g + s * BLOCK + r) - mean);
+    }
 }
 
 // Clear what a tile of rows reads beyond the visible keys.
@@ -225,6 +249,13 @@ static void clear(float *z, i64 seen) { memset(z + seen * BLOCK, 0, (up(seen) - 
 // The tensors of an attention, by their strides: batch, head, row.
 typedef struct { i64 b, h, t; } strides;
 typedef struct { i64 B, H, T, S, D; strides q, k, v, bias, out; } attention;
+
+#ifdef __AVX512BF16__
+static void paired_attention_forward(const attention *, const bf16 *, const bf16 *, const bf16 *, const float *,
+                                     bf16 *, float *);
+static void paired_attention_backward(const attention *, const bf16 *, const bf16 *, const bf16 *, const float *,
+                                      const float *, const bf16 *, bf16 *, bf16 *, bf16 *);
+#endif
 
 #define PASTE(name, type) name##_##type
 #define NAMED(name, type) PASTE(name, type)
@@ -237,7 +268,190 @@ typedef struct { i64 B, H, T, S, D; strides q, k, v, bias, out; } attention;
 #undef KIND
 #define REAL bf16
 #define KIND bf16
+#ifdef __AVX512BF16__
+#define PAIRED
+#endif
 #include __FILE__
+
+#ifdef __AVX512BF16__
+// Attention in bf16 without conversions: one instruction multiplies a pair of numbers by another and adds both
+// products to a float32 sum. A matrix of pairs holds two numbers that follow each other along that sum.
+
+typedef uint32_t pair __attribute__((aligned(2), may_alias));
+
+// c[rows][n] (+)= a b with 1 to 8 rows and one or two vectors of columns, for a sum over `depth` pairs. Pair k of
+// row r is at a[r][2 k], or at a[k][2 r] if a is turned.
+INLINE void pairs_tile(int rows, int vecs, int turned, const bf16 *a, i64 lda, const pair *b, i64 ldb, float *c,
+                       i64 ldc, i64 depth, int add) {
+    __m512 sum[8][2];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vecs; v++)
+            sum[r][v] = add ? _mm512_loadu_ps(c + r * ldc + v * LANES) : _mm512_setzero_ps();
+    for (i64 k = 0; k < depth; k++) {
+        __m512bh column[2];
+        for (int v = 0; v < vecs; v++) column[v] = (__m512bh)_mm512_loadu_si512(b + k * ldb + v * LANES);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) {
+            pair both = *(const pair *)(turned ? a + k * lda + 2 * r : a + r * lda + 2 * k);
+            for (int v = 0; v < vecs; v++)
+                sum[r][v] = _mm512_dpbf16_ps(sum[r][v], column[v], (__m512bh)_mm512_set1_epi32(both));
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vecs; v++) _mm512_storeu_ps(c + r * ldc + v * LANES, sum[r][v]);
+}
+
+#define CASE(rows) \
+    case rows: pairs_tile(rows, vecs, turned, a, lda, b, ldb, c, ldc, depth, add); break;
+INLINE void pairs_rows(i64 rows, int vecs, int turned, const bf16 *a, i64 lda, const pair *b, i64 ldb, float *c,
+                       i64 ldc, i64 depth, int add) {
+    switch (rows) {
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7)
+        default: pairs_tile(8, vecs, turned, a, lda, b, ldb, c, ldc, depth, add);
+    }
+}
+
+// c (+)= a b. These rows alone are read and written; the columns are whole vectors.
+#define PAIRS(NAME, TURNED, ROW)                                                                             \
+    static void NAME(const bf16 *a, i64 lda, const pair *b, i64 ldb, float *c, i64 ldc, i64 rows,            \
+                     i64 columns, i64 depth, int add) {                                                      \
+        for (i64 n = 0; n < columns; n += 2 * LANES)                                                         \
+            for (i64 r = 0; r < rows; r += 8) {                                                              \
+                const bf16 *from = a + r * ROW;                                                              \
+                float *to = c + r * ldc + n;                                                                 \
+                if (n + LANES < columns) pairs_rows(rows - r, 2, TURNED, from, lda, b + n, ldb, to, ldc, depth, add); \
+                else pairs_rows(rows - r, 1, TURNED, from, lda, b + n, ldb, to, ldc, depth, add);            \
+            }                                                                                                \
+    }
+PAIRS(pairs_product, 0, lda)
+PAIRS(turned_pairs_product, 1, 2)
+
+// Turn the pairs of each row into a column. Columns beyond the last, up to a whole vector, are zero.
+static void turn_pairs(const bf16 *from, i64 stride, pair *to, i64 rows, i64 width) {
+    for (i64 t = 0; t < rows; t += LANES)
+        for (i64 d = 0; d < width; d += 2 * LANES) {
+            vec block[LANES];
+            for (i64 r = 0; r < LANES; r++)
+                block[r] = t + r < rows ? load_f32((const float *)(from + (t + r) * stride + d)) : (vec){0};
+            transpose((float *)block, LANES, (float *)(to + d / 2 * BLOCK + t), BLOCK, LANES, LANES);
+        }
+}
+
+// Pairs of x[i] and y[i], from the lower or the upper half of two vectors.
+#define ZIP(x, y, first)                                                                                      \
+    _mm512_permutex2var_epi16(                                                                                \
+        x, (__m512i)((__v32hi){0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42, 11, 43, \
+                               12, 44, 13, 45, 14, 46, 15, 47} + first), y)
+
+// Pairs of rows 2 i and 2 i + 1. A row beyond the last is zero.
+static void pair_rows(const bf16 *from, i64 stride, pair *to, i64 rows, i64 width) {
+    for (i64 r = 0; r < rows; r += 2)
+        for (i64 d = 0; d < width; d += 2 * LANES) {
+            const bf16 *at = from + r * stride + d;
+            __m512i x = _mm512_loadu_si512(at), y = r + 1 < rows ? _mm512_loadu_si512(at + stride) : (__m512i){0};
+            _mm512_storeu_si512(to + r / 2 * width + d, ZIP(x, y, 0));
+            _mm512_storeu_si512(to + r / 2 * width + d + LANES, ZIP(x, y, 16));
+        }
+}
+
+// The same of float32 numbers, BLOCK in a row.
+static void pair_weights(const float *from, pair *to, i64 rows, i64 columns) {
+    for (i64 r = 0; r < rows; r += 2)
+        for (i64 i = 0; i < columns; i += LANES) {
+            const float *at = from + r * BLOCK + i;
+            __m512i both = (__m512i)_mm512_cvtne2ps_pbh(
+                r + 1 < rows ? _mm512_loadu_ps(at + BLOCK) : _mm512_setzero_ps(), _mm512_loadu_ps(at));
+            const __v32hi order = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23,
+                                   8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+            _mm512_storeu_si512(to + r / 2 * BLOCK + i, _mm512_permutexvar_epi16((__m512i)order, both));
+        }
+}
+
+// Round to bf16 in place of pairs.
+static void round_weights(const float *from, bf16 *to, i64 rows, i64 columns) {
+    for (i64 r = 0; r < rows; r++)
+        for (i64 i = 0; i < columns; i += LANES) store_bf16(to + r * BLOCK + i, *(vec *)(from + r * BLOCK + i));
+}
+
+static void scale_columns(float *z, float scale, i64 rows, i64 seen) {
+    for (i64 s = 0; s < seen; s++)
+        for (i64 t = 0; t < rows; t += LANES) *(vec *)(z + s * BLOCK + t) *= scale;
+}
+
+static void paired_attention_forward(const attention *a, const bf16 *q, const bf16 *k, const bf16 *v,
+                                     const float *bias, bf16 *out, float *norms) {
+    i64 D = a->D, keys = up(a->S);
+    float scale = 1 / sqrtf(D);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (i64 b = 0; b < a->B; b++)
+        for (i64 h = 0; h < a->H; h++) {
+            float *o = scratch(BLOCK * D + keys * BLOCK + (BLOCK * D + keys * BLOCK + keys * D) / 2);
+            float *p = o + BLOCK * D;
+            pair *qt = (pair *)(p + keys * BLOCK), *pp = qt + BLOCK * D / 2, *vp = pp + keys * BLOCK / 2;
+            const bf16 *kh = k + b * a->k.b + h * a->k.h, *vh = v + b * a->v.b + h * a->v.h;
+            for (i64 t = 0; t < a->T; t += BLOCK) {
+                i64 rows = MIN(BLOCK, a->T - t), at = (b * a->H + h) * a->T + t;
+                const float *bs = bias ? bias + b * a->bias.b + h * a->bias.h + t * a->bias.t : 0;
+                i64 seen = seen_keys(bs, a->bias.t, rows, a->S);
+                turn_pairs(q + b * a->q.b + h * a->q.h + t * a->q.t, a->q.t, qt, rows, D);
+                pairs_product(kh, a->k.t, qt, BLOCK, p, BLOCK, seen, up(rows), D / 2, 0);
+                scale_columns(p, scale, rows, seen);
+                add_bias(p, bs, a->bias.t, rows, seen);
+                softmax_columns(p, norms + at, norms + a->B * a->H * a->T + at, rows, seen);
+                pair_weights(p, pp, seen, rows);
+                pair_rows(vh, a->v.t, vp, seen, D);
+                turned_pairs_product((bf16 *)pp, 2 * BLOCK, vp, D, o, D, rows, D, (seen + 1) / 2, 0);
+                write_bf16(o, out + b * a->out.b + h * a->out.h + t * a->out.t, a->out.t, rows, D, 1);
+            }
+        }
+}
+
+static void paired_attention_backward(const attention *a, const bf16 *q, const bf16 *k, const bf16 *v,
+                                      const float *bias, const float *norms, const bf16 *grad, bf16 *dq, bf16 *dk,
+                                      bf16 *dv) {
+    i64 D = a->D, keys = up(a->S), most = keys > BLOCK ? keys : BLOCK, depth = a->H * D;
+    float scale = 1 / sqrtf(D);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (i64 b = 0; b < a->B; b++)
+        for (i64 h = 0; h < a->H; h++) {
+            float *dks = scratch(2 * keys * D + BLOCK * (D + 2 * keys) + BLOCK * D + BLOCK * keys + most * D / 2);
+            float *dvs = dks + keys * D, *dqs = dvs + keys * D, *p = dqs + BLOCK * D, *ds = p + keys * BLOCK;
+            pair *qt = (pair *)(ds + keys * BLOCK), *gt = qt + BLOCK * D / 2, *dsp = gt + BLOCK * D / 2;
+            pair *mixed = dsp + keys * BLOCK / 2;
+            bf16 *rounded = (bf16 *)(mixed + most * D / 2);
+            const bf16 *kh = k + b * a->k.b + h * a->k.h, *vh = v + b * a->v.b + h * a->v.h;
+            memset(dks, 0, 2 * keys * D * sizeof(float));
+            for (i64 t = 0; t < a->T; t += BLOCK) {
+                i64 rows = MIN(BLOCK, a->T - t), at = (b * a->H + h) * a->T + t, half = (rows + 1) / 2;
+                const float *bs = bias ? bias + b * a->bias.b + h * a->bias.h + t * a->bias.t : 0;
+                const bf16 *qh = q + b * a->q.b + h * a->q.h + t * a->q.t;
+                const bf16 *gh = grad + b * a->out.b + h * a->out.h + t * a->out.t;
+                i64 seen = seen_keys(bs, a->bias.t, rows, a->S);
+                turn_pairs(qh, a->q.t, qt, rows, D);
+                turn_pairs(gh, a->out.t, gt, rows, D);
+                pairs_product(kh, a->k.t, qt, BLOCK, p, BLOCK, seen, up(rows), D / 2, 0);
+                pairs_product(vh, a->v.t, gt, BLOCK, ds, BLOCK, seen, up(rows), D / 2, 0);
+                scale_columns(p, scale, rows, seen);
+                add_bias(p, bs, a->bias.t, rows, seen);
+                softmax_gradient(p, ds, norms + at, norms + a->B * a->H * a->T + at, rows, seen);
+                pair_weights(ds, dsp, seen, rows);
+                pair_rows(kh, a->k.t, mixed, seen, D);
+                turned_pairs_product((bf16 *)dsp, 2 * BLOCK, mixed, D, dqs, D, rows, D, (seen + 1) / 2, 0);
+                round_weights(ds, rounded, seen, rows);
+                pair_rows(qh, a->q.t, mixed, rows, D);
+                pairs_product(rounded, BLOCK, mixed, D, dks, D, seen, D, half, 1);
+                round_weights(p, rounded, seen, rows);
+                pair_rows(gh, a->out.t, mixed, rows, D);
+                pairs_product(rounded, BLOCK, mixed, D, dvs, D, seen, D, half, 1);
+                write_bf16(dqs, dq + ((b * a->T + t) * a->H + h) * D, depth, rows, D, scale);
+            }
+            write_bf16(dks, dk + (b * a->S * a->H + h) * D, depth, a->S, D, scale);
+            write_bf16(dvs, dv + (b * a->S * a->H + h) * D, depth, a->S, D, 1);
+        }
+}
+#endif
 
 #else
 
@@ -279,9 +493,16 @@ static void F(write)(const float *from, REAL *to, i64 stride, i64 rows, i64 widt
     }
 }
 
-// out = softmax(q k^T / sqrt(D) + bias) v, and the logarithm of each row's sum of exponentials.
+// out = softmax(q k^T / sqrt(D) + bias) v. `norms` (2, B, H, T) holds what the gradients need: the greatest logit of
+// each query, and 1 / the sum of exponentials below it.
 void F(attention_forward)(const attention *a, const REAL *q, const REAL *k, const REAL *v, const float *bias,
-                          REAL *out, float *lse) {
+                          REAL *out, float *norms) {
+#ifdef PAIRED
+    if (a->D % (2 * LANES) == 0) {
+        paired_attention_forward(a, q, k, v, bias, out, norms);
+        return;
+    }
+#endif
     i64 wide = up(a->D), keys = up(a->S);
     float scale = 1 / sqrtf(a->D);
 #pragma omp parallel for collapse(2) schedule(static)
@@ -299,14 +520,7 @@ void F(attention_forward)(const attention *a, const REAL *q, const REAL *k, cons
                 transpose(qs, wide, qt, BLOCK, up(rows), wide);
                 product(ks, wide, qt, BLOCK, p, BLOCK, seen, up(rows), a->D, 0);
                 add_bias(p, bs, a->bias.t, rows, seen);
-                for (i64 r = 0; r < rows; r += LANES) {
-                    vec top = all(-INFINITY), sum = {0};
-                    for (i64 s = 0; s < seen; s++) top = greater(top, *(vec *)(p + s * BLOCK + r));
-                    for (i64 s = 0; s < seen; s++)
-                        sum += *(vec *)(p + s * BLOCK + r) = exponential(*(vec *)(p + s * BLOCK + r) - top);
-                    for (i64 s = 0; s < seen; s++) *(vec *)(p + s * BLOCK + r) /= sum;
-                    for (i64 i = 0; i < MIN(LANES, rows - r); i++) lse[at + r + i] = top[i] + logf(sum[i]);
-                }
+                softmax_columns(p, norms + at, norms + a->B * a->H * a->T + at, rows, seen);
                 turned_product(p, BLOCK, vs, wide, o, wide, rows, wide, seen);
                 F(write)(o, out + b * a->out.b + h * a->out.h + t * a->out.t, a->out.t, rows, a->D, 1);
             }
@@ -316,7 +530,13 @@ void F(attention_forward)(const attention *a, const REAL *q, const REAL *k, cons
 // Gradients of the above. `grad` is that of `out`, with the strides a->out. dq, dk and dv are contiguous
 // (B, T or S, H, D). The weights are computed again.
 void F(attention_backward)(const attention *a, const REAL *q, const REAL *k, const REAL *v, const float *bias,
-                           const float *lse, const REAL *grad, REAL *dq, REAL *dk, REAL *dv) {
+                           const float *norms, const REAL *grad, REAL *dq, REAL *dk, REAL *dv) {
+#ifdef PAIRED
+    if (a->D % (2 * LANES) == 0) {
+        paired_attention_backward(a, q, k, v, bias, norms, grad, dq, dk, dv);
+        return;
+    }
+#endif
     i64 wide = up(a->D), keys = up(a->S), depth = a->H * a->D;
     float scale = 1 / sqrtf(a->D);
 #pragma omp parallel for collapse(2) schedule(static)
@@ -340,17 +560,7 @@ void F(attention_backward)(const attention *a, const REAL *q, const REAL *k, con
                 product(ks, wide, qt, BLOCK, p, BLOCK, seen, up(rows), a->D, 0);
                 product(vs, wide, gt, BLOCK, ds, BLOCK, seen, up(rows), a->D, 0);
                 add_bias(p, bs, a->bias.t, rows, seen);
-                for (i64 r = 0; r < rows; r += LANES) {
-                    vec sums = some_f32(lse + at + r, rows - r), mean = {0};
-                    for (i64 s = 0; s < seen; s++) {
-                        vec weight = exponential(*(vec *)(p + s * BLOCK + r) - sums);
-                        mean += weight * *(vec *)(ds + s * BLOCK + r);
-                        *(vec *)(p + s * BLOCK + r) = weight;
-                    }
-                    for (i64 s = 0; s < seen; s++)
-                        *(vec *)(ds + s * BLOCK + r) =
-                            *(vec *)(p + s * BLOCK + r) * (*(vec *)(ds + s * BLOCK + r) - mean);
-                }
+                softmax_gradient(p, ds, norms + at, norms + a->B * a->H * a->T + at, rows, seen);
                 clear(p, seen);
                 clear(ds, seen);
                 turned_product(ds, BLOCK, ks, wide, dqs, wide, rows, wide, seen);
