@@ -1,11 +1,14 @@
-"""Lists of layers with a type, and a linear layer of several matrices."""
+"""Lists of layers with a type, a linear layer of several matrices, and layer normalisation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
+import torch
 from torch import Tensor, nn
+
+from dragoman import native
 
 Layer = TypeVar("Layer", bound=nn.Module)
 
@@ -36,3 +39,13 @@ class Blocks(nn.Linear):
         end = None if last is None else last * self.in_features
         rows = slice(first * self.in_features, end)
         return nn.functional.linear(x, self.weight[rows], self.bias[rows] if self.biased else None)
+
+
+class LayerNorm(nn.LayerNorm):
+    """`nn.LayerNorm` (Ba et al. 2016). A loop in C for training on a CPU, which sums gradients in float32."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """out, with the shape of x."""
+        if torch.is_grad_enabled() and native.serves(x, self.weight, self.bias):
+            return native.layer_norm(x, self.weight, self.bias, self.eps)
+        return super().forward(x)

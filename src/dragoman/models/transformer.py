@@ -22,7 +22,7 @@ from dragoman.models.cache import KeyValueCache, SourceKeys, TransformerState
 from dragoman.models.dropout import Dropout, dropout
 from dragoman.models.embeddings import embeddings
 from dragoman.models.kernels import fast_attention
-from dragoman.models.layers import Blocks, Layers
+from dragoman.models.layers import Blocks, LayerNorm, Layers
 from dragoman.models.masks import padding_bias, visible
 from dragoman.models.memory import Memory, Shared
 from dragoman.models.positions import AttentionPositions, in_layers, on_input
@@ -189,7 +189,7 @@ class Residual(nn.Module):
     def __init__(self, config: TransformerOptions) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
-        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
+        self.norm = LayerNorm(config.d_model, config.norm_epsilon)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -273,7 +273,7 @@ class Transformer(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.encoder = Layers(EncoderLayer(config, p) for p in in_layers(config, causal=False))
         self.decoder = Layers(DecoderLayer(config, reader) for reader in readers(config))
-        norm = nn.LayerNorm if config.norm == "pre" and config.final_norm else nn.Identity
+        norm = LayerNorm if config.norm == "pre" and config.final_norm else nn.Identity
         self.encoder_norm = norm(config.d_model, config.norm_epsilon)
         self.decoder_norm = norm(config.d_model, config.norm_epsilon)
         self.computes_in: torch.dtype | None = None  # of the layers, where their weights do not say it

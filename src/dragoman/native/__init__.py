@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 # No -ffast-math: hidden keys are -inf, and NaN must propagate.
 _FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp")
 _WIDE = "-mprefer-vector-width=512"
+_LANES = 16  # numbers in a vector of `kernels.c`
 _TYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 
 _on = False
@@ -78,13 +79,37 @@ def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
     return _apply_dropout(x, base, p)
 
 
-def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tensor]:
+def layer_norm(x: Tensor, gain_E: Tensor, shift_E: Tensor, epsilon: float) -> Tensor:
+    """`nn.functional.layer_norm` over the last dimension (Ba et al. 2016)."""
+    return _apply_layer_norm(x, gain_E, shift_E, epsilon)
+
+
+def softmax_block(
+    logits_CRV: Tensor, consistency: float, bias_V: Tensor | None, real: int
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """Compute `training.loss.softmax_block`, in place."""
     copies, rows, vocab = logits_CRV.shape
     lse_CR, apart_R = torch.empty(copies, rows), torch.zeros(rows)
-    sizes = map(ctypes.c_int64, (copies, rows, vocab))
-    _call("softmax_block", logits_CRV.dtype, logits_CRV, *sizes, ctypes.c_float(consistency), lse_CR, apart_R)
-    return lse_CR, apart_R.sum()
+    chunks = torch.get_num_threads()
+    sums = None if bias_V is None else torch.empty(chunks, _whole(vocab))
+    _call(
+        "softmax_block",
+        logits_CRV.dtype,
+        logits_CRV,
+        *map(ctypes.c_int64, (copies, rows, vocab)),
+        ctypes.c_float(consistency),
+        bias_V,
+        *map(ctypes.c_int64, (real, chunks)),
+        lse_CR,
+        apart_R,
+        sums,
+    )
+    return lse_CR, apart_R.sum(), None if sums is None else sums.sum(0)[:vocab]
+
+
+def _whole(numbers: int) -> int:
+    """Rounded up to whole vectors."""
+    return -(-numbers // _LANES) * _LANES
 
 
 class _Strides(ctypes.Structure):
@@ -146,9 +171,33 @@ class _Dropout(torch.autograd.Function):
         return _drop(upstream[0], None, *ctx.drawn), upstream[0] if ctx.added else None, None
 
 
+class _LayerNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, gain: Tensor, shift: Tensor, epsilon: float) -> Tensor:
+        x, gain, shift = x.contiguous(), gain.contiguous(), shift.contiguous()
+        out, width = torch.empty_like(x), x.shape[-1]
+        stats = torch.empty(x.numel() // width, 2)
+        sizes = ctypes.c_int64(len(stats)), ctypes.c_int64(width)
+        _call("layer_norm_forward", x.dtype, x, gain, shift, out, stats, *sizes, ctypes.c_float(epsilon))
+        ctx.save_for_backward(x, gain, stats)
+        return out
+
+    @staticmethod
+    @once_differentiable  # a second derivative raises an error instead of being wrong
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        x, gain, stats = ctx.saved_tensors
+        grad, dx, width = upstream[0].contiguous(), torch.empty_like(x), len(gain)
+        sums = torch.empty(torch.get_num_threads(), 2, _whole(width))
+        sizes = ctypes.c_int64(len(stats)), ctypes.c_int64(width), ctypes.c_int64(len(sums))
+        _call("layer_norm_backward", x.dtype, x, gain, stats, grad, dx, sums, *sizes)
+        dgain, dshift = sums.sum(0)[:, :width].to(gain.dtype)
+        return dx, dgain, dshift, None
+
+
 # `apply` of PyTorch has no types.
 _apply_attention: Callable[..., Tensor] = _Attention.apply
 _apply_dropout: Callable[..., Tensor] = _Dropout.apply
+_apply_layer_norm: Callable[..., Tensor] = _LayerNorm.apply
 
 
 def _drop(x: Tensor, base: Tensor | None, p: float, low: int, high: int) -> Tensor:

@@ -1,8 +1,10 @@
 // Loops for the parts of a training step in which tensor operators are far from the machine's limit: attention
-// over short sentences, the softmax of the loss, dropout.
+// over short sentences, the softmax of the loss, layer normalisation, dropout.
 //
 // This is C with GCC's vector extensions, so that GCC and Clang generate good code for the processor.
-// Arithmetic is float32 whatever the tensors hold. Threads come from OpenMP, as PyTorch's own do. The second half of the file is compiled twice, for float32 and for bfloat16 tensors.
+// Arithmetic is float32 whatever the tensors hold, but for attention in bf16 where the processor multiplies bf16.
+// Threads come from OpenMP, as PyTorch's own do. The last part of the file is compiled twice, for float32 and for
+// bfloat16 tensors.
 //
 // B batch, H heads, T queries, S keys, D head width, R rows of a block, V vocabulary. A stride counts
 // elements.
@@ -573,51 +575,130 @@ void F(attention_backward)(const attention *a, const REAL *q, const REAL *k, con
         }
 }
 
-// Replace logits (copies, rows, vocab), with 1 or 2 copies, by the gradient of the summed cross-entropy without
-// the targets' term. That is the probabilities; with two copies, plus the gradient of `consistency` times the
-// divergence between them. Also compute the log of each row's sum of exponentials, and its divergence.
-void F(softmax_block)(REAL *logits, i64 copies, i64 rows, i64 vocab, float consistency, float *lse, float *apart) {
-    i64 wide = up(vocab), whole = vocab / LANES * LANES;
+// Add the bias, if there is one, to logits (copies, rows, vocab), with 1 or 2 copies. Then replace them by the
+// gradient of the summed cross-entropy without the targets' term. That is the probabilities; with two copies, plus
+// the gradient of `consistency` times the divergence between them. Also compute the log of each row's sum of
+// exponentials, and its divergence. With a bias, `sums` (chunks, vocab rounded up to a vector) receives the sums of
+// the gradient over the first `real` rows of each copy: each chunk of rows has its own, so that the order of an
+// addition never varies.
+void F(softmax_block)(REAL *logits, i64 copies, i64 rows, i64 vocab, float consistency, const REAL *bias, i64 real,
+                      i64 chunks, float *lse, float *apart, float *sums) {
+    i64 wide = up(vocab), whole = vocab / LANES * LANES, most = (rows + chunks - 1) / chunks;
 #pragma omp parallel for schedule(static)
-    for (i64 r = 0; r < rows; r++) {
-        float *z = scratch(2 * wide);
-        for (i64 c = 0; c < copies; c++) {
-            const REAL *row = logits + (c * rows + r) * vocab;
-            float *x = z + c * wide;
-            vec most = all(-INFINITY), sum = {0};
-            for (i64 i = 0; i < whole; i += LANES) most = greater(most, *(vec *)(x + i) = F(load)(row + i));
-            if (whole < vocab)
-                most = greater(most, *(vec *)(x + whole) = F(load_some)(row + whole, vocab - whole, -INFINITY));
-            float top = greatest_of(most);
-            for (i64 i = 0; i < wide; i += LANES) sum += *(vec *)(x + i) = exponential(*(vec *)(x + i) - top);
-            float total = sum_of(sum), share = 1 / total;
-            lse[c * rows + r] = top + logf(total);
-            for (i64 i = 0; i < wide; i += LANES) *(vec *)(x + i) *= share;
-        }
-        float *p = z, *q = z + wide;
-        REAL *first = logits + r * vocab, *second = first + rows * vocab;
-        if (copies == 2) {
-            vec one = {0}, other = {0};
-            for (i64 i = 0; i < wide; i += LANES) {
-                i64 left = vocab - i;
-                vec d = left < LANES ? F(load_some)(first + i, left, 0) - F(load_some)(second + i, left, 0)
-                                     : F(load)(first + i) - F(load)(second + i);
-                one += *(vec *)(p + i) * d;
-                other += *(vec *)(q + i) * d;
+    for (i64 chunk = 0; chunk < chunks; chunk++) {
+        float *z = scratch(2 * wide), *own = sums + chunk * wide;
+        if (bias) memset(own, 0, wide * sizeof(float));
+        for (i64 r = chunk * most; r < MIN(rows, (chunk + 1) * most); r++) {
+            for (i64 c = 0; c < copies; c++) {
+                const REAL *row = logits + (c * rows + r) * vocab;
+                float *x = z + c * wide;
+                vec greatest = all(-INFINITY), sum = {0};
+                for (i64 i = 0; i < whole; i += LANES) {
+                    vec y = F(load)(row + i);
+                    if (bias) y += F(load)(bias + i);
+                    greatest = greater(greatest, *(vec *)(x + i) = y);
+                }
+                if (whole < vocab) {
+                    vec y = F(load_some)(row + whole, vocab - whole, -INFINITY);
+                    if (bias) y += F(load_some)(bias + whole, vocab - whole, 0);
+                    greatest = greater(greatest, *(vec *)(x + whole) = y);
+                }
+                float top = greatest_of(greatest);
+                for (i64 i = 0; i < wide; i += LANES) sum += *(vec *)(x + i) = exponential(*(vec *)(x + i) - top);
+                float total = sum_of(sum), share = 1 / total;
+                lse[c * rows + r] = top + logf(total);
+                for (i64 i = 0; i < wide; i += LANES) *(vec *)(x + i) *= share;
             }
-            float mean = sum_of(one), mean2 = sum_of(other), half = consistency / 2;
-            apart[r] = (mean - mean2) / 2;
-            for (i64 i = 0; i < wide; i += LANES) {
-                i64 left = vocab - i;
-                vec d = left < LANES ? F(load_some)(first + i, left, 0) - F(load_some)(second + i, left, 0)
-                                     : F(load)(first + i) - F(load)(second + i);
-                vec x = *(vec *)(p + i), y = *(vec *)(q + i), gap = x - y;
-                *(vec *)(p + i) = x + half * (gap + x * (d - mean));
-                *(vec *)(q + i) = y - half * (gap + y * (d - mean2));
+            float *p = z, *q = z + wide;
+            REAL *first = logits + r * vocab, *second = first + rows * vocab;
+            if (copies == 2) {
+                vec one = {0}, other = {0};
+                for (i64 i = 0; i < wide; i += LANES) {
+                    i64 left = vocab - i;
+                    vec d = left < LANES ? F(load_some)(first + i, left, 0) - F(load_some)(second + i, left, 0)
+                                         : F(load)(first + i) - F(load)(second + i);
+                    one += *(vec *)(p + i) * d;
+                    other += *(vec *)(q + i) * d;
+                }
+                float mean = sum_of(one), mean2 = sum_of(other), half = consistency / 2;
+                apart[r] = (mean - mean2) / 2;
+                for (i64 i = 0; i < wide; i += LANES) {
+                    i64 left = vocab - i;
+                    vec d = left < LANES ? F(load_some)(first + i, left, 0) - F(load_some)(second + i, left, 0)
+                                         : F(load)(first + i) - F(load)(second + i);
+                    vec x = *(vec *)(p + i), y = *(vec *)(q + i), gap = x - y;
+                    *(vec *)(p + i) = x + half * (gap + x * (d - mean));
+                    *(vec *)(q + i) = y - half * (gap + y * (d - mean2));
+                }
+            }
+            for (i64 c = 0; c < copies; c++) {
+                F(write)(z + c * wide, c ? second : first, 0, 1, vocab, 1);
+                if (bias && r < real)
+                    for (i64 i = 0; i < wide; i += LANES) *(loose *)(own + i) += *(vec *)(z + c * wide + i);
             }
         }
-        for (i64 c = 0; c < copies; c++)
-            F(write)(z + c * wide, c ? second : first, 0, 1, vocab, 1);
+    }
+}
+
+// out = (x - mean) / deviation * gain + shift for each row; `stats` (rows, 2) holds mean and 1 / deviation.
+void F(layer_norm_forward)(const REAL *x, const REAL *gain, const REAL *shift, REAL *out, float *stats, i64 rows,
+                           i64 width, float epsilon) {
+    i64 wide = up(width), whole = width / LANES * LANES;
+#pragma omp parallel
+    {
+        float *g = scratch(3 * wide), *b = g + wide, *y = b + wide;
+        F(read_row)(gain, g, width, 1);
+        F(read_row)(shift, b, width, 1);
+#pragma omp for schedule(static)
+        for (i64 r = 0; r < rows; r++) {
+            vec sum = {0}, squares = {0};
+            F(read_row)(x + r * width, y, width, 1);
+            for (i64 i = 0; i < wide; i += LANES) sum += *(vec *)(y + i);
+            float mean = sum_of(sum) / width;
+            for (i64 i = 0; i < whole; i += LANES) {
+                vec d = *(vec *)(y + i) - mean;
+                squares += d * d;
+            }
+            for (i64 i = whole; i < width; i++) squares[0] += (y[i] - mean) * (y[i] - mean);
+            float inverse = 1 / sqrtf(sum_of(squares) / width + epsilon);
+            for (i64 i = 0; i < wide; i += LANES)
+                *(vec *)(y + i) = (*(vec *)(y + i) - mean) * inverse * *(vec *)(g + i) + *(vec *)(b + i);
+            F(write)(y, out + r * width, 0, 1, width, 1);
+            stats[2 * r] = mean, stats[2 * r + 1] = inverse;
+        }
+    }
+}
+
+// Gradients of the above. `sums` (chunks, 2, width rounded up to a vector) holds those of gain and shift: the
+// rows are divided into chunks, and each chunk adds up its own, so that the order never varies.
+void F(layer_norm_backward)(const REAL *x, const REAL *gain, const float *stats, const REAL *grad, REAL *dx,
+                            float *sums, i64 rows, i64 width, i64 chunks) {
+    i64 wide = up(width), most = (rows + chunks - 1) / chunks;
+#pragma omp parallel for schedule(static)
+    for (i64 chunk = 0; chunk < chunks; chunk++) {
+        float *g = scratch(3 * wide), *n = g + wide, *u = n + wide;
+        float *dgain = sums + 2 * chunk * wide, *dshift = dgain + wide;
+        memset(dgain, 0, 2 * wide * sizeof(float));
+        F(read_row)(gain, g, width, 1);
+        for (i64 r = chunk * most; r < MIN(rows, (chunk + 1) * most); r++) {
+            float mean = stats[2 * r], inverse = stats[2 * r + 1];
+            vec first = {0}, second = {0};
+            F(read_row)(x + r * width, n, width, 1);
+            F(read_row)(grad + r * width, u, width, 1);
+            for (i64 i = 0; i < wide; i += LANES) {
+                vec normal = (*(vec *)(n + i) - mean) * inverse, up = *(vec *)(u + i), y = up * *(vec *)(g + i);
+                *(loose *)(dgain + i) += up * normal;
+                *(loose *)(dshift + i) += up;
+                first += y;
+                second += y * normal;
+                *(vec *)(n + i) = normal;
+                *(vec *)(u + i) = y;
+            }
+            float a = sum_of(first) / width, b = sum_of(second) / width;
+            for (i64 i = 0; i < wide; i += LANES)
+                *(vec *)(u + i) = inverse * (*(vec *)(u + i) - a - *(vec *)(n + i) * b);
+            F(write)(u, dx + r * width, 0, 1, width, 1);
+        }
     }
 }
 

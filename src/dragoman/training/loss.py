@@ -59,30 +59,36 @@ def taught_cross_entropy(
     return (1 - taught.share) * hard - taught.share * soft_N.sum(), nll
 
 
-def softmax_block(logits_CRV: Tensor, consistency: float) -> tuple[Tensor, Tensor]:
+def softmax_block(
+    logits_CRV: Tensor, consistency: float, bias_V: Tensor | None = None, real: int = 0
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """Replace logits in place by the gradient of the summed cross-entropy, without the targets' term.
 
-    This gradient is the probabilities, plus the gradient of `consistency` times the divergence of two copies.
-    Let d be the difference of their logits. The normalisers cancel, so the divergence is
-    sum((p - q) d) / 2. Its gradient with respect to the logits of the first copy is
-    (p - q + p (d - sum(p d))) / 2.
+    The bias is added to the logits before. This gradient is the probabilities, plus the gradient of
+    `consistency` times the divergence of two copies. Let d be the difference of their logits. The normalisers
+    cancel, so the divergence is sum((p - q) d) / 2. Its gradient with respect to the logits of the first copy
+    is (p - q + p (d - sum(p d))) / 2.
 
-    Return lse_CR, the logarithm of each row's sum of exponentials, and the summed divergence of the block.
+    Return lse_CR, the logarithm of each row's sum of exponentials, the summed divergence of the block, and
+    with a bias sum_V, the sums of the gradient over the first `real` rows of each copy.
     """
-    if native.serves(logits_CRV):
-        return native.softmax_block(logits_CRV, consistency)
+    if native.serves(logits_CRV) and (bias_V is None or native.serves(bias_V)):
+        return native.softmax_block(logits_CRV, consistency, bias_V, real)
     sums = torch.promote_types(logits_CRV.dtype, torch.float32)
     fine_CRV = logits_CRV.to(sums)
+    if bias_V is not None:
+        fine_CRV = fine_CRV + bias_V
     lse_CR = fine_CRV.logsumexp(-1)
     p_CRV = (fine_CRV - lse_CR[..., None]).exp_()
-    if not consistency:
-        logits_CRV.copy_(p_CRV)
-        return lse_CR, lse_CR.new_zeros(())
-    d_RV, gap_RV = fine_CRV[0] - fine_CRV[1], p_CRV[0] - p_CRV[1]
-    mean_CR1 = (p_CRV * d_RV).sum(-1, keepdim=True)
-    sign_C11 = logits_CRV.new_tensor([1, -1])[:, None, None]
-    logits_CRV.copy_(p_CRV + consistency / 2 * sign_C11 * (gap_RV + p_CRV * (d_RV - mean_CR1)))
-    return lse_CR, (mean_CR1[0] - mean_CR1[1]).sum() / 2
+    apart = lse_CR.new_zeros(())
+    if consistency:
+        d_RV, gap_RV = fine_CRV[0] - fine_CRV[1], p_CRV[0] - p_CRV[1]
+        mean_CR1 = (p_CRV * d_RV).sum(-1, keepdim=True)
+        sign_C11 = logits_CRV.new_tensor([1, -1])[:, None, None]
+        p_CRV += consistency / 2 * sign_C11 * (gap_RV + p_CRV * (d_RV - mean_CR1))
+        apart = (mean_CR1[0] - mean_CR1[1]).sum() / 2
+    logits_CRV.copy_(p_CRV)
+    return lse_CR, apart, None if bias_V is None else p_CRV[:, :real].sum((0, 1))
 
 
 class LinearCrossEntropy(torch.autograd.Function):
@@ -127,8 +133,6 @@ class LinearCrossEntropy(torch.autograd.Function):
         positions, width = len(states_NE) // copies, states_NE.shape[1]
         blank = -positions % LinearCrossEntropy.ROUND  # rows of zeros, which change neither sum nor gradient
         states_CNE = nn.functional.pad(states_NE.view(copies, -1, width), (0, 0, 0, blank))
-        real_CN = (torch.arange(positions + blank, device=states_NE.device) < positions).to(dtype)
-        real_CN = real_CN.expand(copies, -1)
         grad_states_CNE = torch.empty_like(states_CNE, dtype=sums)
         lse_CN = states_NE.new_empty(states_CNE.shape[:2], dtype=sums)  # log of the sum of exponentials
         ids_CNK, weight_CNK = (None, None)
@@ -142,20 +146,24 @@ class LinearCrossEntropy(torch.autograd.Function):
             rows = slice(start, start + size)
             states_RE = states_CNE[:, rows].flatten(0, 1)  # one product for all copies
             logits_RV = states_RE @ weight.T
-            if bias_V is not None:
-                logits_RV += bias
             if ids_CNK is not None and weight_CNK is not None:
                 ids_RK, weight_RK = ids_CNK[:, rows].flatten(0, 1), weight_CNK[:, rows].flatten(0, 1)
-                likely += (logits_RV.gather(1, ids_RK) * weight_RK).sum()
-            lse_CN[:, rows], apart_in_block = softmax_block(logits_RV.view(copies, -1, vocab), consistency)
+                likely += ((logits_RV.gather(1, ids_RK) + bias[ids_RK]) * weight_RK).sum()
+            lse_CN[:, rows], apart_in_block, sum_V = softmax_block(
+                logits_RV.view(copies, -1, vocab),
+                consistency,
+                None if bias_V is None else bias,
+                positions - start,
+            )
             apart += apart_in_block
+            if sum_V is not None:
+                grad_bias_V += sum_V
             if ids_CNK is not None and weight_CNK is not None:
                 # Not scatter_add_: it takes several times as long in bf16, and a row has each token once.
                 logits_RV.scatter_(1, ids_RK, logits_RV.gather(1, ids_RK) - weight_RK.to(dtype))
+                grad_bias_V.index_add_(0, ids_RK.flatten(), weight_RK.flatten(), alpha=-1)
             grad_states_CNE[:, rows] = (logits_RV @ weight).view(copies, -1, width)
             grad_weight_VE += logits_RV.T @ states_RE
-            if bias_V is not None:  # a product: PyTorch sums bf16 over rows several times as slowly
-                grad_bias_V += real_CN[:, rows].flatten() @ logits_RV
         grad_states_NE, lse_N = (x[:, :positions].flatten(0, 1) for x in (grad_states_CNE, lse_CN))
         states, rows_of_targets_NE = states_NE.to(sums), weight_VE[target_N].to(dtype).to(sums)
         target_logits_N = (states * rows_of_targets_NE).sum(1) + bias[target_N]

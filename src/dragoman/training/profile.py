@@ -32,14 +32,14 @@ _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("attention", ("_Attention", "scaled_dot_product")),
     ("dropout", ("_Dropout", "dropout", "random_", "bernoulli")),
     ("softmax and loss", ("LinearCrossEntropy", "softmax", "logsumexp", "gather", "index_add", "bincount")),
-    ("layer norm", ("layer_norm",)),
+    ("layer norm", ("layer_norm", "_LayerNorm")),
     ("ReLU", ("clamp_min", "threshold")),
     ("embeddings", ("embedding", "index_select")),
     ("optimizer", ("adam", "Optimizer", "Muon")),
     ("clipping", ("norm", "foreach")),
     ("copies", ("copy", "cat", "clone", "contiguous", "_to_copy", "fill", "zero", "index", "nonzero")),
 )
-_LOOPS = ("_Attention", "_Dropout", "LinearCrossEntropy")  # autograd functions of this package
+_LOOPS = ("_Attention", "_Dropout", "_LayerNorm", "LinearCrossEntropy")  # autograd functions of this package
 # Operations that return a view, or that consist of others.
 _VIEWS = {
     "view",
