@@ -146,7 +146,7 @@ def plain_loss() -> Iterator[None]:
     """All the logits of a batch at once, in float32, with autograd."""
 
     def apply(
-        states: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor, smoothing: float, _: float
+        states: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor, smoothing: float, *_: Any
     ) -> Any:
         logits = nn.functional.linear(states, weight.to(states.dtype), bias).float()
         return loss.smoothed_cross_entropy(logits, target, smoothing)
@@ -217,6 +217,7 @@ VARIANTS = {
     "all loops in C": Variant(loops=False),
     "attention in C": Variant(inside=without_loops("models.kernels")),
     "softmax of the loss in C": Variant(inside=without_loops("training.loss")),
+    "layer normalisation in C": Variant(inside=without_loops("models.layers")),
     "dropout in C": Variant(inside=without_loops("models.dropout")),
     "cheap dropout masks (PyTorch's instead)": Variant(inside=plain_dropout),
     "the loss a block at a time": Variant(inside=plain_loss),
