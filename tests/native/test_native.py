@@ -95,23 +95,28 @@ def _ancestors(x: Tensor) -> set[str]:
     return {node.name() for node in seen}
 
 
-def test_hidden_keys_are_never_read() -> None:
-    q, k, v = (randn(2, 2, 6, 8, seed=i).requires_grad_() for i in range(3))
-    bias = padding_bias(torch.arange(6) < torch.tensor([[4], [6]]), torch.float32)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("width", [8, 32])
+@pytest.mark.parametrize("seen", [3, 4])
+def test_hidden_keys_are_never_read(seen: int, width: int, dtype: torch.dtype) -> None:
+    q, k, v = (randn(2, 2, 6, width, seed=i).to(dtype).requires_grad_() for i in range(3))
+    bias = padding_bias(torch.arange(6) < torch.tensor([[seen], [6]]), dtype)
     with torch.no_grad():
-        k[0, :, 4:] = torch.nan
-        v[0, :, 4:] = 1e30
+        k[0, :, seen:] = torch.nan
+        v[0, :, seen:] = torch.nan
 
     out = attend(q, k, v, bias)
     gradients = torch.autograd.grad(out.sum(), (q, k, v))
 
     assert out.isfinite().all()
     assert gradients[0].isfinite().all()
-    assert not gradients[2][0, :, 4:].any()
+    assert not gradients[1][0, :, seen:].any()
+    assert not gradients[2][0, :, seen:].any()
 
 
-def test_what_is_no_number_stays_visible() -> None:
-    q, k, v = (randn(1, 1, 3, 4, seed=i).requires_grad_() for i in range(3))
+@pytest.mark.parametrize("width", [4, 32])
+def test_what_is_no_number_stays_visible(width: int) -> None:
+    q, k, v = (randn(1, 1, 3, width, seed=i).requires_grad_() for i in range(3))
     with torch.no_grad():
         v[0, 0, 1, 2] = torch.nan
 
