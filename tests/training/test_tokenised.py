@@ -393,3 +393,26 @@ def test_offsets_are_checked_without_digests_too(tmp_path: Path, fault: str) -> 
     with pytest.raises(DataError, match="damaged") as caught:
         Ragged(tmp_path / "rows", "uint16")
     assert "repeat the command" in caught.value.hint
+
+
+def test_rows_are_copied_as_they_are(tmp_path: Path) -> None:
+    rows = [[1, 2], [], [3], [4, 5, 6]]
+    with writing(tmp_path / "old", "uint16") as add:
+        for row in rows:
+            add(row)
+    old = Ragged(tmp_path / "old", "uint16")
+
+    with writing(tmp_path / "new", "uint16") as add:
+        add([7])
+        add.copy(old, 1, 4)
+        add.copy(old, 2, 2)
+        add([8, 9])
+    new = Ragged(tmp_path / "new", "uint16")
+
+    assert [row.tolist() for row in map(new.__getitem__, range(len(new)))] == [
+        [7],
+        [],
+        [3],
+        [4, 5, 6],
+        [8, 9],
+    ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -61,22 +61,34 @@ def _damaged(path: Path, reason: str) -> DataError:
     )
 
 
+class Writer:
+    """Appends rows to a new ragged array."""
+
+    def __init__(self, file: BinaryIO, offsets: BinaryIO, dtype: str) -> None:
+        self._file, self._offsets, self._dtype, self._end = file, offsets, dtype, 0
+        offsets.write(bytes(8))
+
+    def __call__(self, row: Sequence[int] | bytes) -> None:
+        """Append a row."""
+        self._end += len(row)
+        self._offsets.write(self._end.to_bytes(8, sys.byteorder))
+        self._file.write(row if isinstance(row, bytes) else np.asarray(row, self._dtype).tobytes())
+
+    def copy(self, rows: Ragged, first: int, last: int) -> None:
+        """Append rows `first` to `last` - 1 of another array, all at once."""
+        offsets = rows.offsets[first : last + 1]
+        self._offsets.write((offsets[1:] - offsets[0] + self._end).tobytes())
+        self._file.write(rows.values[offsets[0] : offsets[-1]].astype(self._dtype, copy=False).tobytes())
+        self._end += int(offsets[-1] - offsets[0])
+
+
 @contextmanager
-def writing(path: Path, dtype: str) -> Iterator[Callable[[Sequence[int] | bytes], None]]:
-    """Yield a function that appends a row to a new ragged array. Its files appear when the block ends."""
+def writing(path: Path, dtype: str) -> Iterator[Writer]:
+    """Yield a writer of a new ragged array. Its files appear when the block ends."""
     with (
         replacing(path.with_name(path.name + ".offsets")) as offsets_part,
         replacing(path) as part,
         offsets_part.open("wb") as offsets,
         part.open("wb") as file,
     ):
-        end = 0
-        offsets.write(bytes(8))
-
-        def add(row: Sequence[int] | bytes) -> None:
-            nonlocal end
-            end += len(row)
-            offsets.write(end.to_bytes(8, sys.byteorder))
-            file.write(row if isinstance(row, bytes) else np.asarray(row, dtype).tobytes())
-
-        yield add
+        yield Writer(file, offsets, dtype)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from random import Random
@@ -119,19 +119,30 @@ class TokenisedCorpus:
 
     def _sampled(self, side: Side, epoch: int, seed: int) -> Ragged:
         path, plain = self.folder / f"{side}.sampled", self.source if side == "source" else self.target
-        line_of = self._line_of(side, epoch, seed)
+        line_of, only_spans = self._line_of(side, epoch, seed), self._only_spans(side)
         with writing(path, self.about["dtype"]) as add:
             for first in range(0, len(plain), self.CHUNK):
-                rows = range(first, min(first + self.CHUNK, len(plain)))
+                last = min(first + self.CHUNK, len(plain))
+                rows: Iterable[int] = range(first, last)
+                if only_spans is not None:  # most rows have none
+                    rows = (first + np.flatnonzero(np.diff(only_spans.offsets[first : last + 1]))).tolist()
                 lines = {row: line for row in rows if (line := line_of(row)) is not None}
                 place = np.random.SeedSequence((seed, epoch, first)).generate_state(1)
-                tokens = self._tokens(lines, side, seed=int(place[0] >> 1))
-                for row in rows:
-                    add(tokens[row] if row in tokens else plain[row].tolist())
+                written = first
+                for row, tokens in self._tokens(lines, side, seed=int(place[0] >> 1)):
+                    add.copy(plain, written, row)
+                    add(tokens)
+                    written = row + 1
+                add.copy(plain, written, last)
         return Ragged(path, self.about["dtype"])
 
-    def _tokens(self, lines: dict[int, _Line], side: Side, *, seed: int) -> dict[int, Sequence[int]]:
-        """The tokens of lines by their rows, with what is read beside them."""
+    def _only_spans(self, side: Side) -> Ragged | None:
+        """The spans that pieces may replace, if nothing else changes a line."""
+        others = self.tokenizer.config.sampling or (side == "source" and self._annotations is not None)
+        return None if others else Ragged(self.folder / "copied", "uint32")
+
+    def _tokens(self, lines: dict[int, _Line], side: Side, *, seed: int) -> list[tuple[int, Sequence[int]]]:
+        """Rows in order, each with the tokens of its line and what is read beside it."""
         free = {row: line.text for row, line in lines.items() if line.guidance is None}
         sampled = self.tokenizer.sample([*free.values()], side=side, seed=seed)
         tokens: dict[int, Sequence[int]] = dict(zip(free, sampled, strict=True))
@@ -140,7 +151,7 @@ class TokenisedCorpus:
         for (row, (text, guidance)), own in zip(guided.items(), encoded, strict=True):
             if guidance is not None:
                 tokens[row] = reading(self.tokenizer, text, own, guidance).tokens
-        return tokens
+        return sorted(tokens.items())
 
     def _line_of(self, side: Side, epoch: int, seed: int) -> Callable[[int], _Line | None]:
         """Return a function: the text of a row to tokenise in this epoch, or None for its plain tokens."""
