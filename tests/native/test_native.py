@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -144,6 +144,38 @@ def test_layer_normalisation(shape: tuple[int, ...], dtype: torch.dtype) -> None
     close(got, wanted, dtype)
     for gradient, right in zip(gradients, torch.autograd.grad(wanted, fine, upstream.double()), strict=True):
         close(gradient, right, dtype)
+
+
+@pytest.mark.parametrize("rows", [2, 7, 50])
+def test_threads_divide_the_rows(rows: int) -> None:
+    """Sums of several threads, of which some may have no rows, are those of one."""
+    x, upstream = (randn(rows, 33, seed=seed).requires_grad_() for seed in (1, 2))
+    gain, shift, logits_CRV = (
+        randn(33, seed=3).requires_grad_(),
+        randn(33, seed=4),
+        randn(2, rows, 33, seed=5),
+    )
+    shift.requires_grad_()
+
+    def results() -> list[Tensor]:
+        out = native.layer_norm(x, gain, shift, 1e-5)
+        gradient = logits_CRV.clone()
+        block = softmax_block(gradient, 5.0, shift.detach(), rows - 1)
+        sums = [part for part in block if part is not None]
+        return [*torch.autograd.grad(out, (x, gain, shift), upstream), gradient, *sums]
+
+    one = with_threads(1, results)
+    for threads in (2, 3):
+        torch.testing.assert_close(with_threads(threads, results), one)
+
+
+def with_threads(count: int, call: Callable[[], list[Tensor]]) -> list[Tensor]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        return call()
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_gradients_of_many_rows_lose_nothing() -> None:

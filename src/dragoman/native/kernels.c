@@ -358,7 +358,7 @@ static void pair_rows(const bf16 *from, i64 stride, pair *to, i64 rows, i64 widt
         }
 }
 
-// The same of float32 numbers, BLOCK in a row.
+// Pairs of rows 2 i and 2 i + 1 of float32 numbers, BLOCK in a row.
 static void pair_weights(const float *from, pair *to, i64 rows, i64 columns) {
     for (i64 r = 0; r < rows; r += 2)
         for (i64 i = 0; i < columns; i += LANES) {
@@ -371,7 +371,7 @@ static void pair_weights(const float *from, pair *to, i64 rows, i64 columns) {
         }
 }
 
-// Round to bf16 in place of pairs.
+// The numbers rounded to bf16, BLOCK in a row.
 static void round_weights(const float *from, bf16 *to, i64 rows, i64 columns) {
     for (i64 r = 0; r < rows; r++)
         for (i64 i = 0; i < columns; i += LANES) store_bf16(to + r * BLOCK + i, *(vec *)(from + r * BLOCK + i));

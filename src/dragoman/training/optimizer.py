@@ -58,7 +58,7 @@ def optimizers(
 
 
 class StackedMuon(torch.optim.Muon):
-    """PyTorch's Muon, with one product for all matrices of a shape: calls take longer than small products.
+    """PyTorch's Muon, with one product for all matrices of a shape. Many small products cost mostly calls.
 
     Each process of `world` makes some of the matrices orthogonal for all.
     """
