@@ -124,6 +124,32 @@ def test_what_is_no_number_stays_visible(width: int) -> None:
     assert attend(q.bfloat16(), k.bfloat16(), v.bfloat16()).isnan().any()
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape", [(5, 7, 4), (3, 17, 32), (65, 3, 32), (70, 33, 96)])
+def test_what_earlier_loops_left_in_memory_does_no_harm(
+    shape: tuple[int, int, int], dtype: torch.dtype
+) -> None:
+    """The loops compute whole vectors: lanes beyond the last row hold what an earlier call left there."""
+    t, s, d = shape
+    q, k, v = (randn(1, 2, n, d, seed=n).to(dtype).requires_grad_() for n in (t, s, s))
+    upstream = randn(1, 2, t, d, seed=4).to(dtype)
+
+    def results() -> list[Tensor]:
+        leave(torch.nan)
+        out = attend(q, k, v)
+        leave(torch.nan)
+        return [out, *torch.autograd.grad(out, (q, k, v), upstream)]
+
+    for got in with_threads(1, results):
+        assert got.isfinite().all()
+
+
+def leave(number: float) -> None:
+    """Fill the memory of the thread with a number."""
+    row = torch.full((2**17,), number)
+    native.layer_norm(row[None], row, row, 1e-5)
+
+
 # ---- layer normalisation -------------------------------------------------------------------------
 
 
