@@ -1,8 +1,10 @@
-"""Loops in C for training on a CPU: the functions of `kernels.c` as operations with gradients.
+"""Loops in C for the parts of a training step in which PyTorch's operators are far from the limit of a CPU.
 
-They are optional. The C compiler of the machine compiles the source when a training run first needs it, which
-takes seconds, and the result is kept in the user's cache. Without a compiler, or with DRAGOMAN_NATIVE=0,
-PyTorch's operators do the same work. `enabled()` says which is in use.
+Attention over short sentences, the softmax of the loss, layer normalisation and dropout: each has a file of C
+beside this one, and is here an operation with gradients. They are optional. The C compiler of the machine
+compiles them when a training run first needs them, which takes seconds, and the result is kept in the user's
+cache. Without a compiler, or with DRAGOMAN_NATIVE=0, PyTorch's operators do the same work. `enabled()` says
+which is in use.
 
 B batch, H heads, T queries, S keys, D head width, C copies, R rows, V vocabulary.
 """
@@ -29,7 +31,7 @@ log = logging.getLogger(__name__)
 # No -ffast-math: hidden keys are -inf, and NaN must propagate.
 _FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp")
 _WIDE = "-mprefer-vector-width=512"
-_LANES = 16  # numbers in a vector of `kernels.c`
+_LANES = 16  # numbers in a vector of `vectors.h`
 _TYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 
 _on = False
@@ -228,8 +230,14 @@ def _library() -> ctypes.CDLL | None:
 def _compiled() -> Path:
     """Return the compiled loops, from the cache if it has them for this source, compiler and processor."""
     wide = (_WIDE,) if platform.machine() in ("x86_64", "AMD64") else ()
-    source = Path(__file__).with_name("kernels.c")
-    program = Sources(name="kernels", sources=(source,), flags=(*_FLAGS, *wide), libraries=("-lm",))
+    folder = Path(__file__).parent
+    program = Sources(
+        name="kernels",
+        sources=tuple(sorted(folder.glob("*.c"))),
+        headers=tuple(sorted(folder.glob("*.h"))),
+        flags=(*_FLAGS, *wide),
+        libraries=("-lm",),
+    )
     compiler = find_compiler("CC", ("cc", "gcc"))
     library = cached(compiler, program, facts=_processor())
     if not library.exists():

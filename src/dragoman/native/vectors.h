@@ -1,0 +1,105 @@
+// Vectors of 16 float32 numbers, with GCC's vector extensions, so that GCC and Clang generate good code for the
+// processor. Arithmetic is float32 whatever the tensors hold, but for attention in bf16 where the processor
+// multiplies bf16. Threads come from OpenMP, as PyTorch's own do.
+//
+// In all files: B batch, H heads, T queries, S keys, D head width, R rows of a block, V vocabulary. A stride
+// counts elements.
+
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
+
+enum { LANES = 16 }; // numbers in a vector
+
+typedef uint16_t bf16;
+typedef int64_t i64;
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
+typedef uint32_t uvec __attribute__((vector_size(4 * LANES)));
+// The same in memory, with any alignment and type.
+typedef float loose __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint16_t halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+INLINE i64 up(i64 n) { return (n + LANES - 1) / LANES * LANES; }
+
+INLINE vec all(float x) { return (vec){0} + x; }
+
+INLINE vec where(ivec mask, vec yes, vec no) { return (vec)((mask & (ivec)yes) | (~mask & (ivec)no)); }
+
+INLINE vec greater(vec a, vec b) { return where(a > b, a, b); }
+
+INLINE vec load_f32(const float *at) { return *(const loose *)at; }
+INLINE void store_f32(float *at, vec x) { *(loose *)at = x; }
+
+INLINE vec load_bf16(const bf16 *at) {
+    return (vec)(__builtin_convertvector(*(const halves *)at, uvec) << 16);
+}
+
+// Round to the nearest, ties to even. NaN stays NaN. Subnormal numbers may become zero.
+#ifdef __AVX512BF16__
+INLINE void store_bf16(bf16 *at, vec x) {
+    __m256bh y = _mm512_cvtneps_pbh((__m512)x);
+    memcpy(at, &y, sizeof y);
+}
+#else
+INLINE void store_bf16(bf16 *at, vec x) {
+    uvec bits = (uvec)x, rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    ivec number = x == x;
+    *(halves *)at = __builtin_convertvector((rounded & (uvec)number) | (0x7fc0 & ~(uvec)number), halves);
+}
+#endif
+
+// The elements of x and y at the given places: 0 to 15 are in x, 16 to 31 in y.
+#ifdef __clang__
+#define MIX(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define MIX(x, y, ...) __builtin_shuffle(x, y, (ivec){__VA_ARGS__})
+#endif
+#define SWAP8(x) MIX(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
+#define SWAP4(x) MIX(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
+#define SWAP2(x) MIX(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
+#define SWAP1(x) MIX(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
+
+INLINE float sum_of(vec x) {
+    x += SWAP8(x);
+    x += SWAP4(x);
+    x += SWAP2(x);
+    x += SWAP1(x);
+    return x[0];
+}
+
+INLINE float greatest_of(vec x) {
+    x = greater(x, SWAP8(x));
+    x = greater(x, SWAP4(x));
+    x = greater(x, SWAP2(x));
+    x = greater(x, SWAP1(x));
+    return x[0];
+}
+
+// e^x for x <= 0, to about an ulp; 0 below -87. As 2^(n + f), with Cephes' polynomial for e^r.
+INLINE vec exponential(vec x) {
+    vec kept = where(x < -87.0f, all(-87.0f), x);
+    vec shifted = kept * 1.44269504f + 12582912.0f, n = shifted - 12582912.0f;
+    vec r = kept - n * 0.693359375f + n * 2.12194440e-4f;
+    vec y = all(1.9875691500e-4f);
+    y = y * r + 1.3981999507e-3f;
+    y = y * r + 8.3334519073e-3f;
+    y = y * r + 4.1665795894e-2f;
+    y = y * r + 1.6666665459e-1f;
+    y = y * r + 5.0000001201e-1f;
+    y = y * (r * r) + r + 1.0f;
+    vec power = (vec)(((ivec)shifted + 127) << 23);
+    return where(x < -87.0f, (vec){0}, y * power);
+}
+
+// Memory of this thread, kept between calls.
+__attribute__((visibility("hidden"))) float *scratch(size_t floats);
