@@ -56,18 +56,21 @@ from dragoman.runs.recipe import Recipe, find_data, resolve
 class Row:
     """A configuration: options that differ from the recipe's, and who teaches it how.
 
-    alone: the student's recipe without teachers. distil: `dragoman distil` with teachers. diversify: the
-    translations of the sources by models of the recipe and of the targets by models of the other direction
-    join the text (Nguyen et al. 2020). together: the teachers themselves as an ensemble.
+    alone: the student's recipe without teachers. distil: `dragoman distil` with teachers; the translations
+    of the targets by so many `backward` models of the other direction join the text. diversify: so do those
+    of the sources by the teachers, and there are no other lessons (Nguyen et al. 2020). together: the
+    teachers themselves as an ensemble.
     """
 
     options: tuple[str, ...] = ()
     teachers: int = 0
+    backward: int = 0
     how: Literal["train", "alone", "distil", "diversify", "together"] = "train"
 
 
-def taught(teachers: int, *options: str) -> Row:
-    return Row(options=tuple(f"teacher.{option}" for option in options), teachers=teachers, how="distil")
+def taught(teachers: int, *options: str, backward: int = 0) -> Row:
+    options = tuple(f"teacher.{option}" for option in options)
+    return Row(options=options, teachers=teachers, backward=backward, how="distil")
 
 
 WORDS = ("outputs=none", "words=0.5")
@@ -97,8 +100,10 @@ ROWS: dict[str, Row] = {
     "words, 3 teachers": taught(3, *WORDS),
     "best and words, 1 teacher": taught(1, "outputs=best", "words=0.5"),
     "best and words, 3 teachers": taught(3, "outputs=best", "words=0.5"),
-    "diversified, 1 and 1 teachers": Row(teachers=1, how="diversify"),
-    "diversified, 3 and 3 teachers": Row(teachers=3, how="diversify"),
+    "best, words and back, 1 and 1 teachers": taught(1, "outputs=best", "words=0.5", backward=1),
+    "best, words and back, 3 and 3 teachers": taught(3, "outputs=best", "words=0.5", backward=3),
+    "diversified, 1 and 1 teachers": Row(teachers=1, backward=1, how="diversify"),
+    "diversified, 3 and 3 teachers": Row(teachers=3, backward=3, how="diversify"),
     "2 teachers together": Row(teachers=2, how="together"),
     "3 teachers together": Row(teachers=3, how="together"),
 }
@@ -186,33 +191,39 @@ def models_of(experiment: Experiment, row: str, seed: int, steps: dict[str, Step
     name = f"runs/{slug(row)}-{seed}"
     if about.how == "alone":
         return [add(steps, name, ("train", *common(experiment, name, seed + AWAY, student=True)), ())]
+    text, needs = more_text(experiment, about, seed, learnt, steps)
+    words = common(experiment, name, seed + AWAY, student=True)
     if about.how == "distil":
         models = [str(experiment.work / model) for model in learnt]
-        words = ("distil", *models, *common(experiment, name, seed + AWAY, student=True), *about.options)
         options = [*experiment.options, *about.options, 'teacher.models=["teacher"]']
         resolve(recipe=experiment.student or experiment.recipe, overrides=options)
-        return [add(steps, name, words, learnt)]
+        return [add(steps, name, ("distil", *models, *words, *about.options, *text), [*learnt, *needs])]
+    return [add(steps, name, ("train", *words, *text), needs)]
+
+
+def more_text(
+    experiment: Experiment, about: Row, seed: int, learnt: Sequence[str], steps: dict[str, Step]
+) -> tuple[list[str], list[str]]:
+    """Add the translations that join the text of a row. Return the options for all text, and the steps."""
     train = experiment.files(experiment.resolved.data.train)
     corpora, needs = [("reference", train)], []
-    for teacher, model in zip(teachers, learnt, strict=True):
-        forward = translated(experiment, model, train[0], f"forward-{teacher}", train[1], steps)
-        back = trained(experiment, "reverse", teacher, reversed_options(experiment), steps)
-        backward = translated(experiment, back, train[1], f"backward-{teacher}", train[0], steps)
-        made = [str(experiment.work / text) for text in (forward, backward)]
-        corpora += [(f"forward-{teacher}", (train[0], made[0])), (f"backward-{teacher}", (made[1], train[1]))]
-        needs += [forward, backward]
+    if about.how == "diversify":
+        for teacher, model in zip(experiment.teachers(seed, about.teachers), learnt, strict=True):
+            forward = translated(experiment, model, train[0], f"forward-{teacher}", train[1], steps)
+            corpora.append((f"forward-{teacher}", (train[0], str(experiment.work / forward))))
+            needs.append(forward)
+    for other in experiment.teachers(seed, about.backward):
+        back = trained(experiment, "reverse", other, reversed_options(experiment), steps)
+        backward = translated(experiment, back, train[1], f"backward-{other}", train[0], steps)
+        corpora.append((f"backward-{other}", (str(experiment.work / backward), train[1])))
+        needs.append(backward)
+    if not needs:
+        return [], []
     tables = ", ".join(f"{{name={json.dumps(key)}, train={json.dumps(files)}}}" for key, files in corpora)
     languages = [
         f"data.{side}_language={code}" for side, code in zip(("source", "target"), codes(train), strict=True)
     ]
-    words = (
-        "train",
-        *common(experiment, name, seed + AWAY, student=True),
-        "data.train=[]",
-        f"data.corpora=[{tables}]",
-        *languages,
-    )
-    return [add(steps, name, words, needs)]
+    return ["data.train=[]", f"data.corpora=[{tables}]", *languages], needs
 
 
 def trained(

@@ -3,8 +3,8 @@
     python benchmarks/start.py [--pairs 4500000] [--text SOURCE TARGET] [--vocab 32000] [--folder FOLDER]
 
 The text is that of two files, or the embedded corpus, repeated with another last word in each repetition, so
-that no pair is set aside as a duplicate. It is two plain files. `dragoman train` learns one vocabulary for both
-languages and makes one update of a model of the preset `tiny`.
+that no pair is set aside as a duplicate. It is two plain files. `dragoman train` learns one vocabulary for
+both languages and makes one update of a model of the preset `tiny`.
 
 Prints a line for each phase: its seconds and pairs a second. Below are the peak memory of the largest process
 and the seconds of processors.
