@@ -176,12 +176,8 @@ def test_layer_normalisation(shape: tuple[int, ...], dtype: torch.dtype) -> None
 def test_threads_divide_the_rows(rows: int) -> None:
     """Sums of several threads, of which some may have no rows, are those of one."""
     x, upstream = (randn(rows, 33, seed=seed).requires_grad_() for seed in (1, 2))
-    gain, shift, logits_CRV = (
-        randn(33, seed=3).requires_grad_(),
-        randn(33, seed=4),
-        randn(2, rows, 33, seed=5),
-    )
-    shift.requires_grad_()
+    gain, shift = (randn(33, seed=seed).requires_grad_() for seed in (3, 4))
+    logits_CRV = randn(2, rows, 33, seed=5)
 
     def results() -> list[Tensor]:
         out = native.layer_norm(x, gain, shift, 1e-5)

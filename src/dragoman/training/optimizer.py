@@ -58,9 +58,10 @@ def optimizers(
 
 
 class StackedMuon(torch.optim.Muon):
-    """PyTorch's Muon, with one product for all matrices of a shape. Many small products cost mostly calls.
+    """PyTorch's Muon, with one batched product for all matrices of a shape.
 
-    Each process of `world` makes some of the matrices orthogonal for all.
+    Small products one by one spend most of their time in calls. Each process of `world` makes some of the
+    matrices orthogonal for all.
     """
 
     def __init__(self, matrices: list[nn.Parameter], *, world: World | None = None, **options: Any) -> None:
