@@ -1,7 +1,7 @@
 """What each piece of a recipe gives, and what teachers add: configurations of one recipe over several seeds.
 
     python benchmarks/distillation.py RECIPE.toml [OPTION=VALUE ...] --data FOLDER --work WORK
-        [--only recipe soup ...] [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1]
+        [--only recipe alone ...] [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1]
         [--updates 5200] [--test STEM ...] [--plan]
 
 Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
@@ -73,21 +73,27 @@ def taught(teachers: int, *options: str, backward: int = 0) -> Row:
     return Row(options=options, teachers=teachers, backward=backward, how="distil")
 
 
+OPEN = "training.close_unseen=false"
 WORDS = ("outputs=none", "words=0.5")
 ROWS: dict[str, Row] = {
     "recipe": Row(),
     "no R-Drop": Row(options=("training.consistency=0",)),
+    "dropout 0.05": Row(options=("model.dropout=0.05",)),
+    "dropout 0.25": Row(options=("model.dropout=0.25",)),
     "Adam, same rate": Row(options=("training.optimizer=adam",)),
     "Adam, half the rate": Row(options=("training.optimizer=adam", "training.learning_rate=0.003")),
     "EMA 0.995": Row(options=("training.ema=0.995",)),
     "EMA 0.999": Row(options=("training.ema=0.999",)),
-    "soup": Row(options=("training.average_of=soup", "training.choose_by=loss")),
+    "mean of the last five": Row(
+        options=("training.average=5", "training.average_of=last", "training.choose_by=bleu")
+    ),
     "validated with the beam": Row(options=("training.validation_search=generation",)),
     "vocabulary 6000": Row(options=("tokenizer.vocab_size=6000",)),
     "vocabulary 10000": Row(options=("tokenizer.vocab_size=10000",)),
     "case kept": Row(options=("tokenizer.lowercase=false",)),
     "lower case on both sides": Row(options=("tokenizer.lowercase=true",)),
-    "BPE-dropout 0.1": Row(options=("tokenizer.sampling=0.1",)),
+    "BPE-dropout 0.1": Row(options=("tokenizer.sampling=0.1", OPEN)),
+    "all tokens open": Row(options=(OPEN,)),
     "alone": Row(how="alone"),
     "best, 1 teacher": taught(1, "outputs=best"),
     "best, 2 teachers": taught(2, "outputs=best"),
@@ -100,10 +106,10 @@ ROWS: dict[str, Row] = {
     "words, 3 teachers": taught(3, *WORDS),
     "best and words, 1 teacher": taught(1, "outputs=best", "words=0.5"),
     "best and words, 3 teachers": taught(3, "outputs=best", "words=0.5"),
-    "best, words and back, 1 and 1 teachers": taught(1, "outputs=best", "words=0.5", backward=1),
-    "best, words and back, 3 and 3 teachers": taught(3, "outputs=best", "words=0.5", backward=3),
-    "diversified, 1 and 1 teachers": Row(teachers=1, backward=1, how="diversify"),
-    "diversified, 3 and 3 teachers": Row(teachers=3, backward=3, how="diversify"),
+    "best and words, 1 teacher, back-translation by 1": taught(1, "outputs=best", "words=0.5", backward=1),
+    "best and words, 3 teachers, back-translation by 3": taught(3, "outputs=best", "words=0.5", backward=3),
+    "diversified by 1 model each way": Row(teachers=1, backward=1, how="diversify"),
+    "diversified by 3 models each way": Row(teachers=3, backward=3, how="diversify"),
     "2 teachers together": Row(teachers=2, how="together"),
     "3 teachers together": Row(teachers=3, how="together"),
 }

@@ -88,7 +88,7 @@ def test_every_row_has_files_of_its_own(script: ModuleType) -> None:
 
 
 def test_steps_come_after_those_that_they_need(script: ModuleType, folder: Path) -> None:
-    rows = ["recipe", "2 teachers together", "diversified, 3 and 3 teachers"]
+    rows = ["recipe", "2 teachers together", "diversified by 3 models each way"]
 
     steps = script.plan(experiment(script, folder), rows)
 
@@ -107,9 +107,9 @@ def test_teachers_follow_in_a_circle_and_students_start_elsewhere(script: Module
     some = experiment(script, folder, seeds=(1, 2, 3))
 
     assert [some.teachers(seed, 2) for seed in (1, 2, 3)] == [[1, 2], [2, 3], [3, 1]]
-    steps = script.plan(some, ["diversified, 1 and 1 teachers"])
+    steps = script.plan(some, ["diversified by 1 model each way"])
     for seed in (1, 2, 3):
-        student = steps[f"runs/diversified-1-and-1-teachers-{seed}"]
+        student = steps[f"runs/diversified-by-1-model-each-way-{seed}"]
         assert f"seed={100 + seed}" in student.words
         assert student.needs == (f"texts/forward-{seed}.de", f"texts/backward-{seed}.en")
     with pytest.raises(ConfigError, match="3 teachers, but 2 seeds"):
@@ -117,9 +117,9 @@ def test_teachers_follow_in_a_circle_and_students_start_elsewhere(script: Module
 
 
 def test_students_may_learn_from_both_directions(script: ModuleType, folder: Path) -> None:
-    steps = script.plan(experiment(script, folder), ["best, words and back, 1 and 1 teachers"])
+    steps = script.plan(experiment(script, folder), ["best and words, 1 teacher, back-translation by 1"])
 
-    student = steps["runs/best-words-and-back-1-and-1-teachers-2"]
+    student = steps["runs/best-and-words-1-teacher-back-translation-by-1-2"]
     assert student.words[:2] == ("distil", str(folder / "work/runs/recipe-2"))
     assert student.needs == ("runs/recipe-2", "texts/backward-2.en")
     recipe = resolve(overrides=[word for word in student.words if word.startswith("data.corpora=")])
@@ -142,7 +142,7 @@ def test_students_may_have_a_recipe_of_their_own(script: ModuleType, folder: Pat
 
     assert script.chosen([], student=True) == list(script.ROWS)
     assert set(script.ROWS) - set(script.chosen([], student=False)) == {"alone"}
-    steps = script.plan(some, ["recipe", "alone", "diversified, 1 and 1 teachers"])
+    steps = script.plan(some, ["recipe", "alone", "diversified by 1 model each way"])
     recipes = {
         name: Path(step.words[step.words.index("--recipe") + 1]).name
         for name, step in steps.items()
@@ -152,7 +152,7 @@ def test_students_may_have_a_recipe_of_their_own(script: ModuleType, folder: Pat
         "runs/recipe-1": "recipe.toml",
         "runs/alone-1": "small.toml",
         "runs/reverse-1": "recipe.toml",
-        "runs/diversified-1-and-1-teachers-1": "small.toml",
+        "runs/diversified-by-1-model-each-way-1": "small.toml",
     }
 
 
