@@ -1,7 +1,7 @@
 """What each piece of a recipe gives, and what teachers add: configurations of one recipe over several seeds.
 
     python benchmarks/distillation.py RECIPE.toml [OPTION=VALUE ...] --data FOLDER --work WORK
-        [--only recipe alone ...] [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1]
+        [--only recipe "no R-Drop" ...] [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1]
         [--updates 5200] [--test STEM ...] [--plan]
 
 Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
