@@ -11,6 +11,8 @@ from sacrebleu.metrics.bleu import BLEU
 from tests.runs.students import PAIRS, make_teacher, make_twin
 
 from dragoman.base.errors import DataError
+from dragoman.engine.build import unavailable
+from dragoman.engine.native import NativeEngine
 from dragoman.runs import outputs
 from dragoman.runs.outputs import TeachersOutputs
 from dragoman.runs.recipe import DataConfig
@@ -78,6 +80,18 @@ def test_an_ensemble_translates_together(teacher: Path, tmp_path: Path) -> None:
     together = Translator.ensemble([Translator.load(one) for one in (teacher, twin)], average="probabilities")
     wanted = together.translate([source for source, _ in usable(LINES)], beam=2)
     assert [target for _, target in pairs] == [one.text for one in wanted]
+
+
+@pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+def test_the_teachers_translate_with_the_numbers_asked_for(teacher: Path, tmp_path: Path) -> None:
+    config = TeacherConfig(models=(str(teacher),), dtype="int8")
+    engine = open_teachers(config, DataConfig(), None).translator().engine
+    assert isinstance(engine, NativeEngine)
+    assert engine.dtype == "int8"
+
+    made(tmp_path / "x", teacher, beam=2)
+    _, messages = made(tmp_path / "x", teacher, beam=2, dtype="int8")
+    assert any(message.startswith("the teachers translate: 24 of 24 lines") for message in messages)  # again
 
 
 def test_the_nearest_has_the_highest_bleu(teacher: Path, tmp_path: Path) -> None:

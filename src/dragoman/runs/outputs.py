@@ -105,12 +105,12 @@ class TeachersOutputs:
 
     def _about(self, lines: Sequence[Line]) -> dict[str, Any]:
         options = self.teachers.options
-        wanted = [options.outputs, options.beam, options.searched, options.average, self.longest]
+        search = [options.beam, options.searched, options.average, options.dtype]
         digest = hashlib.blake2b(digest_size=16)
         for line in lines:
             digest.update(f"{line.source}\n{line.target}\n".encode())
         return {
-            "made_with": [*self.teachers.made_with, *wanted, self.referenced],
+            "made_with": [*self.teachers.made_with, options.outputs, *search, self.longest, self.referenced],
             "text": digest.hexdigest(),
         }
 

@@ -60,21 +60,18 @@ class Teachers:
         """All that their translations depend on besides the text and the options."""
         return [f"{one.digest} {one.config.generation}" for one in self.members]
 
-    def load(self) -> list[Translator]:
-        """Load the models, with the engine that suits each."""
-        from dragoman.translator import Translator
-
-        return [Translator.load(one.place) for one in self.members]
-
     def translator(self) -> Translator:
         """Load the models as one that translates with all of them."""
         from dragoman.translator import Translator
 
-        return Translator.ensemble(self.load(), average=self.options.average)
+        members = [Translator.load(one.place, dtype=self.options.dtype) for one in self.members]
+        return Translator.ensemble(members, average=self.options.average)
 
     def models(self) -> list[AnySeq2Seq]:
         """Load the models for PyTorch, in float32."""
-        return [translator.bundle.model for translator in self.load()]
+        from dragoman.translator import Translator
+
+        return [Translator.load(one.place).bundle.model for one in self.members]
 
     def check_languages(self, languages: Languages, text: str) -> None:
         """Raise ConfigError unless the text is in their languages."""

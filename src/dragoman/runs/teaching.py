@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
 from dragoman.decoding.options import Average
+from dragoman.engine.choice import DType
 
 Outputs = Literal["best", "nearest", "all", "none"]
 
@@ -38,6 +39,13 @@ class TeacherConfig(Options, section="teacher"):
         ),
     ] = "best"
     beam: Annotated[int, Option("Width of the teachers' beam; 1 is greedy search.", at_least=1)] = 5
+    dtype: Annotated[
+        DType,
+        Option(
+            "Numbers that the teachers translate with, as --dtype of `dragoman translate`. bfloat16 and int8 "
+            "save most of the time; `words` always has float32."
+        ),
+    ] = "auto"
     n_best: Annotated[
         int | None,
         Option("Translations of each line for nearest and all. Left out, as many as the beam.", at_least=1),
