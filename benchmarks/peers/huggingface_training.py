@@ -27,7 +27,9 @@ import torch
 import transformers
 from transformers.trainer_utils import get_last_checkpoint
 
-WARM, TIMED = 10, 40  # updates that are not timed, and then those that say how fast the machine is
+# Updates that are not timed, and then those that say how fast the machine is. With --grouped the first 50
+# batches are sorted by length, the longest first.
+WARM, TIMED = 10, 50
 LONGEST = 256  # tokens
 END, UNKNOWN, PAD = "</s>", "<unk>", "<pad>"
 
