@@ -26,8 +26,8 @@ def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_there_are_some() -> None:
     names = (
-        "alignment bulk corpora distillation faults general general_text kills memory phrases pieces planning"
-        " precisions processes quality recompute risk scaling serving start terms tuning"
+        "alignment bulk corpora distillation faults general general_text kills memory overheads phrases"
+        " pieces planning precisions processes quality recompute risk scaling serving start terms tuning"
     )
     assert [path.stem for path in SCRIPTS] == names.split()
 

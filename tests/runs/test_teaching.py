@@ -21,6 +21,10 @@ ONE = ("runs/one",)
         ({"models": ONE, "outputs": "none", "words": 1.0, "reference_weight": 0.0}, "no text to train on"),
         ({"models": ONE, "n_best": 3}, 'n_best = 3, but teacher.outputs = "best"'),
         ({"models": ONE, "n_best": 6, "outputs": "all"}, "n_best = 6 from a beam of 5"),
+        (
+            {"models": ONE, "words": 0.5, "outputs": "none", "dtype": "int8"},
+            'dtype = "int8" is for translations',
+        ),
         ({"models": ONE, "digests": ("a", "b")}, "2 for 1 teachers"),
         ({"models": ONE, "words": 1.5}, "words"),
         ({"models": ONE, "beam": 0}, "beam"),

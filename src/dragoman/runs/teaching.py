@@ -42,8 +42,8 @@ class TeacherConfig(Options, section="teacher"):
     dtype: Annotated[
         DType,
         Option(
-            "Numbers that the teachers translate with, as --dtype of `dragoman translate`. bfloat16 and int8 "
-            "save most of the time; `words` always has float32."
+            "Number type of the teachers when they translate, as --dtype of `dragoman translate`. bfloat16 "
+            "and int8 save time. Distributions for `words` are always computed in float32."
         ),
     ] = "auto"
     n_best: Annotated[
@@ -113,6 +113,11 @@ class TeacherConfig(Options, section="teacher"):
             raise ConfigError(
                 f'teacher.n_best = {self.n_best}, but teacher.outputs = "{self.outputs}"',
                 hint='set teacher.outputs="nearest" or "all", or leave teacher.n_best out',
+            )
+        if self.dtype != "auto" and self.outputs == "none":
+            raise ConfigError(
+                f'teacher.dtype = "{self.dtype}" is for translations, but teacher.outputs = "none"',
+                hint="leave teacher.dtype out: distributions are computed in float32",
             )
         if self.searched > self.beam:
             raise ConfigError(
