@@ -10,9 +10,10 @@ from seed n, with two from n and the next, and so on. With --student the student
 the row `alone` trains it without teachers. Every OPTION=VALUE goes to every run. A recipe for two
 processes needs training.accumulate=2 here, for the same updates, because each run is one process.
 
-Steps that need each other run in order, up to --jobs at once with --threads each. A repeated command goes on
-where it was stopped or killed: finished steps are skipped, and training resumes. A failed step stops only
-those that need it, and the exit code is then 1. --plan prints the commands and runs nothing.
+Steps that need each other run in order, up to --jobs at once with --threads each, those with the longest
+chain of steps behind them first. A repeated command goes on where it was stopped or killed: finished steps
+are skipped, and training resumes. A failed step stops only those that need it, and the exit code is then 1.
+--plan prints the commands and runs nothing.
 
 The scores are lower-cased BLEU of the recipe's own search. Those of the validation text are always there;
 those of test texts only with --test, so that everything can be chosen before they are looked at. `--test test
@@ -97,6 +98,7 @@ ROWS: dict[str, Row] = {
     "alone": Row(how="alone"),
     "best, 1 teacher": taught(1, "outputs=best"),
     "best, 2 teachers": taught(2, "outputs=best"),
+    "best, 2 teachers, back-translation by 1": taught(2, "outputs=best", backward=1),
     "best, 3 teachers": taught(3, "outputs=best"),
     "best alone, 3 teachers": taught(3, "outputs=best", "reference_weight=0"),
     "nearest, 3 teachers": taught(3, "outputs=nearest"),
@@ -107,6 +109,7 @@ ROWS: dict[str, Row] = {
     "best and words, 1 teacher": taught(1, "outputs=best", "words=0.5"),
     "best and words, 3 teachers": taught(3, "outputs=best", "words=0.5"),
     "best and words, 1 teacher, back-translation by 1": taught(1, "outputs=best", "words=0.5", backward=1),
+    "best and words, 2 teachers, back-translation by 1": taught(2, "outputs=best", "words=0.5", backward=1),
     "best and words, 3 teachers, back-translation by 3": taught(3, "outputs=best", "words=0.5", backward=3),
     "diversified by 1 model each way": Row(teachers=1, backward=1, how="diversify"),
     "diversified by 3 models each way": Row(teachers=3, backward=3, how="diversify"),
@@ -291,7 +294,10 @@ def run(steps: Mapping[str, Step], work: Path, *, jobs: int, threads: int) -> li
     """
     finished = {name for name, step in steps.items() if record_of(work, step) is not None}
     recipes = {name: recipe_of(step) for name, step in steps.items()}
-    waiting = [step for name, step in steps.items() if name not in finished]
+    behind = chains(steps)
+    waiting = sorted(
+        (step for name, step in steps.items() if name not in finished), key=lambda step: -behind[step.name]
+    )
     running: dict[int, tuple[Step, subprocess.Popen[bytes], float]] = {}
     failed: list[str] = []
     try:
@@ -324,6 +330,15 @@ def run(steps: Mapping[str, Step], work: Path, *, jobs: int, threads: int) -> li
             process.send_signal(signal.SIGINT)
         for _, process, _ in running.values():
             process.wait()
+
+
+def chains(steps: Mapping[str, Step]) -> dict[str, int]:
+    """How many steps must follow each one, in the longest chain. `steps` come after those that they need."""
+    behind = dict.fromkeys(steps, 0)
+    for name, step in reversed(steps.items()):
+        for needed in step.needs:
+            behind[needed] = max(behind[needed], behind[name] + 1)
+    return behind
 
 
 def start(step: Step, work: Path, threads: int) -> subprocess.Popen[bytes]:

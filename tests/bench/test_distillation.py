@@ -218,6 +218,16 @@ def test_a_step_waits_for_those_that_it_needs(script: ModuleType, tmp_path: Path
     assert started == ["a", "b", "d"]
 
 
+def test_steps_with_the_longest_chain_behind_them_start_first(
+    script: ModuleType, tmp_path: Path, started: list[str]
+) -> None:
+    steps = steps_of(script, a=("", ()), b=("", ("a",)), c=("", ()), d=("", ("c",)), e=("", ("b", "d", "c")))
+    steps |= steps_of(script, f=("", ()))
+
+    assert script.run(steps, tmp_path, jobs=1, threads=1) == []
+    assert started == ["a", "c", "b", "d", "e", "f"]
+
+
 def test_finished_steps_are_not_repeated(script: ModuleType, tmp_path: Path, started: list[str]) -> None:
     good = tmp_path / "good"
     steps = steps_of(script, a=("", ()), b=(f"open({str(good)!r})", ("a",)), c=("", ("b",)), d=("", ()))
