@@ -1,14 +1,15 @@
 """What each piece of a recipe gives, and what teachers add: configurations of one recipe over several seeds.
 
     python benchmarks/distillation.py RECIPE.toml [OPTION=VALUE ...] --data FOLDER --work WORK
-        [--only recipe "no R-Drop" ...] [--student RECIPE.toml] [--seeds 1 2 3] [--jobs 2] [--threads 1]
-        [--updates 5200] [--test STEM ...] [--plan]
+        [--only recipe "no R-Drop" ...] [--student RECIPE.toml] [--student-options OPTION=VALUE ...]
+        [--seeds 1 2 3] [--jobs 2] [--threads 1] [--updates 5200] [--test STEM ...] [--plan]
 
 Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
 or `dragoman distil`. The teachers of a student are runs of the recipe itself: with one teacher seed n learns
 from seed n, with two from n and the next, and so on. With --student the students have a recipe of their own;
-the row `alone` trains it without teachers. Every OPTION=VALUE goes to every run. A recipe for two
-processes needs training.accumulate=2 here, for the same updates, because each run is one process.
+the row `alone` trains it without teachers. Every OPTION=VALUE goes to every run, those of --student-options
+go to the students alone. A recipe for two processes needs training.accumulate=2 here, for the same updates,
+because each run is one process.
 
 Steps that need each other run in order, up to --jobs at once with --threads each, those with the longest
 chain of steps behind them first. A repeated command goes on where it was stopped or killed: finished steps
@@ -108,6 +109,7 @@ ROWS: dict[str, Row] = {
     "words, 3 teachers": taught(3, *WORDS),
     "best and words, 1 teacher": taught(1, "outputs=best", "words=0.5"),
     "best and words, 3 teachers": taught(3, "outputs=best", "words=0.5"),
+    "best and words, 2 teachers": taught(2, "outputs=best", "words=0.5"),
     "best and words, 1 teacher, back-translation by 1": taught(1, "outputs=best", "words=0.5", backward=1),
     "best and words, 2 teachers, back-translation by 1": taught(2, "outputs=best", "words=0.5", backward=1),
     "best and words, 3 teachers, back-translation by 3": taught(3, "outputs=best", "words=0.5", backward=3),
@@ -138,6 +140,7 @@ class Experiment:
     student: Path | None = None  # its recipe, if it is another
     seeds: tuple[int, ...] = (1, 2, 3)
     options: tuple[str, ...] = ()
+    student_options: tuple[str, ...] = ()  # after `options`, for students alone
     tests: tuple[str, ...] = ()
 
     @property
@@ -198,14 +201,15 @@ def models_of(experiment: Experiment, row: str, seed: int, steps: dict[str, Step
     if about.how == "together":
         return learnt
     name = f"runs/{slug(row)}-{seed}"
+    options = [*experiment.options, *experiment.student_options, *about.options]
+    teacher = ['teacher.models=["teacher"]'] if about.how == "distil" else []
+    resolve(recipe=experiment.student or experiment.recipe, overrides=[*options, *teacher])
     if about.how == "alone":
         return [add(steps, name, ("train", *common(experiment, name, seed + AWAY, student=True)), ())]
     text, needs = more_text(experiment, about, seed, learnt, steps)
     words = common(experiment, name, seed + AWAY, student=True)
     if about.how == "distil":
         models = [str(experiment.work / model) for model in learnt]
-        options = [*experiment.options, *about.options, 'teacher.models=["teacher"]']
-        resolve(recipe=experiment.student or experiment.recipe, overrides=options)
         return [add(steps, name, ("distil", *models, *words, *about.options, *text), [*learnt, *needs])]
     return [add(steps, name, ("train", *words, *text), needs)]
 
@@ -258,7 +262,8 @@ def common(experiment: Experiment, name: str, seed: int, *, student: bool = Fals
     output = str(experiment.work / name)
     recipe = experiment.student if student and experiment.student else experiment.recipe
     data = ("--recipe", str(recipe), "--data", str(experiment.data))
-    return (*data, "-o", output, f"seed={seed}", *experiment.options)
+    more = experiment.student_options if student else ()
+    return (*data, "-o", output, f"seed={seed}", *experiment.options, *more)
 
 
 def reversed_options(experiment: Experiment) -> list[str]:
@@ -523,6 +528,7 @@ def main() -> None:
         student=options.student,
         seeds=tuple(options.seeds),
         options=(*updates, *options.words),
+        student_options=tuple(options.student_options),
         tests=tuple(options.test),
     )
     try:
@@ -550,6 +556,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="; ".join(ROWS))
     parser.add_argument("--student", type=Path, metavar="RECIPE.toml")
+    parser.add_argument("--student-options", nargs="+", default=[], metavar="OPTION=VALUE")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--jobs", type=at_least_one, default=machine.cores())
     parser.add_argument("--threads", type=at_least_one, default=1)

@@ -156,6 +156,20 @@ def test_students_may_have_a_recipe_of_their_own(script: ModuleType, folder: Pat
     }
 
 
+def test_students_may_have_options_of_their_own(script: ModuleType, folder: Path) -> None:
+    some = experiment(script, folder, options=("training.max_updates=3",), student_options=("seed=7",))
+
+    steps = script.plan(some, ["best, 1 teacher", "diversified by 1 model each way"])
+
+    trained = {name: step.words for name, step in steps.items() if step.words[0] in ("train", "distil")}
+    assert {name for name, words in trained.items() if "seed=7" in words} == {
+        name for name in trained if name.startswith(("runs/best", "runs/diversified"))
+    }
+    assert all("training.max_updates=3" in words for words in trained.values())
+    with pytest.raises(ConfigError, match="no_such"):
+        script.plan(experiment(script, folder, student_options=("no_such=1",)), ["best, 1 teacher"])
+
+
 def test_tests_are_looked_at_only_if_asked_for(script: ModuleType, folder: Path) -> None:
     def texts(**changes: Any) -> list[str]:
         steps = script.plan(experiment(script, folder, seeds=(1,), **changes), ["recipe"])
