@@ -216,6 +216,20 @@ def test_bad_input_leaves_nothing(folder, error):
     assert [path.name for path in folder.iterdir()] == ["in"]
 
 
+@pytest.mark.parametrize(
+    ("error", "left"), [(DataError("in:2: not valid UTF-8"), []), (ConfigError("needs PyTorch"), ["one"])]
+)
+def test_bad_options_leave_what_an_earlier_command_wrote(folder, error, left):
+    with pytest.raises(KeyboardInterrupt), Unfinished(folder / "out", {}) as one:
+        one.add(1, "one\n", truncated=False)
+        raise KeyboardInterrupt
+
+    with pytest.raises(type(error)), Unfinished(folder / "out", {}):
+        raise error
+
+    assert [path.read_text().strip() for path in folder.glob("*.unfinished")] == left
+
+
 def test_what_can_go_on(folder):
     assert can_resume(folder / "out", [str(folder / "in")])
     assert not can_resume(Path(os.devnull), [str(folder / "in")])

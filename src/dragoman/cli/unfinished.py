@@ -49,8 +49,9 @@ class Unfinished:
     """The output file of a command, with what an earlier one has written. `about` says what it is made from.
 
     Write to `file` in a with-block. At its end the output appears. If the block is interrupted, what is
-    written stays; bad input, which would fail again, deletes it. Entering raises ConfigError if the earlier
-    command had other text, another model or other options, or is still running.
+    written stays. Bad input, which would fail again, deletes it. A ConfigError leaves what an earlier command
+    has written: the cause may be the machine, such as a missing library. Entering raises ConfigError if the
+    earlier command had other text, another model or other options, or is still running.
     """
 
     def __init__(self, output: Path, about: Mapping[str, object]) -> None:
@@ -71,7 +72,7 @@ class Unfinished:
         with ExitStack() as stack:
             stack.callback(self.file.close)
             stack.enter_context(locked(self._text, self.file.fileno()))
-            size = self._take_up()
+            size = self._found = self._take_up()
             self.file.truncate(size)  # what follows was written after the note
             self._noted = time.monotonic()
             self._stack = stack.pop_all()
@@ -84,12 +85,17 @@ class Unfinished:
                 self._note.unlink(missing_ok=True)
                 with replacing(self.output) as part:
                     os.replace(self._text, part)
-            elif isinstance(error, ConfigError | DataError) or not self.written.lines:
+            elif self._is_of_no_use(error):
                 self._note.unlink(missing_ok=True)
                 self._text.unlink(missing_ok=True)
             else:
                 with contextlib.suppress(OSError, DragomanError):  # the disk may be full: the reason
                     self._write_note()
+
+    def _is_of_no_use(self, error: BaseException) -> bool:
+        """Whether the same command could not go on from what is written."""
+        fails_again = isinstance(error, DataError) or (isinstance(error, ConfigError) and not self._found)
+        return fails_again or not self.written.lines
 
     def add(self, number: int, text: str, *, truncated: bool) -> None:
         """Write what line `number` became, and note it once a second."""
