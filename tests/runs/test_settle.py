@@ -51,3 +51,21 @@ def test_without_held_out_pairs_at_most_a_half_and_no_more_than_is_cheap() -> No
 
     assert chosen_share(rows) == 0.5
     assert chosen_share(dear) == 0.25
+
+
+def test_if_all_lose_in_domain_the_smallest_share() -> None:
+    rows = [{"share": n / 4, "loss": 3.0 + n} for n in range(5)]
+
+    assert chosen_share(rows) == 0.25
+    assert chosen_share([{**row, "loss": float("nan")} for row in rows]) == 0.25
+
+
+def test_without_held_out_pairs_no_large_share_even_if_it_alone_is_cheap() -> None:
+    rows = [
+        {"share": 0.0, "general_loss": 2.0},
+        {"share": 0.1, "general_loss": 2.1},
+        {"share": 0.5, "general_loss": 2.05},
+        {"share": 0.9, "general_loss": 2.01},
+    ]
+
+    assert chosen_share(rows) == 0.1

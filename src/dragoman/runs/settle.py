@@ -97,7 +97,8 @@ def _choose(
     """Return the share of the tuned weights, and the losses of every share that was tried.
 
     It is the best in domain of those that lose little on general text. Without general text, it is the
-    smallest with nearly the whole gain in domain. Without held-out pairs it is at most one half.
+    smallest with nearly the whole gain in domain. Without held-out pairs it is at most one half. If every
+    share loses, it is the smallest.
     """
     if prepared.validation is None and prepared.general is None:
         return _WITHOUT_TEXT, []
@@ -115,12 +116,13 @@ def _choose(
 
 def chosen_share(rows: list[dict[str, float]]) -> float:
     """Return the share that `_choose` describes, from the losses of all shares in ascending order."""
+    smallest = rows[1]["share"]
     if "general_loss" in rows[0]:
         most = rows[0]["general_loss"] + _COST
-        cheap = [row for row in rows[1:] if row["general_loss"] <= most] or rows[1:2]
+        cheap = [row for row in rows[1:] if row["general_loss"] <= most]
         if "loss" not in rows[0]:
-            return max(row["share"] for row in cheap if row["share"] <= _WITHOUT_TEXT)
-        return min(cheap, key=lambda row: row["loss"])["share"]
-    least = min(row["loss"] for row in rows)
-    enough = rows[0]["loss"] - _ENOUGH * (rows[0]["loss"] - least)
-    return next(row["share"] for row in rows[1:] if row["loss"] <= enough or row is rows[-1])
+            return max((row["share"] for row in cheap if row["share"] <= _WITHOUT_TEXT), default=smallest)
+        return min(cheap or rows[1:2], key=lambda row: row["loss"])["share"]
+    gain = rows[0]["loss"] - min(row["loss"] for row in rows)
+    enough = rows[0]["loss"] - _ENOUGH * gain
+    return next((row["share"] for row in rows[1:] if row["loss"] <= enough), smallest)
