@@ -84,6 +84,10 @@ def test_models_that_do_not_fit_are_refused(bundle: Bundle) -> None:
         Translator.ensemble([one, Translator.of(bundle_of("unigram"))])
     with pytest.raises(ConfigError, match="model 3 from en to fr"):
         Translator.ensemble([one, one, Translator.of(replace(bundle, target_language="fr"))])
+    pair = Translator.ensemble([one, one])
+    assert Translator.ensemble([pair]) is pair
+    with pytest.raises(ConfigError, match="model 2 is an ensemble of 2 models"):
+        Translator.ensemble([one, pair])
     with pytest.raises(ConfigError, match="no models"):
         Translator.ensemble([])
     with pytest.raises(ConfigError, match="average = 'median'"):

@@ -23,6 +23,7 @@ class Member(Protocol):
     engine: Engine
     source_language: str
     target_language: str
+    models: int
 
     @property
     def bundle(self) -> Bundle: ...
@@ -35,6 +36,12 @@ def check_members(members: Sequence[Member], average: str) -> None:
     if average not in get_args(Average):
         raise ConfigError(f"average = {average!r}", hint=f"use {' or '.join(get_args(Average))}")
     first = members[0]
+    for number, one in enumerate(members, 1):
+        if one.models > 1 and len(members) > 1:
+            raise ConfigError(
+                f"model {number} is an ensemble of {one.models} models",
+                hint="name all models in one ensemble",
+            )
     for number, other in enumerate(members[1:], 2):
         own = first.source_language, first.target_language
         if own != (other.source_language, other.target_language):

@@ -101,6 +101,7 @@ class Translator:
         self.source_language, self.target_language = source_language, target_language
         self.generation = generation or Beam()
         self.adapter: str | None = None  # the name of the one in use
+        self.models = 1  # how many translate together
         self._variants = running(engine, load_bundle, adapters or {})
         self._load_bundle = self._variants[None].load_bundle
 
@@ -177,14 +178,15 @@ class Translator:
         "log-probabilities" takes their geometric mean, scaled to sum to 1, "probabilities" the arithmetic
         mean. All need the same tokenizer and languages; their shapes may differ, and their weights are
         shared, not copied. Options, shortlist, alignment, attention and `inspect` are those of the first.
-        Risks are not calibrated for an ensemble. Raises ConfigError for models that do not fit each other.
+        Risks are not calibrated for an ensemble. Raises ConfigError for models that do not fit each other and
+        for members that are ensembles.
         """
         members = list(members)
         check_members(members, average)
         first = members[0]
         if len(members) == 1:
             return first
-        return cls(
+        together = cls(
             first.tokenizer,
             engine_of_members(members, average),
             source_language=first.source_language,
@@ -197,6 +199,8 @@ class Translator:
             reverse=first.reverse,
             load_bundle=lambda: first.bundle,
         )
+        together.models = len(members)
+        return together
 
     @property
     def memory(self) -> MemoryGuide | None:
