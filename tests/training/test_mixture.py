@@ -108,6 +108,13 @@ def test_a_weight_of_a_half_has_other_halves(texts: tuple[TokenisedCorpus, Token
     assert read(halves, 0)[30:] == GENERAL
 
 
+def test_halves_of_equal_texts_are_of_other_pairs(texts: tuple[TokenisedCorpus, TokenisedCorpus]) -> None:
+    """As a text and its translations by a teacher are, which would have half of the sources in an epoch."""
+    parts = read(weighted((texts[0], texts[0]), 0.5, 0.5), 0)
+
+    assert len(set(parts[:30]) & set(parts[30:])) < 30
+
+
 def test_a_large_text_is_chosen_from_by_blocks(
     texts: tuple[TokenisedCorpus, TokenisedCorpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How long a process waits for the others. The leader may have to tokenise tens of millions of lines.
+# How long a process waits for the others. The leader may have teachers translate tens of millions of lines.
 # The lookout notices a process that ends or stalls.
-_PATIENCE = timedelta(days=1)
+_PATIENCE = timedelta(days=30)
 _START = 600.0  # seconds for all processes to start, once torchrun has brought them together
 
 

@@ -123,15 +123,18 @@ class Mixture:
         return _JoinedLessons(lessons, self._choices(epoch, seed)) if len(lessons) == len(each) else None
 
     def _choices(self, epoch: int, seed: int) -> list[_Choice]:
-        return [_Choice(len(part.corpus), part.rows, epoch, seed) for part in self.parts]
+        # Texts of equal size have other orders, so a pair and a teacher's translation are not drawn together.
+        return [
+            _Choice(len(part.corpus), part.rows, epoch, (seed, number))
+            for number, part in enumerate(self.parts)
+        ]
 
     def whereabouts(self, rows: Sequence[int], *, epoch: int, seed: int) -> str:
         """Name the lines of each text that these rows of an epoch come from."""
         places, start, wanted = [], 0, np.asarray(rows)
-        for part in self.parts:
+        for part, choice in zip(self.parts, self._choices(epoch, seed), strict=True):
             own = wanted[(wanted >= start) & (wanted < start + part.rows)] - start
             if len(own):
-                choice = _Choice(len(part.corpus), part.rows, epoch, seed)
                 places.append(part.corpus.whereabouts(choice.row_at(own).tolist()))
             start += part.rows
         return "; ".join(places)
@@ -164,13 +167,13 @@ class _Choice:
     The order is kept in memory, that of a large text by blocks of neighbouring rows.
     """
 
-    def __init__(self, count: int, rows: int, epoch: int, seed: int) -> None:
+    def __init__(self, count: int, rows: int, epoch: int, seed: tuple[int, ...]) -> None:
         self.count, self.rows = count, rows
         self._first, self._order, self._block = 0, None, 1
         if rows % count:
             self._block = BLOCK if count > LARGE else 1
             whole, rest = divmod(count, self._block)
-            order = np.random.default_rng((seed, count)).permutation(whole)
+            order = np.random.default_rng((*seed, count)).permutation(whole)
             self._order = np.append(order, whole) if rest else order
             self._first = epoch * rows
 

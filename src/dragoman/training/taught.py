@@ -37,9 +37,10 @@ class TaughtRows:
         gone_NK = ids_NK < 0
         if not gone_NK.any():
             return replace(self, ids_NK=ids_NK)
-        # A row has at most K of them.
-        some_C = torch.arange(min(2 * ids_NK.shape[1], vocab), device=ids_NK.device)
-        used_NC = (ids_NK[:, :, None] == some_C).any(1)
+        # A row has at most K of them, and lacks at least K of the first 2K tokens.
+        some = min(2 * ids_NK.shape[1], vocab)
+        place_NK = ids_NK.clamp(max=some).masked_fill(gone_NK, some)
+        used_NC = gone_NK.new_zeros(len(ids_NK), some + 1).scatter_(1, place_NK, True)[:, :some]
         unused_NC = used_NC.byte().argsort(dim=1, stable=True)  # the unused ones, then the others
         other_NK = unused_NC.gather(1, (gone_NK.cumsum(1) - 1).clamp(min=0))
         return replace(
