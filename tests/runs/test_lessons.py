@@ -71,8 +71,8 @@ def test_a_student_learns_from_the_text_and_the_translations(teacher: Path, tmp_
     )  # fmt: skip
 
     assert isinstance(Translator.load(tmp_path / "x")("the dog sleeps now"), str)
-    assert len(corpus(tmp_path / "x", "reference")) == len(corpus(tmp_path / "x", "outputs")) == 60
-    assert "train.outputs: 60 pairs read, 60 kept, 0 set aside" in heard.messages
+    assert len(corpus(tmp_path / "x", "reference")) == len(corpus(tmp_path / "x", "reference.outputs")) == 60
+    assert "train.reference.outputs: 60 pairs read, 60 kept, 0 set aside" in heard.messages
     recipe = read_toml(tmp_path / "x/training.toml")
     digest = json.loads((teacher / "config.json").read_text())["weights"]
     assert recipe["teacher"]["models"] == [str(teacher)]
@@ -88,7 +88,7 @@ def test_the_reference_may_be_left_out(teacher: Path, tmp_path: Path) -> None:
     distilled(teacher, output=tmp_path / "x", options=["teacher.reference_weight=0"])
 
     assert [path.name for path in (tmp_path / "x/checkpoints/corpus").iterdir() if "train" in path.name] == [
-        "train.outputs"
+        "train.reference.outputs"
     ]
 
 
@@ -101,6 +101,9 @@ def test_sources_alone_are_enough(teacher: Path, tmp_path: Path) -> None:
     assert Translator.load(tmp_path / "x").target_language == "de"
     with pytest.raises(ConfigError, match=r"only sources, but teacher.reference_weight = 1"):
         distilled(teacher, output=tmp_path / "y", data=[mono])
+    with pytest.raises(ConfigError, match=r'only sources, but teacher.outputs = "nearest"'):
+        nearest = ["teacher.reference_weight=0", "teacher.outputs=nearest"]
+        distilled(teacher, output=tmp_path / "y", data=[mono], options=nearest)
     with pytest.raises(ConfigError, match=r"only sources, but teacher.words = 0.5"):
         distilled(teacher, output=tmp_path / "y", data=[mono], options=["teacher.reference_weight=0", *WORDS])
     assert not (tmp_path / "y").exists()
@@ -144,7 +147,7 @@ def test_distributions_are_the_likeliest_of_the_softmax(teacher: Path, twin: Pat
 
     recipe = from_table(Recipe, read_toml(tmp_path / "x/training.toml"))
     models = [load(folder).model.eval() for folder in (teacher, twin)]
-    for name in ("reference", "outputs"):
+    for name in ("reference", "reference.outputs"):
         text = corpus(tmp_path / "x", name)
         opened = lessons_of(recipe.teacher, text, tmp_path / "x/checkpoints/lessons" / f"train.{name}")
         assert opened is not None
@@ -270,7 +273,7 @@ def test_a_killed_preparation_goes_on(
 
 def test_damaged_distributions_are_made_again(teacher: Path, tmp_path: Path) -> None:
     distilled(teacher, output=tmp_path / "x", options=WORDS)
-    path = tmp_path / "x/checkpoints/lessons/train.outputs/lessons"
+    path = tmp_path / "x/checkpoints/lessons/train.reference.outputs/lessons"
     whole = path.read_bytes()
     path.write_bytes(whole[:-4] + b"\1\2\3\4")
 

@@ -123,7 +123,7 @@ def test_all_are_each_a_pair(teacher: Path, tmp_path: Path) -> None:
 
 def test_sources_alone(teacher: Path, tmp_path: Path) -> None:
     (tmp_path / "mono.en").write_text("".join(f"{source}\n" for source, _ in LINES))
-    config = TeacherConfig(models=(str(teacher),), outputs="nearest", reference_weight=0)
+    config = TeacherConfig(models=(str(teacher),), reference_weight=0)
     work = TeachersOutputs(
         teachers=open_teachers(config, DataConfig(), None),
         text=open_sources(tmp_path / "mono.en"),

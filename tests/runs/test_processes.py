@@ -242,7 +242,7 @@ def test_two_processes_distil_as_one_does(tmp_path):
 
     assert codes == [0, 0], said
     assert said[1] == ""
-    lessons = "checkpoints/lessons/train.outputs/lessons"
+    lessons = "checkpoints/lessons/train.reference.outputs/lessons"
     assert (tmp_path / "two" / lessons).stat().st_size == (tmp_path / "one" / lessons).stat().st_size
     one, two = (read_weights(tmp_path / name / "model.safetensors") for name in ("one", "two"))
     for name in one:

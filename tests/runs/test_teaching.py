@@ -19,20 +19,34 @@ ONE = ("runs/one",)
         ({"words": 0.5}, r"options of \[teacher\], but no teachers"),
         ({"models": ONE, "outputs": "none"}, "learn nothing from the teachers"),
         ({"models": ONE, "outputs": "none", "words": 1.0, "reference_weight": 0.0}, "no text to train on"),
-        ({"models": ONE, "n_best": 3}, 'n_best = 3, but teacher.outputs = "best"'),
         ({"models": ONE, "n_best": 6, "outputs": "all"}, "n_best = 6 from a beam of 5"),
-        (
-            {"models": ONE, "words": 0.5, "outputs": "none", "dtype": "int8"},
-            'dtype = "int8" is for translations',
-        ),
         ({"models": ONE, "digests": ("a", "b")}, "2 for 1 teachers"),
         ({"models": ONE, "words": 1.5}, "words"),
         ({"models": ONE, "beam": 0}, "beam"),
+        ({"models": ONE, "beam": 1001}, "beam"),
     ],
 )
 def test_options_that_contradict_each_other(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         TeacherConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_best": 3}, 'n_best = 3, but teacher.outputs = "best"'),
+        ({"outputs": "none", "words": 0.5, "n_best": 3}, 'n_best = 3, but teacher.outputs = "none"'),
+        ({"outputs": "none", "words": 0.5, "dtype": "int8"}, 'dtype = "int8", but teacher.outputs = "none"'),
+        ({"outputs": "none", "words": 0.5, "beam": 9}, 'beam = 9, but teacher.outputs = "none"'),
+        ({"outputs": "none", "words": 0.5, "outputs_weight": 2.0}, "outputs_weight = 2.0, but"),
+        ({"temperature": 2.0}, "temperature = 2.0, but teacher.words = 0"),
+        ({"top_k": 4}, "top_k = 4, but teacher.words = 0"),
+        ({"average": "probabilities"}, 'average = "probabilities", but there is one teacher'),
+    ],
+)
+def test_options_that_would_change_nothing(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"teacher.{message}.*: it would change nothing"):
+        TeacherConfig(models=ONE, **options)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +62,7 @@ def test_distributions_need_tokens_that_stay(option: str) -> None:
 
 def test_weights() -> None:
     both = TeacherConfig(models=ONE, outputs_weight=2.0, reference_weight=0.5)
-    assert both.weights({"reference": 1.0}) == {"reference": 0.5, "outputs": 2.0}
+    assert both.weights({"reference": 1.0}) == {"reference": 0.5, "reference.outputs": 2.0}
     assert both.weights({"a": 2.0, "b": 1.0}) == {"a": 1.0, "b": 0.5, "a.outputs": 4.0, "b.outputs": 2.0}
     alone = TeacherConfig(models=ONE, reference_weight=0.0)
     assert alone.weights({"reference": 1.0}) == {outputs_of("reference"): 1.0}

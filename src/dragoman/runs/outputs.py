@@ -162,7 +162,7 @@ class TeachersOutputs:
         match self.teachers.options.outputs:
             case "all":
                 return [*dict.fromkeys(texts)]
-            case "nearest" if self.referenced and texts:
+            case "nearest" if texts:
                 from dragoman.evaluation.measures import line_bleu
 
                 scores = line_bleu(texts, [line.target] * len(texts), self.teachers.languages[1])

@@ -43,7 +43,7 @@ class Seeded:
 
 @dataclass(frozen=True, kw_only=True)
 class SeedScores:
-    """The scores of one of them. Those of the validation text are of its last validation."""
+    """The scores of one of them: of the model that it kept."""
 
     seed: int
     folder: str  # within the folder of all

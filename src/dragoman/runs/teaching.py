@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
@@ -38,7 +39,9 @@ class TeacherConfig(Options, section="teacher"):
             "3.3); all: each of n_best; none: no translations, for words alone."
         ),
     ] = "best"
-    beam: Annotated[int, Option("Width of the teachers' beam; 1 is greedy search.", at_least=1)] = 5
+    beam: Annotated[
+        int, Option("Width of the teachers' beam; 1 is greedy search.", at_least=1, at_most=1000)
+    ] = 5
     dtype: Annotated[
         DType,
         Option(
@@ -51,7 +54,12 @@ class TeacherConfig(Options, section="teacher"):
         Option("Translations of each line for nearest and all. Left out, as many as the beam.", at_least=1),
     ] = None
     outputs_weight: Annotated[
-        float, Option("How often an epoch has each pair of a source and its translation.", above=0)
+        float,
+        Option(
+            'How often an epoch has each pair of a source and its translation. outputs = "none" leaves them '
+            "out.",
+            above=0,
+        ),
     ] = 1.0
     reference_weight: Annotated[
         float,
@@ -109,21 +117,33 @@ class TeacherConfig(Options, section="teacher"):
                 'teacher.outputs = "none" and teacher.reference_weight = 0 leave no text to train on',
                 hint="change one of them",
             )
-        if self.n_best is not None and self.outputs in ("best", "none"):
-            raise ConfigError(
-                f'teacher.n_best = {self.n_best}, but teacher.outputs = "{self.outputs}"',
-                hint='set teacher.outputs="nearest" or "all", or leave teacher.n_best out',
-            )
-        if self.dtype != "auto" and self.outputs == "none":
-            raise ConfigError(
-                f'teacher.dtype = "{self.dtype}" is for translations, but teacher.outputs = "none"',
-                hint="leave teacher.dtype out: distributions are computed in float32",
-            )
+        self._check_used()
         if self.searched > self.beam:
             raise ConfigError(
                 f"teacher.n_best = {self.n_best} from a beam of {self.beam}",
                 hint=f"set teacher.beam={self.n_best}",
             )
+
+    def _check_used(self) -> None:
+        """Raise ConfigError for an option that would change nothing."""
+        outputs, one = f'teacher.outputs = "{self.outputs}"', "there is one teacher"
+        none = outputs if self.outputs == "none" else ""
+        idle = {
+            "average": one if len(self.models) == 1 else "",
+            "beam": none,
+            "dtype": none,
+            "n_best": outputs if self.outputs in ("best", "none") else "",
+            "outputs_weight": none,
+            "top_k": "" if self.words else "teacher.words = 0",
+            "temperature": "" if self.words else "teacher.words = 0",
+        }
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value != option.default and (reason := idle.get(option.name)):
+                raise ConfigError(
+                    f"teacher.{option.name} = {json.dumps(value)}, but {reason}: it would change nothing",
+                    hint=f"leave teacher.{option.name} out",
+                )
 
     @property
     def searched(self) -> int:
@@ -146,4 +166,4 @@ REFERENCE = "reference"  # the name of a single training text beside the teacher
 
 def outputs_of(name: str) -> str:
     """The name of the teachers' translations of the text of that name. No text of a recipe has a dot."""
-    return "outputs" if name == REFERENCE else f"{name}.outputs"
+    return f"{name}.outputs"

@@ -145,6 +145,11 @@ def _check_one_side(data: Data, recipe: Recipe) -> None:
                 hint=f"set teacher.{name}=0 to learn from the teachers' translations alone, or name the "
                 "file of the translations, too",
             )
+    if recipe.teacher.outputs == "nearest":
+        raise ConfigError(
+            f'{data[0]}: has only sources, but teacher.outputs = "nearest" compares with their translations',
+            hint='set teacher.outputs="best", or name the file of the translations, too',
+        )
 
 
 def open_training(
