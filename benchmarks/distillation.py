@@ -23,7 +23,8 @@ test2017` takes test.en, test.de, test2017.en and test2017.de, from where the re
 Prints each command as it starts, and at last a row for each configuration: mean and standard deviation over
 the seeds of the validation loss in nats a token and of BLEU, the weights that a translation uses, minutes of
 training, and minutes of this and all other steps that the model needs. Training counts as a whole, another
-step from its last start. Losses compare only between configurations with the same target vocabulary.
+step, and the teachers' part of a distillation, from its last start. Losses compare only between
+configurations with the same target vocabulary.
 """
 
 from __future__ import annotations
