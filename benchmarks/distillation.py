@@ -333,7 +333,7 @@ def run(steps: Mapping[str, Step], work: Path, *, jobs: int, threads: int) -> li
             finished.add(step.name)
     finally:
         for _, process, _ in running.values():
-            process.send_signal(signal.SIGINT)
+            process.terminate()  # not SIGINT, which what a shell starts with & ignores
         for _, process, _ in running.values():
             process.wait()
 

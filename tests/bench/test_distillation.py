@@ -325,6 +325,32 @@ def test_ctrl_c_does_not_reach_the_steps_twice(script: ModuleType, tmp_path: Pat
     assert group == process.pid
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_steps_end_with_the_script_even_if_they_ignore_ctrl_c(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the commands of a shell in the background do."""
+    sign = tmp_path / "sign"
+    line = "import pathlib, signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    line += f"pathlib.Path({str(sign)!r}).touch(); time.sleep(300)"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(step: Any, work: Path, threads: int) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen([sys.executable, "-c", line]))
+        return started[0]
+
+    def wait() -> tuple[int, int]:
+        until(sign.exists)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(script, "start", start)
+    monkeypatch.setattr(os, "wait", wait)
+    with pytest.raises(KeyboardInterrupt):
+        script.run(steps_of(script, a=(line, ())), tmp_path, jobs=1, threads=1)
+
+    assert started[0].returncode == -signal.SIGTERM
+
+
 @pytest.mark.parametrize(
     "words", [["--jobs", "0"], ["--threads", "0"], ["--threads", "x"], ["--seeds", "1", "2", "1"]]
 )
