@@ -339,12 +339,18 @@ def test_an_error_reaches_all_who_wait_and_is_not_kept() -> None:
                 raise DragomanError("broken")
             return super()._answer(source, more)
 
-    engine = Failing()
+    gate = threading.Event()
+    gate.set()
+    engine = Failing(gate=gate)
     service = service_of(served("m", engine))
 
     async def story() -> None:
         engine.fails = 1
-        both = await asyncio.gather(ask(service, "abc"), ask(service, "abc"), return_exceptions=True)
+        gate.clear()  # so that the error does not come before the second question
+        tasks = [asyncio.create_task(ask(service, "abc")) for _ in range(2)]
+        await until(lambda: service.waiting == 8)
+        gate.set()
+        both = await asyncio.gather(*tasks, return_exceptions=True)
         assert [str(one) for one in both] == ["broken", "broken"]
         assert (await ask(service, "abc"))[0].text == "bcd"
         assert service.waiting == 0

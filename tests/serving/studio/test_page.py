@@ -190,6 +190,8 @@ def test_a_part_is_chosen_by_dragging(show: Show, run: Path) -> None:
 
 
 def test_two_runs_beside_each_other(show: Show, run: Path, other: Path) -> None:
+    from playwright.sync_api import expect
+
     with serving(run, other) as url:
         page = show(url)
         page.locator(".state.done").wait_for()
@@ -201,7 +203,7 @@ def test_two_runs_beside_each_other(show: Show, run: Path, other: Path) -> None:
         assert "mine" in heads
         assert "other" in heads
         page.locator(".runs article").nth(1).get_by_label("show").uncheck()
-        assert "other" not in figure(page, "BLEU").locator(".readout").inner_text()
+        expect(figure(page, "BLEU").locator(".readout")).not_to_contain_text("other", timeout=PATIENCE)
         assert page.locator("#translations tbody tr").count() == 1
         page.get_by_role("button", name="Time").click()
         page.locator(".chart").first.get_by_text("1:00").wait_for()
