@@ -35,9 +35,11 @@ def check_members(members: Sequence[Member], average: str) -> None:
         raise ConfigError("an ensemble of no models", hint="name at least one")
     if average not in get_args(Average):
         raise ConfigError(f"average = {average!r}", hint=f"use {' or '.join(get_args(Average))}")
+    if len(members) == 1:
+        return
     first = members[0]
     for number, one in enumerate(members, 1):
-        if len(members) > 1 and one.models > 1:
+        if one.models > 1:
             raise ConfigError(
                 f"model {number} is an ensemble of {one.models} models",
                 hint="name all models in one ensemble",
