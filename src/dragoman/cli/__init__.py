@@ -118,4 +118,4 @@ _EPILOG = """From raw text to a scored translation:
   dragoman inspect runs/en-de "A sentence." -o report.html
 
 Exit codes: 0 success, 1 other failure, 2 usage or configuration, 3 bad data, 4 model missing or
-damaged, 5 below --min-bleu, 130 interrupted by Ctrl-C."""
+damaged, 5 below --min-bleu, 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP."""

@@ -21,7 +21,7 @@ AverageOfModels = Annotated[
     typer.Option(
         "--average",
         metavar="log-probabilities|probabilities",
-        help="With several models: the mean of which of them chooses a token. [default: log-probabilities]",
+        help="With several models: what is averaged at each step. [default: log-probabilities]",
         show_default=False,
     ),
 ]

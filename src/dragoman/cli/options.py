@@ -86,7 +86,7 @@ ReverseModel = Annotated[
 ]
 TargetLanguage = Annotated[
     str | None,
-    typer.Option("--to", metavar="LANGUAGE", help="Translate into this language, if the model has several."),
+    typer.Option("--to", metavar="LANGUAGE", help="Target language, if the model has several."),
 ]
 MinLength = Annotated[
     int, typer.Option("--min-length", metavar="N", help="Shortest translation allowed, in tokens.")

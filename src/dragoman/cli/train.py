@@ -145,8 +145,7 @@ def train(
     """Train a translation model on raw parallel text, or tune one on a translation memory.
 
     Progress goes to standard error. Ctrl-C saves and stops. The same command then resumes. On a CPU it ends
-    with the same weights as an uninterrupted run, unless training.max_minutes is set with the cosine
-    schedule: the rate then depends on the clock.
+    with the same weights as an uninterrupted run; docs/reliability.md has three exceptions.
 
     \b
       dragoman train train.en train.de --valid valid.en valid.de -o runs/en-de
