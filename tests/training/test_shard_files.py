@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from tests.training.runs import model, same, tokenizer
-from torch import Tensor
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.tensor import DTensor, Shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from dragoman.base.errors import ModelError
 from dragoman.folder.weights import read_weights, weights_of
@@ -20,6 +24,7 @@ from dragoman.training.optimizer import optimizers
 from dragoman.training.options import TrainingConfig
 from dragoman.training.progress import Progress
 from dragoman.training.shard_files import Snapshot, restore_rows
+from dragoman.training.sharded import local_part
 
 CUT = tokenizer()
 Optimizers = list[torch.optim.Optimizer]
@@ -182,3 +187,44 @@ def test_moments_that_are_not_finite_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ModelError, match=f"NaN or infinite in {name}"):
         restore_rows(tmp_path / "latest", *learner(2, "adam"))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_process_may_have_no_rows_of_a_parameter(rank: int, tmp_path: Path) -> None:
+    """Of one row, the second of two processes has none. It has the count of updates nevertheless."""
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=2)
+    try:
+        mesh = init_device_mesh("cpu", (2,))
+        nets = [Row(mesh, rank, value) for value in (1.0, 2.0)]
+        made = [torch.optim.Adam(net.parameters(), lr=0.1) for net in nets]
+        nets[0].weight.grad = torch.zeros_like(nets[0].weight)
+        made[0].step()
+        whole = {"model/weight": torch.tensor([[5.0, 6.0]])}
+        whole |= {
+            f"optimizer/weight/{kind}": torch.tensor([[7.0, 8.0]]) for kind in ("exp_avg", "exp_avg_sq")
+        }
+        for other in range(2):
+            tensors = whole | {"optimizer/weight/step": torch.tensor(3.0)} if not other else {}
+            Snapshot(tensors, dict.fromkeys(whole, (0, 1)) if not other else {}, other, 2).write(tmp_path)
+        (tmp_path / "progress.json").write_text(Progress(step=3).to_json())
+
+        progress = restore_rows(tmp_path, nets[1], [made[1]])
+
+        assert progress is not None
+        own = made[1].state[nets[1].weight]
+        assert float(own["step"]) == 3
+        assert own["exp_avg"].shape == (1, 2)
+        assert local_part(own["exp_avg"]).tolist() == [[7.0, 8.0]][rank:]
+        assert local_part(nets[1].weight.detach()).tolist() == [[5.0, 6.0]][rank:]
+    finally:
+        dist.destroy_process_group()
+
+
+class Row(nn.Module):
+    """A matrix of one row, divided between two processes."""
+
+    def __init__(self, mesh: DeviceMesh, rank: int, value: float) -> None:
+        super().__init__()
+        rows = torch.full((1 - rank, 2), value)
+        shared = DTensor.from_local(rows, mesh, [Shard(0)], run_check=False, shape=(1, 2), stride=(2, 1))
+        self.weight = nn.Parameter(shared)

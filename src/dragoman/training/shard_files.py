@@ -198,7 +198,7 @@ class _Stored:
         parts = [part for place in self._places[key] if (part := self._part(place, wanted)) is not None]
         if len(parts) == 1 and not parts[0].shape:
             return parts[0]
-        value = torch.cat(parts) if parts else parameter.new_empty(shape, device="cpu")
+        value = torch.cat(parts) if parts else torch.empty(shape, dtype=parameter.dtype)
         if value.shape != shape:
             raise ModelError(f"{self._folder}: {key} does not fit the model", hint=DAMAGED)
         return value
@@ -208,12 +208,13 @@ class _Stored:
         first, last = wanted.start, wanted.stop
         if rows is not None:
             first, last = max(first, rows.start) - rows.start, min(last, rows.stop) - rows.start
-        if first >= last:
-            return None
-        self._check_digest(place.path)
         with _opened(place.path) as file:
             part = file.get_slice(place.key)
-            value: Tensor = part[first:last] if part.get_shape() else file.get_tensor(place.key)
+            is_number = not part.get_shape()
+            if first >= last and not is_number:
+                return None
+            self._check_digest(place.path)
+            value: Tensor = file.get_tensor(place.key) if is_number else part[first:last]
             return value
 
     def _check_digest(self, path: Path) -> None:
