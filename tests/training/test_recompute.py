@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dragoman import native
 from dragoman.base.errors import ConfigError
+from dragoman.models.lora import add_lora, lora_weights
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import ConvolutionalConfig, SSRUConfig
 from dragoman.models.transformer import Transformer
@@ -27,9 +28,14 @@ SHAPES: list[dict[str, Any]] = [
 ]
 
 
-def gradients(net: Transformer, recompute: bool, **options: Any) -> tuple[list[Tensor], float]:
-    """Of an update with dropout."""
-    learner = Learner(copy.deepcopy(net), config(recompute=recompute, **options), ALONE)
+def gradients(
+    net: Transformer, recompute: bool, *, rank: int = 0, **options: Any
+) -> tuple[list[Tensor], float]:
+    """Of an update with dropout; of an adapter, if it has a rank."""
+    net = copy.deepcopy(net)
+    if rank:
+        adapt(net, rank)
+    learner = Learner(net, config(recompute=recompute, **options), ALONE)
     kept: list[Tensor] = []
     learner.optimizers[0].register_step_pre_hook(
         lambda *_: kept.extend(p.grad.clone() for p in learner.model.parameters() if p.grad is not None)
@@ -68,6 +74,17 @@ def test_also_in_bf16_with_two_passes_and_with_alignment(options: dict[str, Any]
     assert all(map(torch.equal, one[0], other[0]))
 
 
+@pytest.mark.parametrize("options", [{}, {"precision": "bf16"}, {"alignment_weight": 0.05}], ids=str)
+def test_also_of_an_adapter(options: dict[str, Any]) -> None:
+    net = model(tokenizer(), dropout=0.3, encoder_layers=2, decoder_layers=3)
+
+    one, other = gradients(net, False, rank=2, **options), gradients(net, True, rank=2, **options)
+
+    assert one[1] == other[1]
+    assert one[0]
+    assert all(map(torch.equal, one[0], other[0]))
+
+
 def test_also_with_the_loops_in_c() -> None:
     """They draw their own masks."""
     if not native.enable():
@@ -94,6 +111,13 @@ def test_also_for_an_ssru() -> None:
     assert all(map(torch.equal, one[0], other[0]))
 
 
+def adapt(net: Transformer, rank: int) -> None:
+    torch.manual_seed(4)
+    add_lora(net, rank=rank, alpha=4.0)
+    for parameter in lora_weights(net).values():
+        torch.nn.init.normal_(parameter, std=0.1)  # one of each two is zeros at first
+
+
 def kept_bytes(net: Transformer, recompute: bool) -> int:
     """Of what the backward pass needs, counted once each."""
     learner = Learner(copy.deepcopy(net), config(recompute=recompute), ALONE)
@@ -112,9 +136,13 @@ def kept_bytes(net: Transformer, recompute: bool) -> int:
     return sum(size for place, size in sizes.items() if place not in own)
 
 
-def test_layers_keep_nothing_but_their_input() -> None:
+@pytest.mark.parametrize("rank", [0, 2])
+def test_layers_keep_nothing_but_their_input(rank: int) -> None:
     """Each of 16 layers keeps 16 numbers a position; without recomputing it keeps several hundred."""
     nets = [model(tokenizer(), dropout=0.1, encoder_layers=n, decoder_layers=n) for n in (1, 9)]
+    if rank:
+        for net in nets:
+            adapt(net, rank)
     plain, lean = ([kept_bytes(net, again) for net in nets] for again in (False, True))
 
     slots = batch().source_BS.numel()

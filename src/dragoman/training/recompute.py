@@ -36,14 +36,20 @@ class _Recomputed:
         self._again = False
 
     def __call__(self, *arguments: Any) -> Any:
-        # What a hook keeps of a layer would be lost: the layer that learns alignment stays as it is.
-        watched = any(part._forward_hooks for part in self._layer.modules() if part is not self._layer)
-        if self._again or watched or not (self._layer.training and torch.is_grad_enabled()):
+        if self._again or self._watched() or not (self._layer.training and torch.is_grad_enabled()):
             return self._forward(*arguments)
         # In bf16 the weights are copies, which are in the module during the forward pass only.
         weights: Iterable[tuple[str, Tensor]] = self._layer.named_parameters()
         copies = {name: weight for name, weight in weights if not isinstance(weight, nn.Parameter)}
         return checkpoint(self._run, copies, *arguments, use_reentrant=False)
+
+    def _watched(self) -> bool:
+        """Whether a hook keeps what a part computes, as for a head that learns to align: it would be lost.
+
+        The hooks of linear layers add an adapter's part and keep nothing.
+        """
+        parts = (part for part in self._layer.modules() if part is not self._layer)
+        return any(part._forward_hooks for part in parts if not isinstance(part, nn.Linear))
 
     def _run(self, copies: dict[str, Tensor], *arguments: Any) -> Any:
         if not copies:
