@@ -53,7 +53,7 @@ def by_loops(weights_BHTS: Tensor, source_len: list[int], target_len: list[int])
     return total
 
 
-LENGTHS = [([5], [4]), ([2], [2]), ([5, 3, 1, 7], [4, 6, 3, 1])]
+LENGTHS = [([5], [4]), ([2], [2]), ([5, 3, 1, 7], [4, 6, 3, 1]), ([3, 2], [1, 1]), ([1], [4]), ([1], [1])]
 
 
 @pytest.mark.parametrize(("source_len", "target_len"), LENGTHS)
