@@ -611,6 +611,47 @@ def test_what_does_not_go_with_closed_tokens(options: list[str], message: str, t
         small(output=tmp_path / "m", overrides=["training.close_unseen=true", *options])
 
 
+def test_reserved_pieces_that_the_text_asks_for_are_not_closed(tmp_path: Path) -> None:
+    """`tokenizer.placeholders = "auto"` reserves some once the text is read."""
+    pairs = [(f"{source} See {{0}}.", f"{target} Siehe {{0}}.") for source, target in toy.pairs(count=60)]
+    options = ["model.output_bias=true", "training.close_unseen=true", "training.max_updates=1"]
+    with pytest.raises(ConfigError, match=r"data.placeholders changes the target tokens"):
+        small(pairs, output=tmp_path / "m", overrides=options)
+    assert not [*(tmp_path / "m").glob("checkpoints/corpus/train/*")]
+
+    model = small(pairs, output=tmp_path / "m", overrides=[*options, "data.placeholders=0"])
+    assert model.tokenizer.placeholders
+
+
+def test_tuning_opens_reserved_pieces(tmp_path: Path) -> None:
+    pairs = [(f"{source} See {{0}}.", f"{target} Siehe {{0}}.") for source, target in toy.pairs(count=60)]
+    closing = ["model.output_bias=true", "training.close_unseen=true", "data.placeholders=0"]
+    base = small(pairs, output=tmp_path / "base", overrides=[*closing, "training.max_updates=1"])
+
+    train(
+        pairs, base=tmp_path / "base", output=tmp_path / "m",
+        overrides=["training.max_updates=1", "tuning.replay=0", "data.placeholders=1"],
+    )  # fmt: skip
+
+    before, after = (
+        read_weights(tmp_path / name / "model.safetensors")["logits.bias"] for name in ("base", "m")
+    )
+    pieces = list(base.tokenizer.placeholders[1])
+    assert bool((before[pieces] < -15).all())
+    assert bool((after[pieces] > -15).all())
+
+
+@pytest.mark.parametrize(
+    "option", ["training.average_of=soup", "training.stop_on=bleu", "training.choose_by=bleu"]
+)
+def test_what_needs_validation_text_is_refused_before_the_text_is_tokenised(
+    option: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="needs validation text"):
+        small(output=tmp_path / "m", overrides=[option])
+    assert not (tmp_path / "m").exists()
+
+
 def test_tuning_closes_no_token(tmp_path: Path) -> None:
     small(output=tmp_path / "base", overrides=["model.output_bias=true"])
     with pytest.raises(ConfigError, match=r"close_unseen = true is for a new model"):

@@ -20,7 +20,7 @@ from dragoman.base.files import write_whole
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.lessons import check_same_teachers, epoch_weights, lessons_of, with_outputs, write_lessons
-from dragoman.runs.recipe import EmbeddingsConfig, Recipe
+from dragoman.runs.recipe import EmbeddingsConfig, Recipe, changes_targets
 from dragoman.runs.teaching import outputs_of
 from dragoman.runs.texts import Data, Say, Texts, open_texts, two_sided
 from dragoman.runs.tuned_texts import Start, open_tuned_texts
@@ -118,6 +118,8 @@ def prepare(
             data, valid, preset=preset, recipe=recipe, overrides=overrides, languages=languages,
             data_root=data_root, say=say,
         )  # fmt: skip
+        validated = texts.validation is not None
+        texts.recipe.training.check_validated(loss=validated, bleu=validated)
         if texts.teachers is not None:
             check_same_teachers(texts.teachers, folder)
         begun = folder.begin(texts.recipe)
@@ -217,6 +219,9 @@ def _tokenise(texts: Texts, folder: RunFolder, start: Start | None, *, begun: bo
         tokenizer.save(folder.path)
     else:
         tokenizer = _learnt_tokenizer(texts, folder, say)
+    if recipe.training.close_unseen and recipe.data.placeholders and tokenizer.placeholders and not begun:
+        # Only now is it known whether `tokenizer.placeholders = "auto"` means some.
+        raise changes_targets("data.placeholders")
     say("tokenising the text")
     for part, corpus in _parts(texts).items():
         learning = part not in ("valid", "general")

@@ -249,10 +249,7 @@ class Recipe(Options):
             "data.placeholders": self.data.placeholders if self.tokenizer.reserved else 0,
         }
         if names := [name for name, share in changing.items() if share]:
-            raise ConfigError(
-                f"training.close_unseen = true, but {names[0]} changes the target tokens in every epoch",
-                hint=f"set {names[0]}=0, or training.close_unseen=false",
-            )
+            raise changes_targets(names[0])
 
     def _check_embeddings(self) -> None:
         """Word vectors need a vocabulary of words, and a shared matrix cannot start from two files."""
@@ -275,6 +272,14 @@ class Recipe(Options):
                 f'embeddings.frozen = true, but model.tie = "{tie}" uses the same matrix elsewhere',
                 hint='set model.tie="none"',
             )
+
+
+def changes_targets(name: str) -> ConfigError:
+    """The error for an option that does not go with `training.close_unseen`."""
+    return ConfigError(
+        f"training.close_unseen = true, but {name} changes the target tokens in every epoch",
+        hint=f"set {name}=0, or training.close_unseen=false",
+    )
 
 
 # The options that a preset changes. `base` and `big` are table 3 of the paper. `tiny` and `small` are for

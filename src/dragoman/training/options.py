@@ -188,6 +188,17 @@ class TrainingConfig(Options, section="training"):
         """What decides at the end between the average and the best single checkpoint."""
         return self.choose_by or self.stop_on
 
+    def check_validated(self, *, loss: bool, bleu: bool) -> None:
+        """Raise ConfigError for an option that needs the validation loss, or BLEU, if there is none."""
+        needing = {"average_of": "soup"} if not loss else {}
+        if not bleu:
+            needing |= {"stop_on": "bleu", "choose_by": "bleu"}
+        for name, value in needing.items():
+            if getattr(self, name) == value:
+                raise ConfigError(
+                    f'training.{name} = "{value}" needs validation text', hint="pass --valid FILE FILE"
+                )
+
     def aligning(self, model: Architecture) -> AttentionOf | None:
         """The head of the decoder that is trained to align: the first of the last layer but one.
 

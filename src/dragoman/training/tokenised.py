@@ -106,9 +106,14 @@ class TokenisedCorpus:
         )
 
     def in_targets(self, vocab: int) -> Flags:
-        """For each id of a vocabulary of this size, whether a target has it or it is the end."""
+        """For each id of a vocabulary of this size, whether a target has it.
+
+        The end counts as had, and so do the reserved pieces if they replace parts of the text.
+        """
         found_V = np.zeros(vocab, dtype=np.bool_)
         found_V[self.tokenizer.end_id] = True
+        if self._reserved and (both := self.tokenizer.placeholders):
+            found_V[list(both[1])] = True
         for first in range(0, len(self.target.values), _VALUES):
             found_V[self.target.values[first : first + _VALUES]] = True
         return found_V
