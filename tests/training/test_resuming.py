@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
+import json
+import os
 import signal
+import time
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +34,7 @@ from tests.training.runs import (
     weights,
 )
 
-from dragoman.base.errors import ConfigError, DataError, Interrupted, TrainingError
+from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError, TrainingError
 from dragoman.text.corpus import open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
@@ -35,6 +42,7 @@ from dragoman.training import checkpoint, saving
 from dragoman.training.batches import plan
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
+from dragoman.training.examine import Scored
 from dragoman.training.tokenised import TokenisedCorpus, tokenise
 from dragoman.training.trainer import Trainer
 
@@ -340,6 +348,76 @@ def test_a_stop_within_an_update_goes_back_to_the_one_before(corpora: Corpora, t
     check_equal(again, whole)
 
 
+def test_a_validation_before_a_stop_takes_its_time(corpora: Corpora, tmp_path: Path) -> None:
+    """Its checkpoint is written before the next update, so the time has to be in it."""
+
+    def slow(model: object) -> Scored:
+        time.sleep(0.2)
+        return Scored(bleu=1.0, chrf=1.0)
+
+    options = config(stop_on="loss")
+    for step in (5, 10, 15, None):
+        run = trainer(tmp_path, corpora, options=options, translate=slow)
+        run.resume()
+        if step is None:
+            run.train()
+        else:
+            stop_after(run, step)
+            with pytest.raises(Interrupted):
+                run.train()
+    lines = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
+    elapsed = [line["elapsed"] for line in lines if line["kind"] == "valid" and "elapsed" in line]
+
+    assert len(elapsed) == 4
+    assert all(later - earlier >= 0.2 for earlier, later in pairwise(elapsed))
+    (finished,) = run.observer.ends  # type: ignore[attr-defined]
+    assert finished.seconds >= 5 * 0.2  # with that of the average
+
+
+def test_weights_that_are_gone_still_count_for_patience(corpora: Corpora, tmp_path: Path) -> None:
+    options = config(stop_on="bleu", max_updates=200, average=3, patience=4)
+
+    def worse() -> Callable[[object], Scored]:
+        scores = itertools.count(100, -1)
+        return lambda model: Scored(bleu=float(next(scores)), chrf=1.0)
+
+    run = trainer(tmp_path, corpora, options=options, translate=worse())
+    run.resume()
+    run.train()
+    assert run.progress.step == 25
+    run.checkpoints.step(20).unlink()
+
+    again = trainer(tmp_path, corpora, options=options, translate=worse())
+    again.resume()
+    again.train()
+    assert again.progress.step == 25
+    assert [candidate.step for candidate in again.progress.candidates] == [5, 15, 25]
+
+
+def test_weights_that_cannot_be_opened_are_not_deleted(
+    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = trainer(tmp_path, corpora)
+    run.resume()
+    run.train()
+    before = step_files(tmp_path)
+    path = run.checkpoints.step(before[-1])
+    opened = Path.open
+
+    def busy(self: Path, *arguments: Any, **options: Any) -> Any:
+        if self == path:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return opened(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", busy)
+    again = trainer(tmp_path, corpora)
+    again.resume()
+    with pytest.raises(ModelError, match="Too many open files"):
+        again.train()
+
+    assert step_files(tmp_path) == before
+
+
 @pytest.mark.parametrize("fault", ["gone", "damaged"])
 def test_weights_that_are_gone_are_noticed_when_a_run_is_resumed(
     corpora: Corpora, tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str
@@ -360,7 +438,7 @@ def test_weights_that_are_gone_are_noticed_when_a_run_is_resumed(
     again.resume()
     again.train()
     assert "the weights of update 10 are gone" in caplog.text
-    assert 10 not in [candidate.step for candidate in history(again)]
+    assert 10 not in [candidate.step for candidate in again.progress.candidates]
     assert again.checkpoints.final.exists()
 
 

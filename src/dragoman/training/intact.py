@@ -16,7 +16,7 @@ def left(steps: Iterable[int], needed: Iterable[int], checkpoints: Checkpoints, 
     """Return the updates to choose from: all of `steps`, unless weights that are `needed` are gone.
 
     Then those whose weights are there, and a warning is logged. With `read`, the files are read, and a
-    damaged one is deleted: it counts as gone.
+    damaged one is deleted: it counts as gone. Raises ModelError if the system cannot open one.
     """
     gone = []
     for step in sorted(needed):
@@ -25,6 +25,8 @@ def left(steps: Iterable[int], needed: Iterable[int], checkpoints: Checkpoints, 
             try:
                 read_weights(path)
             except ModelError as error:
+                if isinstance(error.__cause__, OSError):  # too many open files, say: it may be whole
+                    raise
                 log.warning("%s", error)
                 path.unlink(missing_ok=True)
         if not path.exists():

@@ -51,8 +51,14 @@ class Progress:
     processes: int = 1  # in each update
     finished: bool = False
     history: list[Candidate] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)  # updates of the history whose weights cannot be averaged
     skipped: int = 0  # updates skipped in a row because their gradient was not finite
     totals: Totals = field(default_factory=Totals)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Those of the history that the final weights may be chosen among."""
+        return [candidate for candidate in self.history if candidate.step not in self.lost]
 
     def to_json(self) -> str:
         """The JSON that `read_progress` reads. The totals keep the key they had in version 0.1."""

@@ -70,7 +70,7 @@ class Saver:
         learner, world, step = self.learner, self.world, self.checkpoints.step(progress.step)
         own = Snapshot.of(learner.trained, learner.optimizers, world.rank, world.size, learner.ema)
         # The moment of the checkpoint, not of its end.
-        kept = selection.kept(progress.history, self.config)
+        kept = selection.kept(progress.candidates, self.config)
         self._writing = _Writing(own, part, progress.to_json(), kept, step, weights if world.leads else None)
         self._writing.start()
 
@@ -95,7 +95,7 @@ class Saver:
         checkpoint.save(self.checkpoints.latest, learner.model, learner.optimizers, progress, learner.ema)
         # Not earlier: the previous checkpoint may need more of them. And not only with a step: a run that
         # was killed before this has left one too many.
-        self.checkpoints.prune(selection.kept(progress.history, self.config))
+        self.checkpoints.prune(selection.kept(progress.candidates, self.config))
 
     @property
     def state(self) -> int:

@@ -60,18 +60,10 @@ class Trainer:
     profile: Profile | None = None
     penalty: float = 0.0  # on the distance from the first weights, see `Anchor`
     progress: Progress = field(default_factory=Progress)
+    _clock: float = field(default=0.0, init=False)  # up to when time is counted
 
     def __post_init__(self) -> None:
-        config, needing = self.config, list[str]()
-        if self.translate is None:
-            needing = [name for name in ("stop_on", "choose_by") if getattr(config, name) == "bleu"]
-        if self.valid is None and config.average_of == "soup":
-            needing.append("average_of")
-        for name in needing:
-            raise ConfigError(
-                f'training.{name} = "{getattr(config, name)}" needs validation text',
-                hint="pass --valid FILE FILE",
-            )
+        self.config.check_validated(loss=self.valid is not None, bleu=self.translate is not None)
         self.learner = Learner(self.model, self.config, self.world, self.penalty)
         self.examiner = Examiner(
             learner=self.learner,
@@ -120,11 +112,11 @@ class Trainer:
         progress = self.progress
         if not progress.history:
             return
-        steps = [candidate.step for candidate in progress.history]
-        needed = selection.kept(progress.history, self.config)
+        steps = [candidate.step for candidate in progress.candidates]
+        needed = selection.kept(progress.candidates, self.config)
         usable = self.world.lead(lambda: left(steps, needed, self.checkpoints, read=read))
-        progress.history = [candidate for candidate in progress.history if candidate.step in usable]
-        if not progress.history and self.done():
+        progress.lost += [step for step in steps if step not in usable]
+        if not progress.candidates and self.done():
             raise TrainingError(
                 f"{self.checkpoints.folder}: no weights are left to write a model of",
                 hint="raise training.max_updates to train on from the last checkpoint, or remove the folder",
@@ -135,7 +127,7 @@ class Trainer:
 
         Raises Interrupted, after saving, if asked to stop; TrainingError if updates keep failing.
         """
-        clock = time.monotonic()
+        self._clock = time.monotonic()
         self.world.watch()
         if self.world.leads:
             self.metrics.trim(self.progress.step)
@@ -148,9 +140,7 @@ class Trainer:
                 began = time.monotonic()
                 with nullcontext() if self.profile is None else self.profile.around():
                     self._update(batches)
-                now = time.monotonic()
-                self.progress.totals.seconds += now - began
-                self.progress.seconds, clock = self._agreed(self.progress.seconds + now - clock), now
+                self.progress.totals.seconds += self._count_time() - began
                 if self.progress.step % self.config.log_every == 0:
                     self._report()
                 if self.progress.step % self.config.validate_every == 0:
@@ -250,11 +240,17 @@ class Trainer:
         minutes_up = config.max_minutes is not None and progress.seconds >= 60 * config.max_minutes
         return minutes_up or selection.out_of_patience(progress.history, config)
 
-    def _agreed(self, seconds: float) -> float:
-        """The time spent, the same in all processes if the learning rate or the end depends on it."""
-        if self.world.size == 1 or self.config.max_minutes is None:
-            return seconds
-        return float(self.world.share(seconds))
+    def _count_time(self) -> float:
+        """Add the time since the last call to the progress, and return the time of this process's clock.
+
+        All processes agree on the progress if the learning rate or the end depends on it.
+        """
+        now = time.monotonic()
+        seconds = self.progress.seconds + now - self._clock
+        if self.world.size > 1 and self.config.max_minutes is not None:
+            seconds = float(self.world.share(seconds))
+        self.progress.seconds, self._clock = seconds, now
+        return now
 
     def _stop_within_update(self) -> None:
         """Stop before the next batch: an update of many may take minutes. The next run begins it anew."""
@@ -314,6 +310,7 @@ class Trainer:
             weights = weights_of(self.model) if self.world.leads else None
         self.world.lead(lambda: self._report_validation(candidate, scored, time.monotonic() - began))
         self.progress.history.append(candidate)
+        self._count_time()  # before saving, so that a resumed run knows of it
         self.saver.save(self.progress, weights=weights)
 
     def _report_validation(self, candidate: Candidate, scored: Scored | None, seconds: float) -> None:
@@ -341,7 +338,7 @@ class Trainer:
     def _finish(self) -> Finished:
         """Write the average, or the best single checkpoint if that validates better."""
         self._look_for_weights(read=False)
-        config, history = self.config, self.progress.history
+        config, history = self.config, self.progress.candidates
         steps = selection.averaged(history, config)
         if config.average_of == "soup":
             steps = greedy_soup(
@@ -363,7 +360,7 @@ class Trainer:
         self.world.lead(lambda: write_weights(self.checkpoints.final, weights_of(self.model)))
         finished = Finished(
             step=self.progress.step,
-            seconds=self.progress.seconds,
+            seconds=self.progress.seconds + time.monotonic() - self._clock,
             tokens=self.progress.tokens,
             best_step=best.step,
             outcome=outcome,
