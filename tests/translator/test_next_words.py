@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
+from typing import Any, cast
 
 import pytest
+import torch
+from tests.decoding.reference import History
 from tests.translator.bundles import bundle_of
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.decoding.engine import Request
 from dragoman.decoding.options import Beam
-from dragoman.translator.next_words import NextWord
+from dragoman.decoding.pytorch import PyTorchEngine
+from dragoman.decoding.rules import Once, Prefix, Rule
+from dragoman.translator.next_words import NextWord, next_words
 
 LINE = "A baker sells fresh bread."
 
@@ -113,3 +120,59 @@ def test_what_cannot_be_asked() -> None:
         translator.next_words(LINE, to="fr")
     with pytest.raises(DataError, match="cannot spell"):
         translator_of("words").next_words(LINE, "Krokodil ")
+
+
+class Words:
+    """A tokenizer of 40 words."""
+
+    pad_id, start_id, end_id, unk_id = 0, 1, 2, 3
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(f"w{token:02}" for token in ids)
+
+    def target_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        return [(4 * place, 4 * place + 3) for place in range(len(ids))]
+
+
+def likeliest(
+    model: History, rules: tuple[Rule, ...] = (), *, most: int = 8, **how: Any
+) -> list[tuple[str, float]]:
+    request = Request(source=[5, 6], how=Beam(**how), max_tokens=20, rules=rules)
+    words = next_words(cast(Any, Words()), PyTorchEngine(cast(Any, model)), request, "", most=most)
+    return [(one.text, pytest.approx(one.probability)) for one in words]
+
+
+def first_logp(model: History) -> torch.Tensor:
+    state = model.start(model.encode(torch.tensor([[5, 6, 2]]), torch.tensor([3])), 1)
+    return model.step(torch.tensor([1]), state)[0][0].log_softmax(-1)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_word_after_which_a_translation_never_ends_is_found(seed: int) -> None:
+    model = History(vocab=40, seed=seed)
+    model.logits_PV[:, 2] *= (
+        10  # so the end is among the best tokens of some places, and never follows others
+    )
+    logp_V = first_logp(model)
+    order = [token for token in logp_V.argsort(descending=True).tolist() if token > 2]
+
+    expected = [(f"w{token:02}", math.exp(logp_V[token])) for token in order[:8]]
+    assert likeliest(model) == expected
+
+
+def test_banned_tokens_are_no_next_words() -> None:
+    model = History(vocab=40)
+    best = int(likeliest(model)[0][0][1:])
+
+    assert f"w{best:02}" not in [text for text, _ in likeliest(model, banned=(best,), most=16)]
+
+
+def test_a_placeholder_may_come_later() -> None:
+    """And only once."""
+    model = History(vocab=40)
+    free = likeliest(model)
+    placeholder = int(free[3][0][1:])
+
+    assert likeliest(model, (Once((placeholder,)),)) == free
+    begun = likeliest(model, (Once((placeholder,)), Prefix((placeholder,))), most=16)
+    assert f"w{placeholder:02}" not in [text for text, _ in begun]

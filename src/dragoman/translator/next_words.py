@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.engine import Engine, Hypothesis, Request
 from dragoman.decoding.options import Beam
-from dragoman.decoding.rules import Phrases, Prefix, Rule
+from dragoman.decoding.rules import Banned, MinimumLength, Once, Phrases, Prefix, Rule
 from dragoman.text.spans import words_of
 from dragoman.text.tokenizer import Tokenizer
 
@@ -41,12 +41,14 @@ def next_words(
     if not request.source:
         return []
     begun = next((rule.tokens for rule in request.rules if isinstance(rule, Prefix)), ())
-    # Phrases would raise the length limit and come first, whatever follows the prefix.
-    rules = tuple(rule for rule in request.rules if not isinstance(rule, Prefix | Phrases))
+    how = request.how if isinstance(request.how, Beam) else Beam()
+    how = replace(how, size=WIDTH, n_best=WIDTH, length_penalty=0.0, stop="full")
+    rules = tuple(_until_the_end(request.rules, begun))
     first = replace(
         request,
-        how=Beam(size=WIDTH, n_best=WIDTH, length_penalty=0.0),
-        rules=_after(begun, rules),
+        how=how,
+        # Without the end there are as many translations as rows, and none is cut from the list.
+        rules=(*_after(begun, rules), MinimumLength(len(begun) + 1)),
         max_tokens=len(begun) + 1,
         attention=None,
     )
@@ -55,7 +57,7 @@ def next_words(
     completions = (
         replace(
             first,
-            how=Beam(size=1, length_penalty=0.0),
+            how=replace(how, size=1, n_best=1),
             rules=_after(tokens, rules),
             max_tokens=len(tokens) + _LONGEST,
         )
@@ -67,6 +69,18 @@ def next_words(
         if word is not None and word.probability > getattr(found.get(word.text), "probability", -1.0):
             found[word.text] = word
     return sorted(found.values(), key=lambda one: -one.probability)[:most]
+
+
+def _until_the_end(rules: Iterable[Rule], begun: Sequence[int]) -> Iterator[Rule]:
+    """The rules that hold for the next word, without those for what a whole translation has.
+
+    Phrases and placeholders that are missing would come first, whatever follows the prefix.
+    """
+    for rule in rules:
+        if isinstance(rule, Once):
+            yield Banned(tuple(token for token in rule.tokens if token in begun))
+        elif not isinstance(rule, Prefix | Phrases):
+            yield rule
 
 
 def _after(tokens: Sequence[int], rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
