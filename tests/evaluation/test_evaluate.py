@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 from tests.decoding.reference import History
-from tests.translator.letters import LINES, translator_of
+from tests.translator.letters import LINES, Echo, Letters, translator_of
 
 import dragoman
+from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.options import Decoding
 from dragoman.evaluation.measures import score_corpus
@@ -45,6 +47,25 @@ def test_some_lines_and_lower_case_are_scored_from_the_same_translations() -> No
         metrics=("chrf",),
         bootstrap=0,
     )
+
+
+def test_words_are_split_as_in_the_language_that_is_chosen() -> None:
+    class Several(Letters):
+        languages = ("zh", "de")
+
+        def decode(self, ids: Sequence[int]) -> str:
+            return "猫在温暖的炉子上睡。"
+
+    translator = Translator(
+        cast(Any, Several()), cast(Any, Echo()), source_language="en", target_language="mul"
+    )
+    reference = "猫在温暖的炉子上睡觉。"
+    evaluation = dragoman.evaluate(translator, [("abc", reference)] * 2, to="zh", bootstrap=0)
+
+    assert evaluation.scores == score_corpus(
+        evaluation.hypotheses, [reference] * 2, target_language="zh", bootstrap=0
+    )
+    assert evaluation.scores.bleu.value > 50
 
 
 class Shares(World):

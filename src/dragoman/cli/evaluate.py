@@ -215,7 +215,7 @@ def evaluate(
         test=test,
         cases=[False, True] if lowercase else [False],
         bootstrap=bootstrap,
-        language=translator.target_language,
+        language=evaluation.target_language,
     )
     if evaluation.truncated and not quiet:
         warn(f"{evaluation.truncated:,} of {len(pairs):,} translations are cut short")

@@ -80,18 +80,19 @@ def evaluate(
     DataError for text that cannot be translated or scored.
     """
     check_options(metrics, bootstrap)
+    decoding = Decoding.of(decoding, options)
     pairs = [(line.source, line.target) for line in open_pairs(list(pairs))]
     began = time.perf_counter()
     sources = [source for source, _ in pairs]
     if world is None or world.size == 1:
-        translations = translator.translate(sources, decoding, **options)
+        translations = translator.translate(sources, decoding)
     else:
-        mine = translator.translate(sources[world.rank :: world.size], decoding, **options)
+        mine = translator.translate(sources[world.rank :: world.size], decoding)
         translations = _gathered(mine, world)
     return Evaluation(
         translations=tuple(translations),
         references=tuple(reference for _, reference in pairs),
-        target_language=translator.target_language,
+        target_language=decoding.to or translator.target_language,
         seconds=time.perf_counter() - began,
         metrics=tuple(metrics),
         lowercase=lowercase,
