@@ -351,13 +351,23 @@ def test_equal_systems_do_not_differ(test) -> None:
     assert not found.differences[0].significant
 
 
-def test_one_changed_line_is_no_evidence() -> None:
-    """sacreBLEU's randomisation alone would say p = 0.0001: every swap gives the same difference."""
+@pytest.mark.parametrize("test", ["bs", "ar"])
+@pytest.mark.parametrize("changed", [1, 3])
+def test_few_changed_lines_are_no_evidence(test, changed: int) -> None:
+    """sacreBLEU's randomisation alone would say p = 0.0001 for one: every swap gives the same difference."""
     references = sentences(30)
     system = spoiled(references, 0.2)
-    other = ["nothing alike", *system[1:]]
-    found = compare({"a": system, "b": other}, references, test="ar", metrics=["bleu"], samples=200)
+    other = ["nothing alike"] * changed + system[changed:]
+    found = compare({"a": system, "b": other}, references, test=test, metrics=["bleu"], samples=200)
+    assert found.differences[0].p_value >= 2 ** (1 - changed)
+
+
+@pytest.mark.parametrize("test", ["bs", "ar"])
+def test_one_line_has_no_interval(test) -> None:
+    found = compare({"a": ["a cat"], "b": ["a dog"]}, ["a dog"], test=test, metrics=["chrf"], samples=200)
     assert found.differences[0].p_value == 1
+    assert found.scores["a"].chrf.half_width is None
+    assert "±" not in found.to_text()
 
 
 def test_baseline_by_name_and_text() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.base.errors import ConfigError, DataError
@@ -110,9 +111,9 @@ def compare(
     `score_corpus`. Raise DataError as it does, ConfigError for fewer than two systems or an unknown
     baseline.
 
-    The p-values are sacreBLEU's, except in two cases where its strict ">" makes them too small. Systems
-    with equal scores get 1. In a randomisation test of systems that differ on k lines, the least p-value
-    is 2^(1-k): swapping all of these lines, or none, gives the observed difference.
+    The p-values are sacreBLEU's, except in two cases where they are too small. Systems with equal scores get
+    1. If systems differ on k lines, the least p-value is 2^(1-k): swapping all of these lines, or none, gives
+    the observed difference. One line has no interval.
     """
     baseline = _checked_baseline(systems, baseline, test, samples)
     columns = _checked(systems, references, reference_names)
@@ -133,10 +134,11 @@ def compare(
     for metric, title in zip(scorers, signatures, strict=True):
         base, *_ = of_metric = results[title]
         for name, result in zip(ordered, of_metric, strict=True):
-            scores[name][metric] = _score(metric, title, signatures[title], result)
+            score = _score(metric, title, signatures[title], result)
+            scores[name][metric] = replace(score, mean=None, half_width=None) if lines == 1 else score
             if name != baseline:
                 differing = sum(a != b for a, b in zip(ordered[name], ordered[baseline], strict=True))
-                differences.append(_difference(metric, name, result, base, test, differing))
+                differences.append(_difference(metric, name, result, base, differing))
     return Comparison(
         baseline=baseline,
         test=test,
@@ -241,15 +243,10 @@ def _score(metric: MetricName, title: str, signature: str, result: Result) -> Sc
     )
 
 
-def _difference(
-    metric: MetricName, system: str, result: Result, base: Result, test: Test, differing: int
-) -> Difference:
+def _difference(metric: MetricName, system: str, result: Result, base: Result, differing: int) -> Difference:
     """Return the difference of a system from the baseline. `differing` of their lines differ."""
     change, p = float(result.score) - float(base.score), float(cast(float, result.p_value))
-    if change == 0:
-        p = 1.0
-    elif test == "ar":
-        p = max(p, 2.0 ** (1 - differing))
+    p = 1.0 if change == 0 else max(p, 2.0 ** (1 - differing))
     better = change < 0 if metric == "ter" else change > 0
     return Difference(system=system, metric=metric, difference=change, p_value=p, better=better)
 
