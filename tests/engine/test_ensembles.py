@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from tests.engine.models import VOCAB, answers_of, lines, native, random_model, shape
 from tests.engine.test_native import GREEDY, assert_same, requests_for
 
+from dragoman.base.errors import ModelError
 from dragoman.decoding.engine import Hypothesis, Request
 from dragoman.decoding.options import AttentionOf, Average, Beam, Sample
 from dragoman.decoding.pytorch import PyTorchEngine
@@ -117,3 +119,14 @@ def test_an_ensemble_outlives_its_engines(models: list[AnySeq2Seq]) -> None:
     before = answers_of(ours, requests)
     del alone
     assert answers_of(ours, requests) == before
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_broken_member_is_an_error(models: list[AnySeq2Seq], average: Average, broken: int) -> None:
+    members = copy.deepcopy([models[0], models[2]])
+    with torch.no_grad():
+        dict(members[broken].named_parameters())["logits.bias"][7] = math.nan
+    for engine in ensembles(members, average):
+        with pytest.raises(ModelError, match="no probabilities"):
+            answers_of(engine, [Request(source=[5, 6, 7], how=Beam(size=2), max_tokens=6)])

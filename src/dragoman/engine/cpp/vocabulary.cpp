@@ -81,7 +81,8 @@ void Vocabulary::average(int64_t rows, int64_t first, int64_t last, float* strip
             for (int64_t k = 0; k < width; k++) {  // log(exp(a) + exp(b))
                 float& a = stripe[i * width + k];
                 const float b = other[i * width + k] - log_sum[i], most = std::max(a, b);
-                if (most > -INFINITY_) a = most + std::log1p(std::exp(std::min(a, b) - most));
+                if (std::isnan(b)) a = b;  // `max` would hide it
+                else if (most > -INFINITY_) a = most + std::log1p(std::exp(std::min(a, b) - most));
             }
     }
     if (logs)
