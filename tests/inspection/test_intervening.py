@@ -341,6 +341,16 @@ def test_prefix_and_force() -> None:
         translator.inspect(SENTENCE, target="Die Frau", intervention=Intervention.of(ban=["Der"]))
 
 
+def test_a_prefix_may_have_what_is_banned() -> None:
+    translator = Translator.of(bundle(transformer()))
+    banned = Intervention.of(ban=["Die"])
+    found = translator.inspect(SENTENCE, prefix="Die Frau", intervention=banned).changed
+    assert found.translations
+    for one in found.translations:
+        assert one.text.startswith("Die Frau")
+        assert one.text.count("Die") == 1
+
+
 def test_a_word_that_cannot_be_spelt() -> None:
     class Unable:
         unk_id = 3

@@ -192,7 +192,8 @@ def _search(
     limit_B = torch.full_like(source_len_B, limit)
     everything = replace(request.how, n_best=request.how.rows)
     trackers_B = trackers_of([request.rules])
-    mask = chosen.over(mask_of([request.rules], model.config.end_id, [limit], trackers_B))
+    begun = sum(len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix))
+    mask = chosen.over(mask_of([request.rules], model.config.end_id, [limit], trackers_B), begun=begun)
     return search(model, memory, everything, limit_B=limit_B, mask=mask, watch=watch, trackers_B=trackers_B)[
         0
     ]

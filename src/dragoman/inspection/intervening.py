@@ -209,8 +209,8 @@ class Choices:
                 hint="leave out the prefix, or force a later step",
             )
 
-    def over(self, then: Mask | None) -> Mask | None:
-        """Return a mask that applies `then` and these choices."""
+    def over(self, then: Mask | None, *, begun: int = 0) -> Mask | None:
+        """Return a mask that applies `then` and these choices. A prefix, of `begun` tokens, may have all."""
         if not self.forced and not self.banned:
             return then
         last = max(self.forced, default=-1)
@@ -223,7 +223,7 @@ class Choices:
                 return only_NV
             if then is not None:
                 logp_NV = then(prefix_NT, logp_NV, sentence_N)
-            for at, (*before, token) in self.banned:
+            for at, (*before, token) in self.banned if step >= begun else ():
                 if at in (None, step - len(before)) and len(before) <= step:
                     ends_NB = prefix_NT[:, step - len(before) :] == prefix_NT.new_tensor(before)
                     logp_NV[ends_NB.all(1), token] = -math.inf
