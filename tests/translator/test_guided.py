@@ -233,3 +233,34 @@ def test_documents(tokenizer: Tokenizer) -> None:
     marks = marks_of(tokenizer)
     assert marks is not None
     assert all(marks.term in request.source for request in engine.asked)
+
+
+@pytest.mark.parametrize("reads", [(), ("terms",)])
+def test_a_line_that_is_cut_has_the_terms_of_what_is_left(
+    tokenizer: Tokenizer, reads: tuple[str, ...]
+) -> None:
+    line = "The file is closed. Open the print preview."
+    (tokens,) = tokenizer.encode_source([line])
+    kept = len(tokenizer.encode_source(["The file is closed."])[0])
+    assert kept < len(tokens)
+    translator, engine = translator_of(tokenizer, *reads)
+    (found,) = translator.using(terms=TERMS).translate([line], max_source_tokens=kept)
+
+    assert found.truncated
+    assert found.unused_terms == ("Datei",)
+    (request,) = engine.asked
+    if reads:
+        assert len([token for token in request.source if token in (marks_of(tokenizer) or ())]) == 3
+    else:
+        assert phrases_of_request(tokenizer, request) == [["Datei"]]
+
+
+def test_what_uses_no_terms_says_so(tokenizer: Tokenizer) -> None:
+    translator, _ = translator_of(tokenizer)
+    with pytest.raises(ConfigError, match="the pipeline does not use terms"):
+        translator.using(terms=TERMS).pipeline()
+    with pytest.raises(ConfigError, match="inspection does not use terms"):
+        translator.using(terms=TERMS).inspect("The file.")
+    translator.reverse = translator
+    with pytest.raises(ConfigError, match="the pipeline does not use a reverse model"):
+        translator.pipeline()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from tests.decoding.reference import History
 from tests.translator.bundles import PAIRS, bundle_of
-from tests.translator.letters import BLANK, LINES
+from tests.translator.letters import BLANK, LINES, translator_of
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
@@ -80,3 +81,17 @@ def test_a_prefix_begins_the_text_whatever_the_tokenizer(kind: str) -> None:
             translator.translate(["The cat sleeps."], prefix="Hund")
     else:
         assert translator.translate(["The cat."], prefix="猫")[0].text.startswith("猫")
+
+
+def test_lines_that_are_not_strings_are_refused(translator: Translator) -> None:
+    for line in (None, 3):
+        with pytest.raises(TypeError, match=f"line 2 is {line}, not a string"):
+            translator.translate(cast(Any, ["abc", line, "b"]))
+
+
+def test_a_prefix_with_a_banned_token_is_refused() -> None:
+    """It would end in its middle."""
+    translator = translator_of(History(vocab=14, seed=2, end=0.5), banned=(5,))
+    assert translator.translate(["abc"], prefix="ac")[0].text.startswith("ac")
+    with pytest.raises(DataError, match="this model cannot spell it"):
+        translator.translate(["abc"], prefix="ab")

@@ -250,7 +250,8 @@ class Decoding(Options):
         super().__post_init__()
         _ = self.attention_of  # raises ConfigError for anything else than a layer and a head
         self.how(Beam(size=max(Beam().size, self.searched)))  # raises ConfigError for contradictions
-        if self.sentences and (self.n_best > 1 or self.attention is not None or self.alignment):
+        several = self.n_best > 1 or (self.sample is not None and self.sample.n_best > 1)
+        if self.sentences and (several or self.attention is not None or self.alignment):
             raise ConfigError(
                 "sentences together with n_best, attention or alignment",
                 hint="split the text into lines of one sentence",
@@ -295,6 +296,11 @@ class Decoding(Options):
             raise ConfigError(
                 "sampling together with options of a beam search",
                 hint="leave out beam, length_penalty, normalization and stop, or sample",
+            )
+        if self.sample.n_best not in (1, self.searched) and self.searched != 1:
+            raise ConfigError(
+                f"sample.n_best = {self.sample.n_best}, but {self.searched} draws by the other options",
+                hint="leave sample.n_best out; n_best and candidates say how many draws there are",
             )
         of_model = replace(self.sample, banned=default.banned, renormalize=default.renormalize)
         return replace(of_model, n_best=self.searched) if self.searched != 1 else of_model

@@ -12,7 +12,7 @@ from dragoman.decoding.risk import Risk
 from dragoman.decoding.rules import Prefix, Rule, keeping
 from dragoman.decoding.stream import Stream
 from dragoman.text.faults import faults
-from dragoman.text.guidance import Guide, Match, reading
+from dragoman.text.guidance import Guidance, Guide, Match, reading
 from dragoman.text.shortlist import Shortlist
 from dragoman.translator.choice import ScorePairs, ranked
 from dragoman.translator.guided import GuidedLine, guidance_of, known_match
@@ -65,11 +65,14 @@ class Exchange:
             rules, cut, guided = decoding.rules, False, None
             if tokens and (begin := self._begin_of(item[1])):
                 rules = (Prefix(begin), *rules)
+            begin_of_line = len(line) - len(item[0].strip())
             if len(tokens) > decoding.max_source_tokens and known_match(guidance) is None:
                 cut = True
                 asked = tokens = tokens[: decoding.max_source_tokens]
-            elif tokens and guidance is not None:
-                begin_of_line = len(line) - len(item[0].strip())
+                if guidance is not None:
+                    end = tokenizer.source_spans(line)[len(tokens) - 1][1]
+                    guidance = self._guidance_of_part(line[begin_of_line:end].strip())
+            if tokens and guidance is not None:
                 read = reading(tokenizer, line, tokens, guidance, begin=begin_of_line)
                 guided = GuidedLine(guidance, tokens, read)
                 rules, asked = rules + self.phrase_rules(guidance.phrases), guided.asked
@@ -87,10 +90,17 @@ class Exchange:
                 self._guided[id(request)] = guided
             yield request
 
+    def _guidance_of_part(self, line: str) -> Guidance | None:
+        """What the guides say for a line that was cut, but for its translation: it lacks the rest."""
+        (guidance,) = guidance_of(self.guides, [line], [""])
+        if guidance is None or known_match(guidance) is None:
+            return guidance
+        return replace(guidance, match=None)
+
     @cached_property
     def _begin_of(self) -> Callable[[str], tuple[int, ...]]:
         """Return the tokens of a prefix. Many lines may have the same."""
-        return lru_cache(maxsize=256)(partial(prefix_tokens, self.maker.tokenizer))
+        return lru_cache(maxsize=256)(partial(prefix_tokens, self.maker.tokenizer, banned=self.how.banned))
 
     def translation(self, item: LineItem, request: Request, hypotheses: list[Hypothesis]) -> Translation:
         """The best translation of a line, with the others as its alternatives."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError, DataError
@@ -22,6 +22,13 @@ def check_lines(lines: Iterable[str | None]) -> None:
     """Raise TypeError for a string in place of a list of lines."""
     if isinstance(lines, str):
         raise TypeError("a list of lines is needed; translator(text) translates one text")
+
+
+def check_strings(lines: Iterable[object]) -> None:
+    """Raise TypeError for a line that is not a string."""
+    for number, line in enumerate(lines, 1):
+        if not isinstance(line, str):
+            raise TypeError(f"line {number} is {line!r}, not a string")
 
 
 def sentences_of(item: LineItem, language: str, memory: TranslationMemory | None) -> list[LineItem]:
@@ -65,15 +72,15 @@ def _paired(lines: Iterator[str | None], prefixes: Iterator[str]) -> Iterator[Li
         raise DataError(f"more prefixes than the {number} lines", hint="give one prefix for each line")
 
 
-def prefix_tokens(tokenizer: Tokenizer, prefix: str) -> tuple[int, ...]:
-    """The tokens of a prefix. Raises DataError if the vocabulary cannot spell it."""
+def prefix_tokens(tokenizer: Tokenizer, prefix: str, *, banned: Collection[int] = ()) -> tuple[int, ...]:
+    """The tokens of a prefix. Raises DataError if the vocabulary cannot spell it without `banned` tokens."""
     if not prefix.strip():
         return ()
     # Subwords carry the space before a word: one at the end would become a separate token.
     (tokens,) = tokenizer.encode_target([prefix.strip()])
-    if tokenizer.unk_id in tokens:
+    if tokenizer.unk_id in tokens or not set(tokens).isdisjoint(banned):
         raise DataError(
-            f"prefix {prefix!r}: the tokenizer of this model cannot spell it",
+            f"prefix {prefix!r}: this model cannot spell it",
             hint="use words and characters that the training text has",
         )
     return tuple(tokens)

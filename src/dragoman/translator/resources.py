@@ -45,6 +45,15 @@ def term_guide(
     return TermGuide(terms if isinstance(terms, TermList) else TermList.read(terms, *languages), mode, able)
 
 
+def check_unguided(what: str, guides: Sequence[Guide], reverse: object | None) -> None:
+    """Raise ConfigError if `what` would leave terms, a memory or a reverse model out."""
+    if guides or reverse is not None:
+        raise ConfigError(
+            f"{what} does not use {'terms and memories' if guides else 'a reverse model'}",
+            hint="call translate, or use the translator without them",
+        )
+
+
 def with_term_list(guides: Iterable[Guide], new: TermGuide) -> tuple[Guide, ...]:
     """The guides with these terms beside the others.
 

@@ -30,6 +30,7 @@ from dragoman.translator.inspecting import bundle_of_engine, check_inspection
 from dragoman.translator.lines import (
     addressed,
     check_lines,
+    check_strings,
     check_target,
     prefix_tokens,
     sentences_of,
@@ -40,6 +41,7 @@ from dragoman.translator.resources import (
     check_reverse,
     check_sampling,
     check_term_languages,
+    check_unguided,
     memory_guide,
     memory_of,
     term_guide,
@@ -307,6 +309,7 @@ class Translator:
         """
         check_lines(lines)
         lines = list(lines)
+        check_strings(lines)
         window = max(len(lines), 1)
         return list(self.stream(lines, decoding, prefix=prefix, window=window, **options))
 
@@ -508,7 +511,8 @@ class Translator:
         `intervention`, return a Contrast: the run without and with it, and what differs.
 
         Raises DataError for a line without tokens or with more than 512, ConfigError for a beam above 50, for
-        an option that inspection does not use, and for an intervention that the model does not allow.
+        an option that inspection does not use, for a search with terms, a memory or a reverse model, and for
+        an intervention that the model does not allow.
         """
         require_pytorch("inspecting")
         from dragoman.inspection import contrast, inspect
@@ -516,13 +520,15 @@ class Translator:
         decoding = Decoding.of(decoding, options)
         self._check_target(decoding.to)
         check_inspection(decoding, target, prefix)
+        if target is None:
+            check_unguided("inspection", self.guides, self.reverse)
         look = inspect if intervention is None else partial(contrast, intervention=intervention)
         return look(
             self.bundle,
             addressed(line.strip(), decoding.to),
             target=target,
             beam=decoding.beam_search(self.generation),
-            prefix=prefix_tokens(self.tokenizer, prefix),
+            prefix=prefix_tokens(self.tokenizer, prefix, banned=self.generation.banned),
             rules=decoding.rules,
             max_extra_tokens=decoding.max_extra_tokens,
             name=name,
@@ -533,10 +539,12 @@ class Translator:
 
         `translator.pipeline()("A dog.")` is `[{"translation_text": "Ein Hund."}]`. The options have the names
         and meanings of transformers, such as `num_beams`, and are the defaults of every call. Raises
-        ConfigError for an option that has no counterpart here.
+        ConfigError for an option that has no counterpart here, and if the translator has terms, a memory or
+        a reverse model, which a pipeline does not use.
         """
         from dragoman.pipeline import Pipeline
 
+        check_unguided("the pipeline", self.guides, self.reverse)
         return Pipeline(
             self.tokenizer,
             self.engine,
