@@ -107,6 +107,28 @@ def test_a_copy_of_a_model_changes_nothing(dragoman_, place: Path, tmp_path: Pat
     )
 
 
+@pytest.mark.parametrize("command", ["evaluate", "align", "risk"])
+def test_no_output_replaces_a_file_that_a_pattern_names(dragoman_, place: Path, command: str) -> None:
+    for name in ("p1.tsv", "p2.tsv"):
+        (place / name).write_text("A dog.\tEin Hund.\n")
+    ended = dragoman_(command, place / "1", place / "p*.tsv", "-o", place / "p1.tsv")
+    assert ended.code == 2
+    assert "input and output are the same file" in ended.err
+    assert (place / "p1.tsv").read_text() == "A dog.\tEin Hund.\n"
+
+
+@pytest.mark.parametrize("command", ["align", "risk"])
+def test_alignments_and_risks_do_not_replace_a_file_of_the_model(
+    dragoman_, place: Path, command: str
+) -> None:
+    before = (place / "1" / "config.json").read_bytes()
+    ended = dragoman_(
+        command, place / "1", place / "in.en", place / "in.de", "-o", place / "1" / "config.json"
+    )
+    assert ended.code == 2
+    assert (place / "1" / "config.json").read_bytes() == before
+
+
 @pytest.mark.parametrize("name", ["1/config.json", "2/model.safetensors"])
 def test_no_output_replaces_a_file_of_a_model(dragoman_, place: Path, name: str) -> None:
     before = (place / name).read_bytes()

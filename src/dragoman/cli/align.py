@@ -15,6 +15,7 @@ import typer
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import keep_apart
+from dragoman.cli.models import files_of_models
 from dragoman.cli.options import (
     BatchTokens,
     Debug,
@@ -85,7 +86,7 @@ def align(
     translator = Translator.load(model, dtype=cast("DType | None", dtype))
     # The model's languages say which key of a JSONL file is the source.
     languages = translator.source_language, to or translator.target_language
-    keep_apart(output, [*text, gold])
+    keep_apart(output, [*text, gold, *files_of_models([model])])
     corpus = open_corpus(text, languages=languages)
     golds = (
         None if gold is None else [_gold(line, f"{gold}:{n}") for n, line in enumerate(open_text(gold), 1)]

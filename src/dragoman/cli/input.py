@@ -61,11 +61,13 @@ class Input:
 
 
 def keep_apart(output: Path | None, names: Iterable[str | Path | None]) -> None:
-    """Raise ConfigError if the file to write is one of those to read, by this name or another."""
-    for name in names:
-        if output is None or name is None or str(name) == STDIN or not output.is_file():
-            continue
-        if Path(name).exists() and output.samefile(name):
+    """Raise ConfigError if the file to write is one of those to read, by this name, another or a pattern."""
+    from dragoman.text.shards import files_of
+
+    if output is None or not output.is_file():
+        return
+    for file in (file for name in names if name is not None for file in files_of(str(name))):
+        if file != STDIN and Path(file).exists() and output.samefile(file):
             raise ConfigError(f"{output}: input and output are the same file", hint="choose another file")
 
 

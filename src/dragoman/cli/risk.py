@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.cli.input import keep_apart
+from dragoman.cli.models import files_of_models
 from dragoman.cli.options import (
     BatchTokens,
     Debug,
@@ -55,7 +56,7 @@ def risk(
     translator = Translator.load(model, dtype=cast("DType | None", dtype))
     # The model's languages say which key of a JSONL file is the source.
     languages = translator.source_language, to or translator.target_language
-    keep_apart(output, text)
+    keep_apart(output, [*text, *files_of_models([model])])
     corpus = open_corpus(text, languages=languages)
     if languages[1] not in translator.risk_models and not quiet:
         into = f" for {to}" if to else ""
