@@ -183,6 +183,27 @@ def test_only_what_is_noted_counts(folder, monkeypatch):
     assert (folder / "out").read_text() == "line 1\nline 2\nline 3\n"
 
 
+def test_a_line_that_is_written_but_not_counted_does_not_come_twice(folder, monkeypatch):
+    monkeypatch.setattr(unfinished, "_EVERY", 0.0)
+    with pytest.raises(KeyboardInterrupt), Unfinished(folder / "out", {}) as one:
+        one.add(1, "line 1\n", truncated=False, counts={"pairs": 1})
+        whole = one.file.write
+
+        def interrupted(text: str) -> None:
+            whole(text)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(one, "file", one.file)
+        one.file.write = interrupted
+        one.add(2, "line 2\n", truncated=False, counts={"pairs": 1})
+
+    with Unfinished(folder / "out", {}) as one:
+        assert (one.written.lines, one.written.counts) == (1, {"pairs": 1})
+        one.add(2, "line 2\n", truncated=False)
+
+    assert (folder / "out").read_text() == "line 1\nline 2\n"
+
+
 @pytest.mark.parametrize(
     "note", ["", "{}", "[]", '{"about": {}, "bytes": 1e9, "written": {"lines": 4}}', "\0" * 9]
 )

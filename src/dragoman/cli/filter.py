@@ -241,17 +241,17 @@ def _score(corpus: Corpus, scorer: PairScorer, writer: Writer, head: str, *, sho
     """Score all pairs, a chunk at a time, so that a command that goes on makes the same batches."""
     total, skipped = sum(1 for _ in corpus), writer.written.lines
     pairs = islice(((line.source, line.target) for line in corpus), skipped, None)
-    counts, number = writer.written.counts, skipped
+    number = skipped
     with shown_rate(lambda n: n / total, "scoring", skipped=skipped, shown=shown) as done:
         while chunk := [*islice(pairs, _TOGETHER)]:
+            found = list(scorer.scores(chunk))
             rows = [] if number else [f"# {head}\n"]
-            for one in scorer.scores(chunk):
-                counts["scored"] = counts.get("scored", 0) + (one.reason is None)
-                rows.append(_row(one))
+            rows += map(_row, found)
             number += len(chunk)
-            writer.add(number, "".join(rows), truncated=False)
+            scored = sum(one.reason is None for one in found)
+            writer.add(number, "".join(rows), truncated=False, counts={"scored": scored})
             done(number)
-    if not counts.get("scored"):
+    if not writer.written.counts.get("scored"):
         raise DataError(
             f"{corpus.name}: no usable pair", hint="every pair has a side that is empty or too long"
         )

@@ -37,9 +37,11 @@ class Written:
     first: list[int] = field(default_factory=list)  # the lines of the first five of them
     counts: dict[str, int] = field(default_factory=dict)  # of what the command counts beside
 
-    def add(self, number: int, *, truncated: bool) -> None:
-        """Count line `number`."""
+    def add(self, number: int, *, truncated: bool, counts: Mapping[str, int]) -> None:
+        """Count line `number`, and add the `counts` of what the command counts beside."""
         self.lines = number
+        for what, many in counts.items():
+            self.counts[what] = self.counts.get(what, 0) + many
         self.truncated += truncated
         if truncated and len(self.first) < 5:
             self.first.append(number)
@@ -59,6 +61,7 @@ class Unfinished:
         self._text = self.output.with_name(f"{self.output.name}.unfinished")
         self._note = self.output.with_name(f"{self.output.name}.unfinished.json")
         self.written = Written()
+        self._adding = False
 
     def __enter__(self) -> Self:
         check_writable(self.output)
@@ -88,7 +91,7 @@ class Unfinished:
             elif self._is_of_no_use(error):
                 self._note.unlink(missing_ok=True)
                 self._text.unlink(missing_ok=True)
-            else:
+            elif not self._adding:  # a line that is written but not counted would come twice
                 with contextlib.suppress(OSError, DragomanError):  # the disk may be full: the reason
                     self._write_note()
 
@@ -97,10 +100,14 @@ class Unfinished:
         fails_again = isinstance(error, DataError) or (isinstance(error, ConfigError) and not self._found)
         return fails_again or not self.written.lines
 
-    def add(self, number: int, text: str, *, truncated: bool) -> None:
+    def add(
+        self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] | None = None
+    ) -> None:
         """Write what line `number` became, and note it once a second."""
+        self._adding = True
         self.file.write(text)
-        self.written.add(number, truncated=truncated)
+        self.written.add(number, truncated=truncated, counts=counts or {})
+        self._adding = False
         if time.monotonic() - self._noted >= _EVERY:
             self._write_note()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -26,11 +26,13 @@ class LineStream:
         self._stream, self._flush = stream, flush  # somebody may wait for the line
         self.written = Written()
 
-    def add(self, number: int, text: str, *, truncated: bool) -> None:
+    def add(
+        self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] | None = None
+    ) -> None:
         self._stream.write(text)
         if self._flush:
             self._stream.flush()
-        self.written.add(number, truncated=truncated)
+        self.written.add(number, truncated=truncated, counts=counts or {})
 
 
 Writer = LineStream | Unfinished
