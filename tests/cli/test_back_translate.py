@@ -150,10 +150,10 @@ import os, signal, sys
 from dragoman.cli import main, unfinished
 unfinished._EVERY = 0.0
 add = unfinished.Unfinished.add
-def killing(self, number, text, *, truncated):
+def killing(self, number, text, **more):
     if number == 20:
         os.kill(os.getpid(), signal.SIGKILL)
-    add(self, number, text, truncated=truncated)
+    add(self, number, text, **more)
 unfinished.Unfinished.add = killing
 main()
 """
@@ -206,6 +206,8 @@ def test_other_options_do_not_go_on(dragoman_, folder, models, stopping):
             "--per-line 3: 3 translations from a beam of 2",
         ),
         (("de-en", "mono.de", "--how", "noise", "--seed", "-1"), "--seed -1"),
+        (("de-en", "mono.de", "--seed", "7"), "--seed has no use with --how beam"),
+        (("de-en", "mono.de", "--how", "greedy", "--seed", "7"), "--seed has no use with --how greedy"),
         (("de-en", "mono.de", "--to", "fr"), "to = 'fr'"),
         (("de-en", "mono.de", "--average", "probabilities"), "--average with one model"),
         (("de-en", "-", "-"), "standard input is named twice"),

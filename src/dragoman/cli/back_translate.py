@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -88,7 +88,10 @@ def back_translate(
     per_line: Annotated[
         int, typer.Option("--per-line", metavar="N", help="Sources for each line: N pairs with its text.")
     ] = 1,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the draws and of the noise.")] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="Seed of the draws and of the noise. [default: 1]"),
+    ] = None,
     temperature: Annotated[
         float | None,
         typer.Option("--temperature", metavar="T", help="Of sample: below 1 favours likely tokens."),
@@ -154,7 +157,7 @@ def back_translate(
             decoding,
             how=cast("How", how),
             per_line=per_line,
-            seed=seed,
+            seed=_seed(given),
             first=lines.skipped + 1,
         )
         _write(pairs, lines, writer, shown=not quiet and output is not None)
@@ -184,13 +187,17 @@ def _decoding(given: dict[str, Any]) -> Decoding:
             f"--per-line {per_line}: {per_line} translations from a beam of {given['beam']}",
             hint=f"pass --beam {per_line}, or a smaller --per-line",
         )
-    unused = {"sample": _OF_BEAMS, "greedy": (*_OF_SAMPLES, *_OF_BEAMS)}.get(how, _OF_SAMPLES)
+    unused = {
+        "sample": _OF_BEAMS,
+        "noise": _OF_SAMPLES,
+        "greedy": (*_OF_SAMPLES, *_OF_BEAMS, "seed"),
+    }.get(how, (*_OF_SAMPLES, "seed"))
     for name in unused:
         if given[name] is not None:
             raise ConfigError(f"--{name.replace('_', '-')} has no use with --how {how}", hint="leave it out")
     draws = {name: given[name] for name in _OF_SAMPLES if given[name] is not None}
     decoding = Decoding(
-        sample=Sample(seed=given["seed"], **draws) if how == "sample" else None,
+        sample=Sample(seed=_seed(given), **draws) if how == "sample" else None,
         beam=1 if how == "greedy" else given["beam"],
         length_penalty=given["length_penalty"],
         n_best=1 if how in ("greedy", "noise") else per_line,
@@ -200,9 +207,13 @@ def _decoding(given: dict[str, Any]) -> Decoding:
         max_extra_tokens=given["max_extra"],
         batch_tokens=given["batch_tokens"],
     )
-    if given["seed"] < 0:
+    if _seed(given) < 0:
         raise ConfigError(f"--seed {given['seed']}", hint="it must be at least 0")
     return decoding
+
+
+def _seed(given: Mapping[str, Any]) -> int:
+    return 1 if given["seed"] is None else int(given["seed"])
 
 
 def _about(given: dict[str, Any], models: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
@@ -259,12 +270,10 @@ def _ended(lines: Input) -> Iterator[str]:
 
 def _write(pairs: Iterator[SyntheticPairs], lines: Input, writer: Writer, *, shown: bool) -> None:
     """Write the pairs of each line as they come, and count them."""
-    counts = writer.written.counts
     with shown_rate(lines.share, "back-translating", skipped=lines.skipped, shown=shown) as done:
         for number, one in enumerate(pairs, lines.skipped + 1):
-            for what, many in ({_PAIRS: len(one.sources)} | one.left_out).items():
-                counts[what] = counts.get(what, 0) + many
-            writer.add(number, one.rows(), truncated=False)
+            counts = {_PAIRS: len(one.sources)} | one.left_out
+            writer.add(number, one.rows(), truncated=False, counts=counts)
             done(number)
 
 
