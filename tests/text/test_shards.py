@@ -47,6 +47,15 @@ def test_shards_are_read_in_order(text: Path, names: tuple[str, ...]) -> None:
     assert len(corpus.files) == 2 * (2 if len(names) > 1 and "tsv" not in names[0] else 1)
 
 
+@pytest.mark.parametrize(("names", "pattern"), [("a.1 a.2 b.1 b.2", "{}.?"), ("a1 a2 b1 b2", "{}?")])
+def test_names_that_say_no_side_are_paired_in_order(tmp_path: Path, names: str, pattern: str) -> None:
+    for name in names.split():
+        (tmp_path / name).write_text("one\n")
+    sides = [str(tmp_path / pattern.format(side)) for side in "ab"]
+    found = [[Path(file).name for file in pair] for pair in shards_of(sides)]
+    assert found == [[first, first.replace("a", "b")] for first in names.split()[:2]]
+
+
 def test_one_file_is_its_own_shard(text: Path) -> None:
     corpus = open_corpus(paths(text, "a.en", "a.de"))
     assert corpus.shards == (corpus,)
@@ -65,6 +74,13 @@ def test_a_file_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
         (("*.en", "*.de"), "c.en d.de", "c.en and .*d.de: would be read as a pair"),
         (("a.en", "a.de", "b.en", "b.de"), "", "a.en and .*a.de: on the same side"),
         (("a.en", "a.de", "b.en"), "", "3 files: "),
+        (("*.src", "*.trg"), "a.src b.src b.trg c.trg", "a.src and .*b.trg: would be read as a pair"),
+        (("*.src.gz", "*.trg.txt"), "a.src.gz b.src.gz b.trg.txt c.trg.txt", "would be read as a pair"),
+        (
+            ("a.src", "a.trg", "b.src", "b.trg"),
+            "a.src a.trg b.src b.trg",
+            "a.src and .*a.trg: on the same side",
+        ),
         (("x*.en", "x*.de"), "", "x.*en: no file has such a name"),
         (("*.en", "a.en-de.tsv"), "", "not a pair of text files"),
     ],

@@ -80,14 +80,14 @@ def _halves(files: list[str]) -> tuple[list[str], list[str]]:
 def _check_sides(sources: list[str], targets: list[str]) -> None:
     """Compare the languages and the names of the files that belong together."""
     for side in (sources, targets):
-        first = of_side(side[0])
-        if other := next((file for file in side if of_side(file) != first), None):
+        first = _side(side[0])
+        if other := next((file for file in side if _side(file) != first), None):
             raise ConfigError(
                 f"{side[0]} and {other}: on the same side, but their names end differently",
                 hint="name first all sources, then all targets; validation text goes after --valid",
             )
     for source, target in zip(sources, targets, strict=True):
-        if of_side(source) and of_side(target) and _stem(source) != _stem(target):
+        if _side(source) and _side(target) and _stem(source) != _stem(target):
             raise DataError(
                 f"{source} and {target}: would be read as a pair, but their names differ",
                 hint="file n of the sorted sources belongs to file n of the targets; is one missing?",
@@ -105,7 +105,16 @@ def _unpaired(names: Sequence[str], sources: list[str], targets: list[str]) -> D
 
 
 def _stem(name: str) -> str:
-    """The name of a file without folder, language and compression."""
-    language = of_side(name)
-    bare = PurePath(without_suffix(name)).name.removesuffix(".txt")
-    return bare.removesuffix(f".{language.lower()}") if language else bare
+    """The name of a file without folder, side and compression."""
+    side = _side(name)
+    return _bare(name).removesuffix(f".{side.lower()}") if side else _bare(name)
+
+
+def _side(name: str) -> str | None:
+    """What the end of a name says about its side: a language, or a word such as `src`."""
+    suffix = PurePath(_bare(name)).suffix.removeprefix(".")
+    return of_side(name) or (suffix if suffix.isalpha() else None)
+
+
+def _bare(name: str) -> str:
+    return PurePath(without_suffix(name)).name.removesuffix(".txt")
