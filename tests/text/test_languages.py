@@ -77,7 +77,9 @@ def test_related(one: str, other: str, expected: bool) -> None:
     [
         ("en", ["de", "en-US", "en"], "en"),
         ("en-GB", ["en", "en-US", "en-gb"], "en-gb"),
-        ("en-GB", ["en-US", "en"], "en-US"),
+        ("en-GB", ["en-US", "en"], "en"),
+        ("zh-CN", ["zh-TW", "zh"], "zh"),
+        ("pt-AO", ["pt-PT", "pt-BR"], "pt-PT"),
         ("zh_Hant_TW", ["zh-Hans-CN", "zh-Hant"], "zh-Hant"),
         ("en", ["eng", "de"], None),
         ("en", [], None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Set
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import PurePath
 
 from dragoman.text.compressed import SUFFIXES
@@ -68,14 +69,12 @@ def related(one: str, other: str) -> bool:
 
 def closest(wanted: str, tags: Iterable[str]) -> str | None:
     """Return the tag with the most in common with the wanted one, the first of equals; None if none fits."""
-    best, most = None, 0
+    best, most, ours = None, (0, 0), _parts(wanted)
     for tag in tags:
-        common = 0
-        for a, b in zip(_parts(wanted), _parts(tag), strict=False):
-            if a != b:
-                break
-            common += 2
-        common += common > 0 and len(_parts(tag)) == len(_parts(wanted))
-        if common > most:
-            best, most = tag, common
+        theirs = _parts(tag)
+        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False)))
+        # `zh` contradicts `zh-CN` in nothing, `zh-TW` does.
+        fits = (equal == min(len(ours), len(theirs))) + (ours == theirs)
+        if equal and (equal, fits) > most:
+            best, most = tag, (equal, fits)
     return best

@@ -75,6 +75,12 @@ def test_the_closest_language_is_taken(tmp_path: Path, wanted: str, chosen: str)
     assert pairs(path, "en-GB", wanted) == [("x", chosen)]
 
 
+def test_one_segment_is_not_both_sides(tmp_path: Path) -> None:
+    body = unit(**{"en": "Colour", "pt-BR": "Cor"}) + unit(**{"pt-PT": "Ecrã", "pt-BR": "Tela"})
+
+    assert pairs(put(tmp_path, body), "pt-PT", "pt-BR") == [("Ecrã", "Tela")]
+
+
 def test_units_without_both_languages_are_passed_over(tmp_path: Path) -> None:
     body = unit(en="a", fr="b") + unit(en="Yes.", de="Ja.") + unit(de="c") + "<tu/>"
 

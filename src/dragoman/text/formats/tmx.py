@@ -57,10 +57,10 @@ class Unit:
     def pair(self, source: str, target: str) -> tuple[str, str] | None:
         """Return the segments in the closest languages, or None. Complete what is `about` them.
 
-        `en-US` is `en`, if there is no other.
+        `en-US` is `en`, if there is no other. One segment is not both sides.
         """
         codes = closest(source, self.segments), closest(target, self.segments)
-        if codes[0] is None or codes[1] is None:
+        if codes[0] is None or codes[1] is None or codes[0] == codes[1]:
             return None
         for code in (codes[0], codes[1]):
             known = self.variants[code]
@@ -119,7 +119,8 @@ def read_units(file: TextFile, languages: Languages) -> Iterator[tuple[Unit, str
 
 
 def write(file: TextIOBase, pairs: Iterable[tuple[str, str]], *, source: str, target: str) -> None:
-    """Write pairs as a memory from the language `source` to `target`. `read` returns the same pairs.
+    """Write pairs as a memory from the language `source` to `target`. `read` returns the same pairs,
+    with single spaces.
 
     Raise DataError for a character that XML cannot hold.
     """
