@@ -5,6 +5,13 @@ import pytest
 from dragoman.text.numbers import cardinals, different_numbers
 
 EQUAL = [
+    ("1,000-2,000 dogs", "1,000-2,000 dogs", "en", "en"),
+    ("a map at 1:25,000", "eine Karte 1:25.000", "en", "de"),
+    ("0.125-0.250 mm", "0,125 bis 0,250 mm", "en", "de"),
+    ("$1,000-$2,000", "1.000-2.000 $", "en", "de"),
+    ("Take 1½ cups", "Nimm 1,5 Tassen", "en", "de"),
+    ("1½ cups", "1 ½ Tassen", "en", "de"),
+    ("a room of 5 ㎡", "ein Raum von 5 Quadratmetern", "en", "de"),
     ("1,500 dogs on March 5", "1.500 Hunde am 5.3.", "en", "de"),
     ("on 2020-03-05", "am 5. März 2020", "en", "de"),
     ("5 May 2021", "2021年5月5日", "en", "zh"),
@@ -56,6 +63,8 @@ DIFFERENT = [
     ("47 dogs", "kolme koiraa", "en", "fi", ["47 missing"]),
     ("5 dogs", "5.000.000 Hunde", "en", "de", ["5 missing", "5.000.000 added"]),
     ("15 days", "3 Tage", "en", "de", ["15 missing", "3 added"]),  # no clock: 15 is not 3 pm
+    ("1,000-2,000 dogs", "1.000-3.000 Hunde", "en", "de", ["1,000-2,000 missing", "1.000-3.000 added"]),
+    ("1½ cups", "2½ Tassen", "en", "de", ["1.5 missing", "2.5 added"]),
 ]
 
 

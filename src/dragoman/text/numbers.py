@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from dragoman.text.placeholders import find_placeholders
 
@@ -24,6 +25,12 @@ _DIGITS = re.compile(r"\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+(?:[.,]\d+)?|\d+(?:
 _RAISED = re.compile("[²³¹⁰⁴-⁹₀-₉]+")  # and lowered: of units, powers and formulas
 _ARABIC_MARKS = str.maketrans("\u066b\u066c", ".,")
 _THOUSANDS = re.compile(r"[.,'’]\d{3}(?!\d)")
+_FRACTIONS = {"\u00bc": ".25", "\u00bd": ".5", "\u00be": ".75", "\u215b": ".125", "\u215c": ".375",
+              "\u215d": ".625", "\u215e": ".875"}  # fmt: skip
+_MIXED = re.compile(f"(?<![.,\\d])(\\d+)[ \u00a0\u202f]?([{''.join(_FRACTIONS)}])")
+_UNITS = re.compile("[\u3371-\u33df]")  # of length, area and others, as one sign
+_SUPERSCRIPTS = str.maketrans("23", "\u00b2\u00b3")
+_BETWEEN = re.compile("[:/\\-\u2013]")  # what separates the parts of a date, a range or a ratio
 _GROUPS = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]+")
 _ROMAN = re.compile(
@@ -125,14 +132,14 @@ class _Number:
 
     text: str
     readings: frozenset[Value]
-    parts: tuple[Value, ...]
+    parts: tuple[frozenset[Value], ...]  # the readings of each
 
     @property
     def values(self) -> Iterator[Value]:
         """What a number of the other side may be equal to: not the 5 of 5,000,000."""
         yield from self.readings
-        if not _THOUSANDS.search(self.text):
-            yield from self.parts
+        if not _THOUSANDS.search(self.text) or _BETWEEN.search(self.text):
+            yield from chain.from_iterable(self.parts)
 
 
 class _Side:
@@ -142,6 +149,7 @@ class _Side:
         if has_digits := bool(_DIGIT.search(text)):
             text = _without_placeholders(text)
         # The 2 of m² or CO₂ may be words or nothing on the other side, and may answer a 2 there.
+        text = _plain(text)
         raised = {_value(unicodedata.normalize("NFKC", one)) for one in _RAISED.findall(text)}
         text = unicodedata.normalize("NFKC", _RAISED.sub(" ", text))
         self.text = text.translate(_ARABIC_MARKS)
@@ -181,7 +189,7 @@ class _Side:
         if loose.dates and not self._months.isdisjoint(number.readings):
             return True
         return len(number.parts) > 1 and all(
-            self._has(part, loose) or part in self._months for part in number.parts
+            any(self._has(value, loose) or value in self._months for value in part) for part in number.parts
         )
 
     def _has(self, value: Value, loose: _Looseness) -> bool:
@@ -204,6 +212,14 @@ class _Side:
         return [word for word, value in values.items() if value not in other._digits | other._spelled]
 
 
+def _plain(text: str) -> str:
+    """The text with 1\u00bd as 1.5 and \u33a1 as m\u00b2. NFKC would make 11 and a number 2 of them."""
+    if text.isascii():
+        return text
+    text = _MIXED.sub(lambda found: f"{found[1]}{_FRACTIONS[found[2]]}", text)
+    return _UNITS.sub(lambda found: unicodedata.normalize("NFKC", found[0]).translate(_SUPERSCRIPTS), text)
+
+
 def _base(language: str) -> str:
     return re.split("[-_]", language.lower())[0]
 
@@ -221,7 +237,18 @@ def _number(text: str, *, decade: bool) -> _Number:
     readings = set(_readings(groups, re.sub(r"\d", "", text)))
     if decade:  # the 1990s are the 90s
         readings.add(_value(groups[0][-2:]))
-    return _Number(text, frozenset(readings), tuple(map(_value, groups)))
+    return _Number(text, frozenset(readings), tuple(_parts(text)))
+
+
+def _parts(text: str) -> Iterator[frozenset[Value]]:
+    """The parts of a date, a range or a ratio. In those with marks between them, 1,000 is one number."""
+    pieces = _BETWEEN.split(text)
+    for piece in pieces:
+        groups = _GROUPS.findall(piece)
+        if len(pieces) > 1 and _THOUSANDS.search(piece):
+            yield frozenset(_readings(groups, re.sub(r"\d", "", piece)))
+        else:
+            yield from (frozenset([_value(group)]) for group in groups)
 
 
 def _readings(groups: Sequence[str], marks: str) -> Iterator[Value]:
