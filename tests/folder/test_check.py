@@ -98,10 +98,18 @@ def test_faults_in_several_files_are_found_at_once(folder: Path) -> None:
     found = faults(folder)
 
     assert found.keys() == {
-        "config.json", "generation.json", "digest of tokenizer.words.json", "tokenizer", WEIGHTS,
+        "config.json", "generation.json", "digests.json", "digest of tokenizer.words.json", "tokenizer",
+        WEIGHTS,
     }  # fmt: skip
     skipped = {check.name for check in check_folder(folder) if check.status == "skipped"}
     assert skipped == {"vocabulary", "digest of weights", "names and shapes", "values of weights"}
+
+
+def test_files_that_are_not_what_was_written_are_found(folder: Path) -> None:
+    """As every engine finds them."""
+    (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
+
+    assert "config.json" in faults(folder)["digests.json"]
 
 
 def test_the_vocabulary_must_fit(folder: Path) -> None:

@@ -106,11 +106,17 @@ def test_a_weight_that_is_nowhere_finite_has_no_size(pair: tuple[Path, Path]) ->
 def test_configuration_and_search(pair: tuple[Path, Path]) -> None:
     edit(pair[1] / "config.json", lambda table: table.update(source_language="fr"))
     edit(pair[1] / "config.json", lambda table: table["model"].update(activation="gelu"))
+    edit(pair[1] / "config.json", lambda table: table.update(guidance=["terms"], alignment="1.1"))
     edit(pair[1] / "generation.json", lambda table: table.update(size=5, banned=[4]))
 
     found = differences(*pair)
 
-    assert found.config == ['model.activation: "relu" -> "gelu"', 'source_language: "en" -> "fr"']
+    assert found.config == [
+        'alignment: "None" -> "1.1"',
+        'guidance: [] -> ["terms"]',
+        'model.activation: "relu" -> "gelu"',
+        'source_language: "en" -> "fr"',
+    ]
     assert found.generation == ["banned: [] -> [4]", "size: 7 -> 5"]
     assert found.weights == []
 

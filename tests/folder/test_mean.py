@@ -87,6 +87,17 @@ def test_another_tokenizer_or_language_is_refused(tmp_path: Path) -> None:
         average_folders(folders, tmp_path / "mean")
 
 
+@pytest.mark.parametrize("learnt", [{"guidance": ["terms"]}, {"alignment": "1.1"}])
+def test_models_that_learnt_to_read_or_align_otherwise_are_refused(
+    tmp_path: Path, learnt: dict[str, object]
+) -> None:
+    folders = [saved(tmp_path / "a", 1), saved(tmp_path / "b", 2)]
+    edit(folders[1] / "config.json", lambda table: table.update(learnt))
+
+    with pytest.raises(ConfigError, match=next(iter(learnt))):
+        average_folders(folders, tmp_path / "mean")
+
+
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     folders = [saved(tmp_path / "a", 1), saved(tmp_path / "b", 2)]
     shutil.copy(saved(tmp_path / "c", 3) / "model.safetensors", folders[1])

@@ -15,9 +15,11 @@ from dragoman.base.tables import listing
 from dragoman.decoding.options import Beam
 from dragoman.folder.bundle import new_model
 from dragoman.folder.config import (
+    DIGESTS,
     WEIGHTS,
     FolderConfig,
     banned_outside,
+    check_digests,
     read_generation,
     read_json,
     read_model_config,
@@ -55,6 +57,7 @@ def _checks(folder: Path) -> Iterator[Check]:
     yield check
     beam, check = attempted("generation.json", lambda: read_generation(folder))
     yield check
+    yield attempted(DIGESTS, lambda: check_digests(folder))[1]
     yield from _tokenizer_files(folder)
     tokenizer, check = attempted("tokenizer", lambda: Tokenizer.load(folder))
     yield check

@@ -78,6 +78,8 @@ def _about(config: FolderConfig) -> dict[str, Any]:
     return {
         "source_language": config.source_language,
         "target_language": config.target_language,
+        "alignment": str(config.alignment),
+        "guidance": list(config.guidance),
         "model": to_table(config.model),
     }
 
