@@ -27,6 +27,14 @@ def test_a_new_memory_needs_languages(dragoman_, tmp_path):
     assert not (tmp_path / "a.tm").exists()
 
 
+def test_a_memory_says_its_languages(dragoman_, memory):
+    ended = dragoman_("memory", "add", memory, "Row", "Zeile", "--source-language", "en")
+    assert (ended.code, ended.err) == (0, "added\n")
+    ended = dragoman_("memory", "add", memory, "Row", "Ligne", "--target-language", "fr")
+    assert ended.code == 2
+    assert "is from en to de" in ended.err
+
+
 def test_adding_says_whether_it_is_new(dragoman_, memory):
     assert dragoman_("memory", "add", memory, "Tom sleeps.", "Tom schläft.").err == "added\n"
     assert "it is now the newest" in dragoman_("memory", "add", memory, "Tom sleeps.", "Tom pennt.").err

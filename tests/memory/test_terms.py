@@ -91,6 +91,7 @@ def test_unused(text: str, left: tuple[str, ...]) -> None:
 
 def test_unused_compares_all_words() -> None:
     assert unused_terms("บันทึกไฟล์นี้", [("ไฟล์",), ("แฟ้ม",)], "th") == ("แฟ้ม",)
+    assert unused_terms("Ouvrir l\u2019aperçu\u00a0avant impression", [("l'aperçu avant",)], "fr") == ()
     terms = [("geschützter Bereich",), ("打印",)]
     assert unused_terms("des geschützten Bereichs 和打印", terms, "de") == ()
     assert unused_terms("geschützter großer Bereich 打的印", terms, "de") == ("geschützter Bereich", "打印")

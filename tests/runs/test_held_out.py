@@ -98,6 +98,14 @@ def test_one_alike_side_is_enough() -> None:
     assert ([line.source for line in kept], lost) == (["Blue water"], 2)
 
 
+def test_lines_without_a_translation_are_left_out_but_are_no_pairs() -> None:
+    text = [("A dog.", ""), ("A dog.", "Ein Hund."), ("Blue water", "Wasser"), ("A  dog.", "  ")]
+
+    kept, lost = without(open_pairs(text), [("A dog.", "Ein Hund.")], alike=1)
+
+    assert ([line.source for line in kept], lost) == (["Blue water"], 1)
+
+
 def test_digits_do_not_tell_texts_apart() -> None:
     assert normal(" Page 3  of 12") == normal("page 4 of 99")
     assert SequenceMatcher(None, normal("Page 3"), "page 0").ratio() == 1

@@ -206,8 +206,12 @@ def _opened(file: Path, languages: tuple[str | None, str | None]) -> Translation
     from dragoman.memory.store import TranslationMemory
 
     source, target = languages
-    if os.path.exists(file) and not any(languages):
-        return TranslationMemory(file)
+    if os.path.exists(file) and not (source and target):
+        opened = TranslationMemory(file)
+        if source in (None, opened.source_language) and target in (None, opened.target_language):
+            return opened
+        source, target = source or opened.source_language, target or opened.target_language
+        opened.close()
     if source is None or target is None:
         raise ConfigError(
             f"{file}: which languages are its sources and translations in?",

@@ -84,8 +84,9 @@ def results_of(
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
     """Return scores of one system or a comparison with the first; for each case, "cased" or "lowercased"."""
-    from dragoman.evaluation.measures import METRICS, compare, score_corpus
+    from dragoman.evaluation.measures import METRICS, check_test, compare, score_corpus
 
+    check_test(test)
     results: dict[str, Scores | Comparison] = {}
     for lowercase in cases:
         case = "lowercased" if lowercase else "cased"

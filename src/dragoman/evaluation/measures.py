@@ -191,14 +191,19 @@ def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
         raise ConfigError(f"bootstrap = {bootstrap}", hint="use 0 for no interval; 1000 is usual")
 
 
+def check_test(test: str) -> None:
+    """Raise ConfigError for an unknown significance test."""
+    if test not in TESTS:
+        raise ConfigError(f"test = {test!r}", hint="bs: paired bootstrap; ar: approximate randomisation")
+
+
 def _checked_baseline(
     systems: Mapping[str, Sequence[str]], baseline: str | None, test: Test, samples: int | None
 ) -> str:
     """Return the name of the baseline. Raise ConfigError for invalid options."""
     if len(systems) < 2:
         raise ConfigError("a comparison needs at least two systems", hint="name a baseline and a system")
-    if test not in TESTS:
-        raise ConfigError(f"test = {test!r}", hint="bs: paired bootstrap; ar: approximate randomisation")
+    check_test(test)
     baseline = next(iter(systems)) if baseline is None else baseline
     if baseline not in systems:
         raise ConfigError(

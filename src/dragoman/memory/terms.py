@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from dragoman.base.errors import DataError
 from dragoman.memory import terms_csv, terms_tbx
 from dragoman.memory.likeness import characters_apart
-from dragoman.memory.terms_lookup import Lookup
+from dragoman.memory.terms_lookup import ALIKE, Lookup
 from dragoman.text.guidance import Guidance, Note
 from dragoman.text.stems import stem
 from dragoman.text.words import split
@@ -124,7 +124,7 @@ def unused_terms(text: str, terms: Iterable[Sequence[str]], language: str) -> tu
 
 def _comparable(text: str, language: str) -> str:
     """The stems of a text, with line feeds between and around them."""
-    words = (word.strip(" ") for word in characters_apart(split(text)) if word != " ")
+    words = (word.strip(" ") for word in characters_apart(split(text.translate(ALIKE))) if word != " ")
     return "\n".join(["", *(stem(word, language) for word in words), ""])
 
 

@@ -25,7 +25,8 @@ from dragoman.text.scripts import is_unspaced
 from dragoman.text.stems import stem
 from dragoman.text.words import PlacedWord, placed, split
 
-_SPACES = str.maketrans(dict.fromkeys("\t\u00a0\u2007\u202f", " ") | {"\u2019": "'"})
+# Spaces and apostrophes that count as the plain ones.
+ALIKE = str.maketrans(dict.fromkeys("\t\u00a0\u2007\u202f", " ") | {"\u2019": "'"})
 _JOINING = "-\u2010\u2011.@\\"  # between two letters or digits they make one word or name of them
 _BEFORE = " \"'(\u00ab\u00bb\u201c\u201d\u201e\u2018\u201a[*\u2022\u2013\u2014\u00bf\u00a1-"
 _ENDING = ".!?:\u2026\u3002\uff01\uff1f"
@@ -134,7 +135,7 @@ class Lookup:
 
 def _tokens(text: str) -> list[str]:
     """The words and marks of a text, each with the space before it, and spaces alike."""
-    tokens = split(text if text.isascii() and "\t" not in text else text.translate(_SPACES))
+    tokens = split(text if text.isascii() and "\t" not in text else text.translate(ALIKE))
     return [*characters_apart(tokens)] if is_unspaced(text) else tokens
 
 

@@ -69,6 +69,7 @@ def pairs_to_hold_out(pairs: int) -> int:
 def without(corpus: Corpus, held: Sequence[Pair], *, alike: float) -> tuple[Corpus, int]:
     """Return the corpus without the pairs that have a side like that of a held-out one, and their number.
 
+    A line without a translation is left out too, but is no pair and not counted.
     `alike` is the least similarity that counts, from 0 to 1: rapidfuzz's ratio of `normal` texts. The corpus
     is read once now, in chunks.
     """
@@ -76,17 +77,18 @@ def without(corpus: Corpus, held: Sequence[Pair], *, alike: float) -> tuple[Corp
         return corpus, 0
     sides = _Held([source for source, _ in held], alike), _Held([target for _, target in held], alike)
     left_out: set[int] = set()
-    lines, first = iter(corpus), 0
+    lines, first, pairs = iter(corpus), 0, 0
     while chunk := list(itertools.islice(lines, _CHUNK)):
         found = sides[0].like([line.source for line in chunk])
         found |= sides[1].like([line.target for line in chunk])
         left_out |= {first + place for place in found}
+        pairs += sum(bool(chunk[place].source.strip() and chunk[place].target.strip()) for place in found)
         first += len(chunk)
 
     def read() -> Iterator[Line]:
         return (line for place, line in enumerate(corpus) if place not in left_out)
 
-    return Corpus(corpus.name, read, (corpus.source_language, corpus.target_language)), len(left_out)
+    return Corpus(corpus.name, read, (corpus.source_language, corpus.target_language)), pairs
 
 
 def normal(text: str) -> str:
