@@ -259,7 +259,7 @@ def test_paper_has_every_view(show: Callable[..., Any], trace: Trace) -> None:
     page = show(trace.to_html())
     page.emulate_media(media="print")
     for view in VIEWS:
-        assert page.locator(f"#view-{view}").is_visible()
+        page.locator(f"#view-{view}").wait_for()  # until it is visible
     assert page.locator(".controls:visible").count() == 0
 
 
