@@ -115,6 +115,16 @@ def test_a_wrong_place_is_refused_and_leaves_the_file(tmp_path: Path) -> None:
     assert (tmp_path / "a.tmx").read_text() == "old"
 
 
+def test_pairs_that_come_back_with_single_spaces_are_known(tmp_path: Path) -> None:
+    with made(tmp_path / "a.tm") as memory:
+        memory.extend([Remembered("Line one\nLine  two", "Zeile eins\n\tZeile  zwei")])
+        export_file(memory, tmp_path / "a.tmx")
+        again = import_files(memory, [tmp_path / "a.tmx"])
+
+        assert (again.new, again.known) == (0, 1)
+        assert [pair.target for pair in memory.pairs()] == ["Zeile eins\n\tZeile  zwei"]
+
+
 def test_what_xml_forbids_is_a_space_in_tmx(tmp_path: Path) -> None:
     with made(tmp_path / "a.tm") as memory:
         memory.add("a\fb", "c\vd", author="A\x01", note="\x02n\ufffe")

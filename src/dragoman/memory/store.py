@@ -192,7 +192,8 @@ class TranslationMemory:
             return
         text = single_spaced(pair.source)
         same = same_source(connection, text)
-        if any(row.target == pair.target for row in same):
+        # TMX holds no runs of spaces and no line breaks: such a pair comes back with single spaces.
+        if any(single_spaced(row.target) == single_spaced(pair.target) for row in same):
             added.known += 1
             return
         now = _now()
