@@ -47,7 +47,10 @@ def test_shards_are_read_in_order(text: Path, names: tuple[str, ...]) -> None:
     assert len(corpus.files) == 2 * (2 if len(names) > 1 and "tsv" not in names[0] else 1)
 
 
-@pytest.mark.parametrize(("names", "pattern"), [("a.1 a.2 b.1 b.2", "{}.?"), ("a1 a2 b1 b2", "{}?")])
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [("a.1 a.2 b.1 b.2", "{}.?"), ("a1 a2 b1 b2", "{}?"), ("a.first a.second b.first b.second", "{}.*")],
+)
 def test_names_that_say_no_side_are_paired_in_order(tmp_path: Path, names: str, pattern: str) -> None:
     for name in names.split():
         (tmp_path / name).write_text("one\n")

@@ -112,7 +112,7 @@ def cost(
 ) -> None:
     """Forecast what training by a recipe takes on some GPUs: hours and money.
 
-    The operations of a token are counted. Everything about the machines is assumed: the defaults are below,
+    The operations of a token are counted. Everything about the machines is assumed. The defaults are below:
     give the figures of yours. A failure loses the updates since the last checkpoint, as `bench goodput`
     simulates it.
 

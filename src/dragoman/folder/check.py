@@ -57,7 +57,8 @@ def _checks(folder: Path) -> Iterator[Check]:
     yield check
     beam, check = attempted("generation.json", lambda: read_generation(folder))
     yield check
-    yield attempted(DIGESTS, lambda: check_digests(folder))[1]
+    if (folder / DIGESTS).exists():
+        yield attempted(DIGESTS, lambda: check_digests(folder))[1]
     yield from _tokenizer_files(folder)
     tokenizer, check = attempted("tokenizer", lambda: Tokenizer.load(folder))
     yield check

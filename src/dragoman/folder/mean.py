@@ -75,5 +75,5 @@ def _alike(folder: Path, config: FolderConfig) -> dict[str, object]:
     if isinstance(options := tokenizer.get("config"), dict):
         options.pop("sampling", None)
     languages = {"source": config.source_language, "target": config.target_language}
-    learnt = {"alignment": str(config.alignment), "guidance": list(config.guidance)}
+    learnt = {"alignment": config.alignment and str(config.alignment), "guidance": list(config.guidance)}
     return {"languages": languages, **learnt, "model": model, "tokenizer": tokenizer}

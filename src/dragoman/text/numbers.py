@@ -148,8 +148,8 @@ class _Side:
     def __init__(self, text: str, language: str) -> None:
         if has_digits := bool(_DIGIT.search(text)):
             text = _without_placeholders(text)
-        # The 2 of m² or CO₂ may be words or nothing on the other side, and may answer a 2 there.
         text = _plain(text)
+        # The 2 of m² or CO₂ may be words or nothing on the other side, and may answer a 2 there.
         raised = {_value(unicodedata.normalize("NFKC", one)) for one in _RAISED.findall(text)}
         text = unicodedata.normalize("NFKC", _RAISED.sub(" ", text))
         self.text = text.translate(_ARABIC_MARKS)

@@ -17,6 +17,7 @@ from dragoman.text.languages import of_side
 from dragoman.text.lines import STDIN
 
 OF_PAIRS = frozenset({".tsv", ".jsonl", ".ndjson", ".tmx"})
+_SIDES = frozenset("src source trg tgt target ref".split())  # suffixes that name a side and no language
 _SHOWN = 5  # names in a message
 
 
@@ -113,7 +114,7 @@ def _stem(name: str) -> str:
 def _side(name: str) -> str | None:
     """What the end of a name says about its side: a language, or a word such as `src`."""
     suffix = PurePath(_bare(name)).suffix.removeprefix(".")
-    return of_side(name) or (suffix if suffix.isalpha() else None)
+    return of_side(name) or (suffix if suffix in _SIDES else None)
 
 
 def _bare(name: str) -> str:

@@ -189,7 +189,10 @@ class TrainingConfig(Options, section="training"):
         return self.choose_by or self.stop_on
 
     def check_validated(self, *, loss: bool, bleu: bool) -> None:
-        """Raise ConfigError for an option that needs the validation loss, or BLEU, if there is none."""
+        """Raise ConfigError for an option that needs a score which validation does not compute.
+
+        `loss` and `bleu` say which it computes.
+        """
         needing = {"average_of": "soup"} if not loss else {}
         if not bleu:
             needing |= {"stop_on": "bleu", "choose_by": "bleu"}

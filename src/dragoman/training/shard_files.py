@@ -208,13 +208,12 @@ class _Stored:
         first, last = wanted.start, wanted.stop
         if rows is not None:
             first, last = max(first, rows.start) - rows.start, min(last, rows.stop) - rows.start
+            if first >= last:
+                return None
+        self._check_digest(place.path)
         with _opened(place.path) as file:
             part = file.get_slice(place.key)
-            is_number = not part.get_shape()
-            if first >= last and not is_number:
-                return None
-            self._check_digest(place.path)
-            value: Tensor = file.get_tensor(place.key) if is_number else part[first:last]
+            value: Tensor = part[first:last] if part.get_shape() else file.get_tensor(place.key)
             return value
 
     def _check_digest(self, path: Path) -> None:

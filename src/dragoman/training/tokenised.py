@@ -108,7 +108,7 @@ class TokenisedCorpus:
     def in_targets(self, vocab: int) -> Flags:
         """For each id of a vocabulary of this size, whether a target has it.
 
-        The end counts as had, and so do the reserved pieces if they replace parts of the text.
+        The end counts, too, and so do the reserved pieces if they replace parts of the text.
         """
         found_V = np.zeros(vocab, dtype=np.bool_)
         found_V[self.tokenizer.end_id] = True

@@ -43,7 +43,7 @@ def next_words(
     begun = next((rule.tokens for rule in request.rules if isinstance(rule, Prefix)), ())
     how = request.how if isinstance(request.how, Beam) else Beam()
     how = replace(how, size=WIDTH, n_best=WIDTH, length_penalty=0.0, stop="full")
-    rules = tuple(_until_the_end(request.rules, begun))
+    rules = tuple(_rules_of_next_word(request.rules, begun))
     first = replace(
         request,
         how=how,
@@ -71,7 +71,7 @@ def next_words(
     return sorted(found.values(), key=lambda one: -one.probability)[:most]
 
 
-def _until_the_end(rules: Iterable[Rule], begun: Sequence[int]) -> Iterator[Rule]:
+def _rules_of_next_word(rules: Iterable[Rule], begun: Sequence[int]) -> Iterator[Rule]:
     """The rules that hold for the next word, without those for what a whole translation has.
 
     Phrases and placeholders that are missing would come first, whatever follows the prefix.
