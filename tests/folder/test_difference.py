@@ -112,7 +112,7 @@ def test_configuration_and_search(pair: tuple[Path, Path]) -> None:
     found = differences(*pair)
 
     assert found.config == [
-        'alignment: none -> "1.1"',
+        'alignment: (not set) -> "1.1"',
         'guidance: [] -> ["terms"]',
         'model.activation: "relu" -> "gelu"',
         'source_language: "en" -> "fr"',
