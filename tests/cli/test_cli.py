@@ -864,6 +864,15 @@ def test_help_names_the_commands_and_the_version_is_told(dragoman_):
     assert dragoman_("--version") == Ended(0, f"dragoman {dragoman.__version__}\n", "")
 
 
+@pytest.mark.parametrize("group", ["model", "memory", "bench"])
+def test_a_group_alone_shows_its_help(dragoman_, group):
+    ended = dragoman_(group)
+
+    assert ended.code == 0
+    assert ended.out.rstrip() == dragoman_(group, "--help").out.rstrip()
+    assert ended.err == ""
+
+
 def test_doctor(dragoman_, monkeypatch):
     from dragoman.bench import doctor
 

@@ -156,7 +156,7 @@ SIZES = [
 def commands(path: Path) -> list[list[str]]:
     """The words of the torchrun commands in a recipe's header."""
     lines = path.read_text(encoding="utf-8").partition("title =")[0].splitlines()
-    joined = " ".join(line.removeprefix("#").strip() for line in lines)
+    joined = " ".join(line.removeprefix("#").removesuffix("\\").strip() for line in lines)
     found = re.findall(
         r"torchrun (?:--\S+ \d+ )+-m dragoman train (?:--?\S+ \S+ |training\.\S+ )+", joined + " "
     )

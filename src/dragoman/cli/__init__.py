@@ -35,11 +35,11 @@ _COMMANDS = {
     "distil": _Command("distil", "distil", "Train a student on what its teachers say.", "TrainCommand"),
     "translate": _Command("translate", "translate", "Translate text: n lines in, n lines out."),
     "back-translate": _Command(
-        "back_translate", "back_translate", "Make parallel text of text in one language."
+        "back_translate", "back_translate", "Make synthetic parallel text of text in one language."
     ),
     "filter": _Command("filter", "filter_pairs", "Keep the best pairs of parallel text."),
     "align": _Command("align", "align", "Align the words of text and its translation."),
-    "risk": _Command("risk", "risk", "Say what is doubtful about translations."),
+    "risk": _Command("risk", "risk", "Flag doubtful translations."),
     "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL."),
     "evaluate": _Command("evaluate", "evaluate", "Translate test text and score it."),
     "score": _Command("score", "score", "Score translations of any system."),

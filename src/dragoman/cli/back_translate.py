@@ -124,7 +124,7 @@ def back_translate(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Make parallel text of text in one language: synthetic sources, real targets.
+    """Make synthetic parallel text of text in one language: translated sources, real targets.
 
     To train a system from English to German, translate German text with a model from German to English. The
     pairs are lines of SOURCE<TAB>TARGET. Pairs that are of no use are left out and counted.
@@ -133,7 +133,7 @@ def back_translate(
       dragoman back-translate runs/de-en news.de -o synthetic.en-de.tsv
       dragoman back-translate runs/de-en 'news-*.de.zst' -o synthetic.en-de.tsv --how noise
       dragoman back-translate runs/de-en-1 runs/de-en-2 news.de -o synthetic.en-de.tsv --how beam
-      dragoman back-translate runs/de-en news.de -o synthetic.en-de.tsv --per-line 3 --top-k 10
+      dragoman back-translate runs/de-en news.de -o synthetic.en-de.tsv --how sample --per-line 3
     """
     given = dict(locals())
     models, texts = models_and_text(model, text)

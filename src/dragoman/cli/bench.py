@@ -45,15 +45,22 @@ def train(
     preset: Annotated[
         str, typer.Option("--preset", metavar="NAME", help="Size of the model: tiny, small, base or big.")
     ] = "small",
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each contender.")] = 3,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Timed training steps in a turn.")] = 12,
-    warm: Annotated[int, typer.Option("--warm", min=0, help="Steps before the timed ones.")] = 3,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns of each contender.")] = 3,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, metavar="N", help="Timed training steps in a turn.")
+    ] = 12,
+    warm: Annotated[int, typer.Option("--warm", min=0, metavar="N", help="Steps before the timed ones.")] = 3,
     batch_tokens: Annotated[
-        int, typer.Option("--batch-tokens", min=100, help="Most target tokens in a batch, with padding.")
+        int,
+        typer.Option(
+            "--batch-tokens", min=100, metavar="N", help="Most target tokens in a batch, with padding."
+        ),
     ] = 4096,
     threads: Annotated[
         int | None,
-        typer.Option("--threads", min=1, help="Threads of each contender. [default: the number of cores]"),
+        typer.Option(
+            "--threads", min=1, metavar="N", help="Threads of each contender. [default: the number of cores]"
+        ),
     ] = None,
     device: Annotated[
         Literal["cpu", "cuda"],
@@ -141,7 +148,8 @@ def quality(
         typer.Option("--set", metavar="KEY=VALUE", help="An option of the recipe, for dragoman only."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Threads of each. [default: the number of cores]")
+        int | None,
+        typer.Option("--threads", min=1, metavar="N", help="Threads of each. [default: the number of cores]"),
     ] = None,
     peers: Peers = None,
     busy: Busy = False,
@@ -220,12 +228,15 @@ def bench_translate(
     lines: Annotated[
         int,
         typer.Option(
-            "--lines", min=1, help="Number of lines. More than the text has are made by changing words."
+            "--lines",
+            min=1,
+            metavar="N",
+            help="Number of lines. More than the text has are made by changing words.",
         ),
     ] = 1000,
     beam: Annotated[
         list[int] | None,
-        typer.Option("--beam", min=1, help="Width of the beam; repeatable. [default: 1 and 4]"),
+        typer.Option("--beam", min=1, metavar="N", help="Width of the beam; repeatable. [default: 1 and 4]"),
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -235,10 +246,12 @@ def bench_translate(
             help="throughput, latency, start or file; repeatable. [default: all]",
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each contender.")] = 5,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns of each contender.")] = 5,
     threads: Annotated[
         int | None,
-        typer.Option("--threads", min=1, help="Threads of each contender. [default: the number of cores]"),
+        typer.Option(
+            "--threads", min=1, metavar="N", help="Threads of each contender. [default: the number of cores]"
+        ),
     ] = None,
     busy: Annotated[bool, typer.Option("--busy", help="Do not wait for the machine to be idle.")] = False,
     as_json: Json = False,
@@ -289,16 +302,20 @@ def complexity(
     lengths: Annotated[
         str, typer.Option("--lengths", metavar="N,N,...", help="Positions in a sentence.")
     ] = "128,256,512,1024,2048",
-    width: Annotated[int, typer.Option("--width", min=1, help="d: width of the layers.")] = 256,
-    heads: Annotated[int, typer.Option("--heads", min=1, help="Heads of the attention.")] = 4,
-    kernel: Annotated[int, typer.Option("--kernel", min=1, help="k: positions a convolution sees.")] = 3,
+    width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="d: width of the layers.")] = 256,
+    heads: Annotated[int, typer.Option("--heads", min=1, metavar="N", help="Heads of the attention.")] = 4,
+    kernel: Annotated[
+        int, typer.Option("--kernel", min=1, metavar="N", help="k: positions a convolution sees.")
+    ] = 3,
     neighbours: Annotated[
-        int, typer.Option("--neighbours", min=1, help="r: positions that restricted attention sees.")
+        int,
+        typer.Option("--neighbours", min=1, metavar="N", help="r: positions that restricted attention sees."),
     ] = 32,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Sentences in a batch.")] = 1,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns of each layer.")] = 5,
+    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Sentences in a batch.")] = 1,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns of each layer.")] = 5,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Threads. [default: the number of cores]")
+        int | None,
+        typer.Option("--threads", min=1, metavar="N", help="Threads. [default: the number of cores]"),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,

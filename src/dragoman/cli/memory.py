@@ -58,7 +58,7 @@ def memory_add(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Add a translation, which is from now on the first of its text. A missing memory is made.
+    """Add a translation. From now on it is the first of its text. A missing memory is made.
 
     \b
       dragoman memory add app.tm "Save the file." "Die Datei speichern."
@@ -115,7 +115,7 @@ def memory_import(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Add the pairs of a TMX, TSV or JSONL file, or of two files of lines. Pairs that are there are skipped.
+    """Add the pairs of a TMX, TSV or JSONL file, or of two files of lines. Known pairs are skipped.
 
     A missing memory is made, for the languages of the files or the given ones.
 

@@ -49,6 +49,9 @@ def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
+        if type(error).__name__ == "NoArgsIsHelpError":  # click's; a group without a command shows its help
+            print(str(error))
+            return 0
         return _explain(error, words)
     return 0
 

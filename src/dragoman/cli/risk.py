@@ -41,7 +41,7 @@ def risk(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Say what is doubtful about translations from anywhere, by what a model knows: one JSON object a line.
+    """Flag doubtful translations, also those of others, by what a model knows: one JSON object a line.
 
     The flags are those of translate --risk. They are found with thresholds for translations by others. The
     probability is calibrated for the model's own translations only.

@@ -44,7 +44,9 @@ def serve(
     keys: Annotated[
         Path | None,
         typer.Option(
-            "--keys", metavar="FILE", help="Serve only who has a key: the SHA-256 digest of one a line."
+            "--keys",
+            metavar="FILE",
+            help="Serve only clients with a key. Each line is the SHA-256 digest of one.",
         ),
     ] = None,
     allow_open: Annotated[
@@ -56,14 +58,16 @@ def serve(
     ] = None,
     cors_origin: Annotated[
         Several,
-        typer.Option("--cors-origin", metavar="URL", help="Let pages of this site ask. Repeat it for more."),
+        typer.Option(
+            "--cors-origin", metavar="URL", help="Allow requests from pages of this site. Repeat it for more."
+        ),
     ] = None,
     trusted_proxy: Annotated[
         Several,
         typer.Option(
             "--trusted-proxy",
             metavar="ADDRESS",
-            help="Believe X-Forwarded-For of this proxy or network. Repeat it for more.",
+            help="Trust X-Forwarded-For of this proxy or network. Repeat it for more.",
         ),
     ] = None,
     memory: Annotated[
@@ -99,16 +103,18 @@ def serve(
         bool, typer.Option("--suggestions", help="Let clients put suggestions into --memory by /suggest.")
     ] = False,
     max_characters: Annotated[
-        int | None, typer.Option("--max-characters", metavar="N", help="Of a request. [default: 50000]")
+        int | None,
+        typer.Option("--max-characters", metavar="N", help="Most characters in a request. [default: 50000]"),
     ] = None,
     max_texts: Annotated[
-        int | None, typer.Option("--max-texts", metavar="N", help="Of a request. [default: 128]")
+        int | None, typer.Option("--max-texts", metavar="N", help="Most texts in a request. [default: 128]")
     ] = None,
     max_file: Annotated[
-        int | None, typer.Option("--max-file", metavar="MB", help="Size of a document. [default: 10]")
+        int | None, typer.Option("--max-file", metavar="MB", help="Largest document. [default: 10]")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Of a request. [default: 30]")
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", help="Longest time for a request. [default: 30]"),
     ] = None,
     rate: Annotated[
         float | None,
@@ -125,7 +131,9 @@ def serve(
     engine: Annotated[
         str | None,
         typer.Option(
-            "--engine", metavar="auto|native|pytorch", help="What translates. [default: $DRAGOMAN_ENGINE]"
+            "--engine",
+            metavar="auto|native|pytorch",
+            help="Engine to translate with. [default: $DRAGOMAN_ENGINE, else auto]",
         ),
     ] = None,
     dtype: NumberType = None,

@@ -31,8 +31,8 @@ def studio(
 ) -> None:
     """Watch training runs on a page: loss, BLEU, translations, attention, recipes.
 
-    It reads metrics.jsonl and training.toml alone, so a run may be on another machine, and its folder a copy
-    that is synchronised. Ctrl-C ends it; the runs are never touched.
+    It reads metrics.jsonl and training.toml, so a run may be on another machine, and its folder a copy that
+    is synchronised. Attention also needs the checkpoints and PyTorch. It never changes a run. Ctrl-C ends it.
 
     \b
       dragoman studio runs/en-de

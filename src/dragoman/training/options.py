@@ -69,7 +69,10 @@ class TrainingConfig(Options, section="training"):
     ] = 4000
     optimizer: Annotated[
         Optimizer,
-        Option("Adam (section 5.3), or Muon for the matrices inside the layers and Adam for the rest."),
+        Option(
+            "Adam (section 5.3), or Muon (Jordan et al. 2024) for the matrices inside the layers, "
+            "and Adam for the rest."
+        ),
     ] = "adam"
     betas: Annotated[
         tuple[float, float],

@@ -270,7 +270,7 @@ def test_without_markdown_it(monkeypatch: pytest.MonkeyPatch):
     markdown_rules.parser.cache_clear()
     with pytest.raises(ConfigError, match="Markdown needs markdown-it-py") as error:
         parse("markdown", "One\n")
-    assert error.value.hint == "pip install 'dragoman[documents]'"
+    assert error.value.hint == "pip install markdown-it-py"
 
 
 def test_bytes_that_do_not_fit_are_refused():

@@ -59,7 +59,7 @@ def parser() -> MarkdownIt:
     except ModuleNotFoundError as error:
         if error.name != "markdown_it":
             raise
-        raise ConfigError("Markdown needs markdown-it-py", hint="pip install 'dragoman[documents]'") from None
+        raise ConfigError("Markdown needs markdown-it-py", hint="pip install markdown-it-py") from None
     made = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
     made.disable("inline")
     block, inline = made.block.ruler, made.inline.ruler

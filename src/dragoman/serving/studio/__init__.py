@@ -1,4 +1,4 @@
-"""A page that shows training runs while they train. It reads metrics.jsonl and training.toml alone.
+"""A page that shows training runs while they train. It reads metrics.jsonl and training.toml.
 
 tail.py         the new lines of a file that another program writes
 series.py       measurements in bounded memory, thinned to their minima and maxima
