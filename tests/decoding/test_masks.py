@@ -139,3 +139,17 @@ def test_a_prefix_precedes_the_other_rules_of_its_sentence() -> None:
     assert allowed(mask, [[], [], []], [0, 1, 2]) == [[4], EVERY, [5]]
     assert allowed(mask, [[4], [4], [5]], [0, 1, 2]) == [[4], without(4), EVERY]
     assert allowed(mask, [[4, 4], [4, 3]], [0, 1]) == [without(4), without(4, 3)]
+
+
+def test_a_rule_given_twice_leaves_the_other_sentences_alone() -> None:
+    mask = mask_of([[Banned((3,)), Banned((3,))], []], end_id=5, limits=[9] * 2)
+    assert mask is not None
+
+    assert allowed(mask, [[], []], [0, 1]) == [without(3), EVERY]
+
+
+def test_a_prefix_given_twice_is_one_prefix() -> None:
+    mask = mask_of([[Prefix((3,)), Prefix((3,))]], end_id=5, limits=[9])
+    assert mask is not None
+
+    assert allowed(mask, [[]], [0]) == [[3]]

@@ -41,21 +41,20 @@ def source_weights(module: nn.Module, arguments: tuple[Any, ...], output: Tensor
 
 @contextmanager
 def recorded(model: AnySeq2Seq, which: AttentionOf | None) -> Iterator[list[Tensor]]:
-    """Record weights_BTS of one attention at each call within the block; nothing if `which` is None.
+    """Record weights_BHTS of a layer's attention at each call within the block; nothing if `which` is None.
 
-    Raises ConfigError if the model has no such layer or head.
+    They are at least float32 and have gradients. Raises ConfigError if the model has no such layer or head.
     """
     weights: list[Tensor] = []
     if which is None:
         yield weights
         return
-    module, head = cross_attention(model, which), which.head
 
     def keep(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
-        weights_BHTS = source_weights(module, arguments, output).float()
-        weights.append(weights_BHTS.mean(1) if head is None else weights_BHTS[:, head - 1])
+        weights_BHTS = source_weights(module, arguments, output)
+        weights.append(weights_BHTS.to(torch.promote_types(weights_BHTS.dtype, torch.float32)))
 
-    handle = module.register_forward_hook(keep)
+    handle = cross_attention(model, which).register_forward_hook(keep)
     try:
         yield weights
     finally:
@@ -80,7 +79,7 @@ def with_attention(
         chosen_memory = memory.select(sentence_B)
         with torch.no_grad(), recorded(model, chosen) as weights:
             model.decode_states(inputs(targets, model), chosen_memory)
-        every = rows_of(weights[0], chosen_memory.visible_BS, targets)
+        every = rows_of(weights[0], chosen.head, chosen_memory.visible_BS, targets)
         for (b, i), rows in zip(places, every, strict=True):
             answers[b][i] = replace(answers[b][i], attention=rows)
     return answers
@@ -94,8 +93,11 @@ def inputs(targets: Sequence[Tokens], model: AnySeq2Seq) -> Tensor:
     return torch.tensor(rows, device=model.device)
 
 
-def rows_of(weights_BTS: Tensor, visible_BS: Tensor, targets: Sequence[Tokens]) -> list[Rows]:
-    """Return the weights of each target as numbers, without padding."""
+def rows_of(
+    weights_BHTS: Tensor, head: int | None, visible_BS: Tensor, targets: Sequence[Tokens]
+) -> list[Rows]:
+    """Return the weights of each target as numbers, without padding: of a head, from 1, or their mean."""
+    weights_BTS = weights_BHTS.mean(1) if head is None else weights_BHTS[:, head - 1]
     lengths = visible_BS.sum(1).tolist()
     return [
         tuple(map(tuple, weights_TS[: len(target) + 1, :length].tolist()))

@@ -166,34 +166,25 @@ def constrained_beam(
         chosen = [[one.number for one in step.going] for step in steps]
         index_BQ = torch.tensor([each + [0] * (most - len(each)) for each in chosen], device=device)
         empty_BQ = torch.tensor([[q >= len(each) for q in range(most)] for each in chosen], device=device)
-        token_BQ = token_NK.view(b, rows * k).gather(1, index_BQ)
-        logp_BQ = logp_NK.view(b, rows * k).gather(1, index_BQ)
-        next_BQ = total_BC.gather(1, index_BQ).masked_fill(empty_BQ, -math.inf)
-        row_BQ = index_BQ // k
         going = [number for number, step in enumerate(steps) if step.goes_on]
-        going_B = torch.tensor(going, dtype=torch.int64, device=device)
+        choice = Choice(
+            live=live,
+            logits_NV=logits_NV,
+            logp_NV=logp_NV,
+            logp_NK=logp_NK,
+            token_NK=token_NK,
+            end_N=end_N,
+            finish_N=finish_N,
+            index_BQ=index_BQ,
+            total_BQ=total_BC.gather(1, index_BQ).masked_fill(empty_BQ, -math.inf),
+            going_B=torch.tensor(going, dtype=torch.int64, device=device),
+        )
         if watch is not None:
-            watch(
-                Choice(
-                    live,
-                    logits_NV,
-                    logp_NV,
-                    logp_NK,
-                    token_NK,
-                    end_N,
-                    finish_N,
-                    token_BQ,
-                    row_BQ,
-                    next_BQ,
-                    going_B,
-                )
-            )
+            watch(choice)
         if not going:
             return
         sentences = [sentences[number] for number in going]
-        live = live.select((going_B[:, None] * rows + row_BQ[going_B]).flatten())
-        token_N, logp_N, total_N = (x_BQ[going_B].flatten() for x_BQ in (token_BQ, logp_BQ, next_BQ))
-        live, logits_NV = step_rows(model, live.extend(token_N, logp_N, total_N))
+        live, logits_NV = step_rows(model, choice.continued())
 
 
 def _candidates(logp_NV: Tensor, wanted: Sequence[tuple[int, ...]], count: int) -> tuple[Tensor, Tensor]:

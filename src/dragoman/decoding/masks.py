@@ -17,13 +17,13 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from dragoman.base.errors import ConfigError
 from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.phrases import JOINING, OTHER, Tracker
 from dragoman.decoding.requests import (
     check_tokens,
     never_generated_ids,
     phrases_of,
+    prefix_of,
     required_of,
     tokens_of,
     trackers_of,
@@ -59,7 +59,7 @@ def allowed_of(
     for allowed_V, shortlist, rules in zip(allowed_BV, shortlists_B, rules_B, strict=True):
         if shortlist is None:
             continue
-        prefix = [token for rule in rules if isinstance(rule, Prefix) for token in rule.tokens]
+        prefix = prefix_of(rules)
         required = (*required_of(rules), *tokens_of(phrases_of(rules)))
         check_tokens("shortlist", shortlist, config.target_vocab)
         check_tokens("forced prefix", prefix, config.target_vocab)
@@ -81,9 +81,8 @@ def mask_of(
     """
     members: dict[Rule, list[int]] = {}
     for sentence, rules in enumerate(rules_B):
-        for rule in rules:
+        for rule in dict.fromkeys(rules):  # once, even if it is given twice
             members.setdefault(rule, []).append(sentence)
-    prefixes = [rule for rule in members if isinstance(rule, Prefix) and rule.tokens]
     masks = [
         _only(mask_of_rule(rule, end_id), sentences, len(rules_B))
         for rule, sentences in members.items()
@@ -95,15 +94,9 @@ def mask_of(
     trackers_B = trackers_of(rules_B) if trackers_B is None else trackers_B
     if trackers_B is not None:
         masks = [with_phrases(trackers_B, end_id, limits, _all(masks))]
-    if not prefixes:
-        return _all(masks) if masks else None
-    tokens_B: list[tuple[int, ...]] = [()] * len(rules_B)
-    for prefix in prefixes:
-        for sentence in members[prefix]:
-            if tokens_B[sentence]:
-                raise ConfigError("two prefixes for one sentence", hint="give each sentence at most one")
-            tokens_B[sentence] = prefix.tokens
-    return forced(tokens_B, then=_all(masks) if masks else None)
+    mask = _all(masks) if masks else None
+    prefix_B = [prefix_of(rules) for rules in rules_B]
+    return forced(prefix_B, then=mask) if any(prefix_B) else mask
 
 
 def mask_of_rule(rule: MinimumLength | NoRepeatedNgram | Banned, end_id: int) -> Mask:

@@ -43,9 +43,9 @@ def never_generated_ids(config: ModelConfig, how: Beam | Sample) -> tuple[int, .
     return tuple(sorted({config.pad_id, config.start_id, *how.banned} - {config.end_id}))
 
 
-def prefix_of(request: Request) -> tuple[int, ...]:
-    """The forced prefix of a request, or nothing. Raises ConfigError for two."""
-    prefixes = [rule.tokens for rule in request.rules if isinstance(rule, Prefix) and rule.tokens]
+def prefix_of(rules: Iterable[Rule]) -> tuple[int, ...]:
+    """The forced prefix, or nothing. Raises ConfigError for two that differ."""
+    prefixes = [rule.tokens for rule in rules if isinstance(rule, Prefix) and rule.tokens]
     if len(set(prefixes)) > 1:
         raise ConfigError("two prefixes for one sentence", hint="give each sentence at most one")
     return prefixes[0] if prefixes else ()
@@ -134,7 +134,7 @@ def limit_of(request: Request) -> int:
     It is raised to hold the prefix and what `Once` and `Phrases` ask for.
     Raises ConfigError if it is negative.
     """
-    prefix, required = prefix_of(request), required_of(request.rules)
+    prefix, required = prefix_of(request.rules), required_of(request.rules)
     least = len(prefix) + len(set(required).difference(prefix))
     if (tracker := tracker_of(request.rules)) is not None:
         least = len(prefix) + tracker.after(prefix).needed

@@ -67,10 +67,29 @@ class Choice:
     token_NK: Tensor  # the tokens of logp_NK
     end_N: Tensor  # log-probability of the end
     finish_N: Tensor  # bool: the rows that end here
-    token_BQ: Tensor  # the tokens that continue a translation
-    row_BQ: Tensor  # the row of its sentence that each of them continues
+    index_BQ: Tensor  # the candidates that continue, among all of their sentence's rows
     total_BQ: Tensor  # their sums; -inf where no translation continues
     going_B: Tensor  # the sentences that are not done
+
+    @property
+    def token_BQ(self) -> Tensor:
+        """The tokens that continue a translation."""
+        return self.token_NK.view(len(self.index_BQ), -1).gather(1, self.index_BQ)
+
+    @property
+    def row_BQ(self) -> Tensor:
+        """The row of its sentence that each of them continues."""
+        return self.index_BQ // self.token_NK.shape[1]
+
+    def continued(self) -> LiveRows:
+        """The rows of the sentences that are not done, with their next tokens."""
+        b, going_B = len(self.index_BQ), self.going_B
+        rows, width = len(self.end_N) // b, self.index_BQ.shape[1]
+        live = self.live
+        if rows > 1 or width > 1 or len(going_B) < b:  # otherwise every row continues in its place
+            live = live.select((going_B[:, None] * rows + self.row_BQ[going_B]).flatten())
+        logp_BQ = self.logp_NK.view(b, -1).gather(1, self.index_BQ)
+        return live.extend(*(x_BQ[going_B].flatten() for x_BQ in (self.token_BQ, logp_BQ, self.total_BQ)))
 
 
 Watch = Callable[[Choice], None]

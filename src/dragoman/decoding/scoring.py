@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
-from dragoman.decoding.attention import recorded, rows_of
+from dragoman.decoding.attention import Rows, inputs, recorded, rows_of
 from dragoman.decoding.engine import Hypothesis
 from dragoman.decoding.masks import never_generated
 from dragoman.decoding.options import AttentionOf, Beam
@@ -40,14 +40,12 @@ def score(
     """
     how = how or Beam()
     config = model.config
-    longest = max(map(len, targets), default=0) + 1
-    target_BT = source_BS.new_full((len(targets), longest), config.pad_id)
-    predict_BT = source_BS.new_full((len(targets), longest), config.end_id)
-    target_BT[:, 0] = config.start_id
-    for b, target in enumerate(targets):
-        tokens_T = source_BS.new_tensor(list(target))
-        target_BT[b, 1 : len(target) + 1] = tokens_T
-        predict_BT[b, : len(target)] = tokens_T
+    target_BT = inputs(targets, model)
+    longest = target_BT.shape[1]
+    # Rolled: what follows each input. Padding becomes the end, which is the last that counts.
+    predict_BT = target_BT.roll(-1, 1)
+    for predict_T, target in zip(predict_BT, targets, strict=True):
+        predict_T[len(target) :] = config.end_id
     with torch.no_grad():
         memory = model.encode(source_BS, source_len_B)
         with recorded(model, attention) as weights:
@@ -60,7 +58,9 @@ def score(
                 logits_BtV = logits_BtV.index_fill(2, never, -math.inf)
             logp_BtV = logits_BtV.to(torch.promote_types(logits_BtV.dtype, torch.float32)).log_softmax(-1)
             logps.append(logp_BtV.gather(2, predict_BT[:, first : first + _POSITIONS, None])[:, :, 0])
-    rows_B = rows_of(weights[0], memory.visible_BS, targets) if weights else [()] * len(targets)
+    rows_B: list[Rows] = [()] * len(targets)
+    if attention is not None:
+        rows_B = rows_of(weights[0], attention.head, memory.visible_BS, targets)
     hypotheses = []
     for target, logp_T, rows in zip(targets, torch.cat(logps, 1).tolist(), rows_B, strict=True):
         token_logp = tuple(logp_T[: len(target) + 1])

@@ -109,7 +109,7 @@ def _beam(
         rows = len(end_N) // b  # 1 at first; `size` once that many translations exist
         total_BR = live.total_N.view(b, rows)
         total_BC = (live.total_N[:, None] + logp_NK).view(b, rows * k)
-        next_BQ, candidate_BQ = total_BC.topk(min(how.size, rows * k))
+        next_BQ, index_BQ = total_BC.topk(min(how.size, rows * k))
 
         # An end among the best candidates finishes. At the limit every row finishes.
         end_BR = end_N.view(b, rows)
@@ -138,34 +138,25 @@ def _beam(
                 open_B = next_BQ[:, 0] / most > best_BR[:, how.n_best - 1]
         going_B = ~at_limit_B & open_B & (next_BQ[:, 0] > -math.inf)
         going_B = going_B.nonzero()[:, 0]  # as indices; the other sentences leave the batch
-        token_BQ = token_NK.view(b, rows * k).gather(1, candidate_BQ)
-        logp_BQ = logp_NK.view(b, rows * k).gather(1, candidate_BQ)
-        row_BQ = candidate_BQ // k
+        choice = Choice(
+            live=live,
+            logits_NV=logits_NV,
+            logp_NV=logp_NV,
+            logp_NK=logp_NK,
+            token_NK=token_NK,
+            end_N=end_BR.flatten(),
+            finish_N=finish_BR.flatten(),
+            index_BQ=index_BQ,
+            total_BQ=next_BQ,
+            going_B=going_B,
+        )
         if watch is not None:
-            end_N, finish_N = end_BR.flatten(), finish_BR.flatten()
-            watch(
-                Choice(
-                    live,
-                    logits_NV,
-                    logp_NV,
-                    logp_NK,
-                    token_NK,
-                    end_N,
-                    finish_N,
-                    token_BQ,
-                    row_BQ,
-                    next_BQ,
-                    going_B,
-                )
-            )
+            watch(choice)
         if not len(going_B):
             return
         limit_B, count_B, best_BR = limit_B[going_B], count_B[going_B], best_BR[going_B]
         longest_B = longest_B[going_B]
-        if how.size > 1 or len(going_B) < b:  # otherwise every row continues in its place
-            live = live.select((going_B[:, None] * rows + row_BQ[going_B]).flatten())
-        token_N, logp_N, total_N = (x_BQ[going_B].flatten() for x_BQ in (token_BQ, logp_BQ, next_BQ))
-        live, logits_NV = step_rows(model, live.extend(token_N, logp_N, total_N))
+        live, logits_NV = step_rows(model, choice.continued())
 
 
 def _among_first(places_B: Tensor, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:

@@ -60,7 +60,7 @@ def message_of(config: TransformerConfig | SSRUConfig, request: Request | Pair) 
 
 
 def _search_message(config: TransformerConfig | SSRUConfig, request: Request) -> Message:
-    how, prefix, limit = request.how, prefix_of(request), limit_of(request)
+    how, prefix, limit = request.how, prefix_of(request.rules), limit_of(request)
     vocab = config.target_vocab
     if how.rows > _MOST_ROWS:
         raise ConfigError(

@@ -9,16 +9,8 @@ B sentences, T target length, S source length, H heads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import torch
-from torch import Tensor, nn
-
-from dragoman.decoding.attention import cross_attention, source_weights
-from dragoman.decoding.options import AttentionOf
-from dragoman.models.seq2seq import AnySeq2Seq
+from torch import Tensor
 
 
 def alignment_loss(weights_BHTS: Tensor, source_len_B: Tensor, target_len_B: Tensor) -> Tensor:
@@ -39,25 +31,3 @@ def alignment_loss(weights_BHTS: Tensor, source_len_B: Tensor, target_len_B: Ten
     reading_BTS = weights_BHTS[:, 0, 1:]
     least = torch.finfo(reading_BTS.dtype).tiny  # log(0) has no gradient
     return -reading_BTS[best_BTS & real_BTS].clamp_min(least).log().sum()
-
-
-@contextmanager
-def watched(model: AnySeq2Seq, which: AttentionOf | None) -> Iterator[list[Tensor]]:
-    """Record weights_BHTS of a layer's cross-attention at each call within the block; nothing for None.
-
-    They are at least float32 and have gradients.
-    """
-    weights: list[Tensor] = []
-    if which is None:
-        yield weights
-        return
-
-    def keep(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
-        weights_BHTS = source_weights(module, arguments, output)
-        weights.append(weights_BHTS.to(torch.promote_types(weights_BHTS.dtype, torch.float32)))
-
-    handle = cross_attention(model, which).register_forward_hook(keep)
-    try:
-        yield weights
-    finally:
-        handle.remove()

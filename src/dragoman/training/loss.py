@@ -14,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from dragoman import native
+from dragoman.decoding.attention import recorded
 from dragoman.decoding.options import AttentionOf
 from dragoman.models.embeddings import open_tokens
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.training.alignment import alignment_loss, watched
+from dragoman.training.alignment import alignment_loss
 from dragoman.training.batches import Batch
 from dragoman.training.taught import TaughtRows
 
@@ -273,7 +274,7 @@ class Objective(nn.Module):
         memory = self.model.encode(batch.source_BS.repeat(copies, 1), batch.source_len_B.repeat(copies))
         target_BT, predict_BT = batch.target_BT.repeat(copies, 1), batch.predict_BT.repeat(copies, 1)
         real_BT = predict_BT != self.model.config.pad_id
-        with watched(self.model, self.aligning) as weights:
+        with recorded(self.model, self.aligning) as weights:
             states_BTE = self.model.decode_states(target_BT, memory)
         head = self.model.logits
         output = Output(head.weight, head.bias, predict_BT[real_BT])
