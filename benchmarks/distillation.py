@@ -53,6 +53,7 @@ from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
 from dragoman.folder.header import read_header
 from dragoman.runs.recipe import Recipe, find_data, resolve
+from dragoman.runs.seeds import spread_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -481,8 +482,8 @@ def to_text(found: Mapping[str, Sequence[Result]], texts: Sequence[str]) -> str:
             [
                 row,
                 str(len(runs)),
-                spread(losses, 3) if losses else "-",
-                *(spread([run.bleu[text] for run in runs], 2) for text in texts),
+                spread_of(losses).text(3) if losses else "-",
+                *(spread_of([run.bleu[text] for run in runs]).text(2) for text in texts),
                 f"{max(run.parameters for run in runs):,}",
                 f"{statistics.mean(run.minutes for run in runs):.1f}",
                 f"{statistics.mean(run.whole for run in runs):.1f}",
@@ -491,21 +492,16 @@ def to_text(found: Mapping[str, Sequence[Result]], texts: Sequence[str]) -> str:
     return "\n".join(aligned(rows, right=range(1, len(rows[0]))))
 
 
-def spread(values: Sequence[float], digits: int) -> str:
-    """Mean ± sample standard deviation, or the value alone."""
-    mean = f"{statistics.mean(values):.{digits}f}"
-    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
-
-
 def chosen(names: Sequence[str], *, student: bool) -> list[str]:
     """The rows that match one of the names or patterns, all without any. Raises ConfigError.
 
     Without a `student` of another recipe, one that learns alone is another seed of the recipe, and left out.
     """
-    for name in names:
-        if not any(fnmatchcase(row, name) for row in ROWS):
-            raise ConfigError(f"--only {name}: no such row", hint=f"choose among: {'; '.join(ROWS)}")
     rows = [row for row in ROWS if student or ROWS[row].how != "alone"]
+    for name in names:
+        if not any(fnmatchcase(row, name) for row in rows):
+            hint = "it needs --student" if name in ROWS else f"choose among: {'; '.join(rows)}"
+            raise ConfigError(f"--only {name}: no such row", hint=hint)
     return [row for row in rows if not names or any(fnmatchcase(row, name) for name in names)]
 
 

@@ -30,6 +30,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from dragoman import Translator
 from dragoman.base import machine
@@ -38,6 +39,7 @@ from dragoman.base.tables import aligned
 from dragoman.bench.peers import python_of
 from dragoman.bench.quality import PEER, TUNED, marian_shape
 from dragoman.evaluation.evaluate import evaluate
+from dragoman.folder.digest import digest_of
 from dragoman.folder.header import read_header
 from dragoman.runs.recipe import Recipe, find_data, resolve
 from dragoman.text.corpus import open_corpus
@@ -67,25 +69,21 @@ def main() -> None:
     options = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `run` ends what it started
     recipe = resolve(recipe=options.recipe, overrides=options.words)
-    names = {"own": find_data(recipe.data, options.data, recipe.data.test)}
-    names |= {name: [Path(file) for file in files] for name, *files in options.score}
-    texts = {name: pairs(files) for name, files in names.items()}
+    texts = {"own": find_data(recipe.data, options.data, recipe.data.test)}
+    texts |= {name: [Path(file) for file in files] for name, *files in options.score}
     results: dict[str, Result] = {}
     for method in options.methods:
         folder = options.work / method.replace(", ", "-")
         command = command_of(method, folder, recipe, options)
-        results[method] = once(
-            folder,
+        minutes = once(
+            folder.with_suffix(".trained.json"),
             [*command, options.recipe.read_text(encoding="utf-8")],
-            lambda c=command, f=folder: scores(f, run(c, f, options.threads), texts, options.threads),
+            lambda c=command, f=folder: run(c, f, options.threads),
         )
+        results[method] = scored(folder, folder, minutes, texts, options.threads)
         print("  ".join(row_of(method, results[method])), file=sys.stderr, flush=True)
     for name, model in options.also:
-        results[name] = once(
-            options.work / f"also-{name}",
-            [model],
-            lambda m=model: scores(Path(m), None, texts, options.threads),
-        )
+        results[name] = scored(options.work / f"also-{name}", Path(model), None, texts, options.threads)
     print(f"{options.recipe}, {options.threads} threads, {machine.processor()}\n")
     print(to_text(results))
 
@@ -137,6 +135,23 @@ def run(command: Sequence[str], folder: Path, threads: int) -> float:
     return float(minutes)
 
 
+def scored(
+    place: Path, model: Path, minutes: float | None, texts: Mapping[str, Sequence[Path]], threads: int
+) -> Result:
+    """The scores in the record beside `place`, measured again if the model or a text is another by now."""
+    made_of = [*texts, *(digest_of(file) for files in texts.values() for file in files)]
+    return Result(
+        **once(
+            place.with_suffix(".json"),
+            [digest_of(model / "model.safetensors"), *made_of],
+            lambda: asdict(
+                scores(model, minutes, {name: pairs(files) for name, files in texts.items()}, threads)
+            ),
+            again=True,
+        )
+    )
+
+
 def scores(model: Path, minutes: float | None, texts: Mapping[str, Pairs], threads: int) -> Result:
     """BLEU and chrF on every text, by the native engine with a beam of 4."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -153,18 +168,18 @@ def scores(model: Path, minutes: float | None, texts: Mapping[str, Pairs], threa
     )
 
 
-def once(folder: Path, made_of: list[str], measure: Callable[[], Result]) -> Result:
-    """Return the result beside the folder, or measure it and write it there.
+def once(path: Path, made_of: list[str], measure: Callable[[], Any], *, again: bool = False) -> Any:
+    """Return the result in the file, or measure it and write it there.
 
-    Raises SystemExit if what is there was made of something else.
+    If what is there was made of something else, it is measured `again`, or SystemExit is raised.
     """
-    path = folder.with_suffix(".json")
-    if not path.exists():
-        write_whole(path, json.dumps({"of": made_of, "result": asdict(measure())}))
-    record = json.loads(path.read_text(encoding="utf-8"))
-    if record.get("of") != made_of:
+    record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    if record is not None and record.get("of") != made_of and not again:
         raise SystemExit(f"{path}: made by another command or recipe; choose another --work")
-    return Result(**record["result"])
+    if record is None or record.get("of") != made_of:
+        record = {"of": made_of, "result": measure()}
+        write_whole(path, json.dumps(record))
+    return record["result"]
 
 
 def to_text(results: Mapping[str, Result]) -> str:

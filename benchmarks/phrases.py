@@ -24,6 +24,7 @@ from dragoman import Translator
 from dragoman.base.tables import aligned
 from dragoman.decoding.engine import Engine, Hypothesis, Request
 from dragoman.decoding.phrases import missing
+from dragoman.decoding.phrasing import Phrasing
 from dragoman.decoding.requests import beam_rows
 from dragoman.decoding.rules import Phrases
 from dragoman.text.tokenizer import Tokenizer
@@ -33,8 +34,7 @@ _LETTERS = 5  # of a word that may be a phrase
 
 def drawn(tokenizer: Tokenizer, references: Sequence[str], count: int) -> list[Phrases | None]:
     """Phrases for each sentence; None if its reference has too few words."""
-    pieces = tokenizer.target_pieces(range(tokenizer.target_size))
-    joining = frozenset(token for token, piece in enumerate(pieces) if piece[:1].isalpha())
+    joining = Phrasing(tokenizer).joining
     draw, rules = random.Random(1), []
     for reference in references:
         words = sorted({word.strip('.,;:!?"') for word in reference.split()})

@@ -22,10 +22,10 @@ from dragoman.engine.build import unavailable
 from dragoman.engine.native import NativeEngine
 from dragoman.folder import bundle
 from dragoman.folder.config import read_config
-from dragoman.folder.merge import merge_adapter, save_adapter
+from dragoman.folder.merge import merge_adapter, write_adapter
 from dragoman.folder.quantisation import quantise_folder
 from dragoman.folder.risk import write_risk
-from dragoman.models.lora import add_lora, lora_weights
+from dragoman.models.lora import add_lora, lora_shape, lora_weights
 from tests.decoding.test_risk import MODEL as RISK_MODEL
 
 SAVED = Path(__file__).parent / "saved" / "0.1"
@@ -53,7 +53,9 @@ def adapters(model: Path) -> dict[str, Path]:
             for parameter in lora_weights(adapted).values():
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
         folders[name] = model.parent / name
-        save_adapter(adapted, folders[name], base=model, name=name.title())
+        write_adapter(
+            lora_weights(adapted), lora_shape(adapted), folders[name], base=model, name=name.title()
+        )
     return folders
 
 

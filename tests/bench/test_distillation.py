@@ -142,6 +142,9 @@ def test_students_may_have_a_recipe_of_their_own(script: ModuleType, folder: Pat
 
     assert script.chosen([], student=True) == list(script.ROWS)
     assert set(script.ROWS) - set(script.chosen([], student=False)) == {"alone"}
+    with pytest.raises(ConfigError, match="--only alone") as refused:
+        script.chosen(["alone"], student=False)
+    assert refused.value.hint == "it needs --student"
     steps = script.plan(some, ["recipe", "alone", "diversified by 1 model each way"])
     recipes = {
         name: Path(step.words[step.words.index("--recipe") + 1]).name

@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from tests.bench.test_scripts import SCRIPTS, load
@@ -95,18 +96,39 @@ def test_marian_has_no_ssru(script: ModuleType) -> None:
 
 
 def test_a_result_is_measured_once(script: ModuleType, tmp_path: Path) -> None:
-    results = [
-        script.Result(parameters=count, minutes=1.0, bleu={"own": 1.0}, chrf={"own": 2.0}) for count in (1, 2)
-    ]
+    model, other = tmp_path / "model.json", tmp_path / "other.json"
 
-    assert script.once(tmp_path / "model", ["a"], lambda: results[0]) == results[0]
-    assert script.once(tmp_path / "model", ["a"], lambda: results[1]) == results[0]
-    assert script.once(tmp_path / "other", ["a"], lambda: results[1]) == results[1]
+    assert script.once(model, ["a"], lambda: 1) == 1
+    assert script.once(model, ["a"], lambda: 2) == 1
+    assert script.once(other, ["a"], lambda: 2) == 2
     with pytest.raises(SystemExit, match=r"model\.json: made by another command or recipe"):
-        script.once(tmp_path / "model", ["b"], lambda: results[1])
+        script.once(model, ["b"], lambda: 2)
+    assert script.once(model, ["a"], lambda: 2) == 1
+    assert script.once(model, ["b"], lambda: 2, again=True) == 2
     (tmp_path / "old.json").write_text('{"parameters": 1}')  # as it was once
     with pytest.raises(SystemExit, match=r"old\.json: made by another command or recipe"):
-        script.once(tmp_path / "old", ["a"], lambda: results[0])
+        script.once(tmp_path / "old.json", ["a"], lambda: 1)
+
+
+def test_another_text_or_model_is_scored_again(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scores(model: Path, minutes: float | None, texts: dict[str, Any], threads: int) -> Any:
+        done.append(sorted(texts))
+        return script.Result(parameters=1, minutes=minutes, bleu={}, chrf={})
+
+    done: list[list[str]] = []
+    monkeypatch.setattr(script, "scores", scores)
+    for name in ("model.safetensors", "a.en", "a.de", "b.en", "b.de"):
+        (tmp_path / name).write_text("x\n")
+    texts = {name: [tmp_path / f"{name}.en", tmp_path / f"{name}.de"] for name in "ab"}
+
+    for some in ({"a": texts["a"]}, {"a": texts["a"]}, texts, texts):
+        assert script.scored(tmp_path / "record", tmp_path, 1.0, some, 1).minutes == 1.0
+    assert done == [["a"], ["a", "b"]]
+    (tmp_path / "model.safetensors").write_text("y")
+    script.scored(tmp_path / "record", tmp_path, 1.0, texts, 1)
+    assert done == [["a"], ["a", "b"], ["a", "b"]]
 
 
 def test_minutes_add_up_over_starts(script: ModuleType, tmp_path: Path) -> None:

@@ -873,6 +873,18 @@ def test_a_group_alone_shows_its_help(dragoman_, group):
     assert ended.err == ""
 
 
+def test_an_interrupt_that_a_library_turned_into_an_error_is_one(dragoman_, model, monkeypatch):
+    def load(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise ImportError("initialization failed") from interrupt
+
+    monkeypatch.setattr("dragoman.translator.Translator.load", load)
+
+    assert dragoman_("translate", model, stdin=b"x") == Ended(130, "", "error: interrupted\n")
+
+
 def test_doctor(dragoman_, monkeypatch):
     from dragoman.bench import doctor
 

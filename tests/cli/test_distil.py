@@ -101,3 +101,31 @@ def test_a_recipe_that_names_its_teachers_below_the_data(dragoman_: Any, place: 
 
     assert ended.code == 0, ended.err
     assert "the teachers' translations: 60 pairs" in ended.err
+
+
+def test_options_may_name_the_text(dragoman_: Any, place: Path, tmp_path: Path) -> None:
+    text = 'data.corpora=[{name="a", train=["train.en", "train.de"]}]'
+
+    ended = dragoman_(
+        "distil", place / "one", "--data", place, "-o", tmp_path / "x", "--preset", "tiny", *STUDENT, text
+    )
+
+    assert ended.code == 0, ended.err
+    assert "the teachers' translations: 60 pairs" in ended.err
+
+
+def test_a_refused_command_leaves_the_recipe_of_the_run(
+    dragoman_: Any, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    words = ["distil", "one", "-o", tmp_path / "x", "--preset", "tiny", *STUDENT]
+    assert dragoman_(*words, "train.en", "train.de").code == 0
+    before = (tmp_path / "x/training.toml").read_bytes()
+    for side in ("en", "de"):
+        lines = (place / f"train.{side}").read_text(encoding="utf-8").splitlines(keepends=True)
+        (tmp_path / f"train.{side}").write_text("".join(lines[1:]), encoding="utf-8")
+
+    ended = dragoman_(*words, tmp_path / "train.en", tmp_path / "train.de", "training.max_updates=6")
+
+    assert ended.code == 3
+    assert (tmp_path / "x/training.toml").read_bytes() == before

@@ -33,17 +33,13 @@ def test_it_says_where_a_model_came_from_and_whether_it_was_verified(
 ) -> None:
     folder = saved(tmp_path / "model")
 
-    write_card(
-        folder,
-        origin("a|b/opus", program="Hugging Face Marian", verified=verified, more={"licence": "CC\nBY"}),
-    )
+    write_card(folder, origin("a|b\nc/opus", program="Hugging Face Marian", verified=verified))
 
     assert summary_of(folder).card["Origin"][1:] == [
-        ["imported from", "a|b/opus"],
+        ["imported from", "a|b c/opus"],
         ["format", "Hugging Face Marian"],
         ["imported with", f"dragoman {__version__}"],
         ["verified", verified or "no: it was not compared with the other program"],
-        ["licence", "CC BY"],
     ]
 
 

@@ -20,11 +20,11 @@ from dragoman.folder.adapter_check import check_adapter_folder
 from dragoman.folder.adapter_summary import adapter_summary_of
 from dragoman.folder.config import read_config
 from dragoman.folder.mean import average_folders
-from dragoman.folder.merge import adapted_model, merge_adapter, save_adapter
+from dragoman.folder.merge import adapted_model, merge_adapter, write_adapter
 from dragoman.folder.quantisation import quantise_folder
 from dragoman.folder.weights import read_weights, weights_of
 from dragoman.models.adapter import AdapterShape
-from dragoman.models.lora import add_lora, lora_weights
+from dragoman.models.lora import add_lora, lora_shape, lora_weights
 
 WEIGHTS = "adapter.safetensors"
 LAYER = "decoder.0.cross_attention.project"
@@ -38,7 +38,7 @@ def adapter_of(base: Path, folder: Path, **options: Any) -> Path:
     with torch.no_grad():
         for parameter in lora_weights(model).values():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    save_adapter(model, folder, base=base, name="Help pages")
+    write_adapter(lora_weights(model), lora_shape(model), folder, base=base, name="Help pages")
     return folder
 
 
@@ -88,23 +88,13 @@ def test_an_adapter_comes_back(base: Path, adapter: Path) -> None:
     )
 
 
-def test_sections_go_into_the_card(base: Path, tmp_path: Path) -> None:
+def test_a_title_is_one_line_of_the_card(base: Path, tmp_path: Path) -> None:
     model = bundle.load(base).model
     add_lora(model, rank=1, alpha=1.0)
 
-    save_adapter(model, tmp_path / "a", base=base, name="a\nb", sections={"Text": [["pairs", "1,000\n| x"]]})
+    write_adapter(lora_weights(model), lora_shape(model), tmp_path / "a", base=base, name="a\nb")
 
-    card = (tmp_path / "a" / "README.md").read_text(encoding="utf-8")
-    assert card.startswith("# a b\n")
-    assert "## Text\n" in card
-    assert "1,000 " in card
-
-
-def test_a_model_without_an_adapter_writes_none(base: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="has no adapter"):
-        save_adapter(bundle.load(base).model, tmp_path / "a", base=base, name="a")
-
-    assert not (tmp_path / "a" / "adapter.json").exists()
+    assert (tmp_path / "a" / "README.md").read_text(encoding="utf-8").startswith("# a b\n")
 
 
 def test_a_model_with_an_adapter_is_no_model_folder(base: Path, tmp_path: Path) -> None:

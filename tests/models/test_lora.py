@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import torch
 from tests.models.test_contract import CONFIGS
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call
 
 from dragoman.base.errors import ConfigError
 from dragoman.folder.weights import weights_of
 from dragoman.models.adapter import AdapterShape
-from dragoman.models.dropout import Dropout
-from dragoman.models.lora import LowRank, add_lora, lora_shape, lora_weights, merge_lora, merged_matrices
+from dragoman.models.lora import add_lora, lora_shape, lora_weights, merge_lora, merged_matrices
 from dragoman.models.seq2seq import build_model
 from dragoman.training.batches import collate
 from dragoman.training.loss import Objective
@@ -143,23 +142,6 @@ def test_an_adapter_on_attention_leaves_the_feed_forward_networks() -> None:
     assert lora_shape(model) == AdapterShape(rank=1, alpha=1.0, on=("attention",))
 
 
-def test_dropout_is_for_training_only_and_on_the_input_of_the_adapter() -> None:
-    linear = nn.Linear(400, 3)
-    part = LowRank(linear, AdapterShape(rank=3, alpha=3.0), 0.25)
-    with torch.no_grad():
-        part.down.fill_(1.0)
-        part.up.fill_(1.0)
-    x = torch.ones(1, 400)
-
-    assert isinstance(part.dropout, Dropout)
-    assert part.eval()(x).tolist() == [[1200.0] * 3]
-    dropped = part.train()(x)[0].tolist()
-    kept = dropped[0] / 3 * 0.75  # inputs that are left; the mask is one for all outputs
-    assert dropped == [dropped[0]] * 3
-    assert kept == pytest.approx(round(kept), abs=0.1)
-    assert 260 < kept < 340
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_bf16_copies_train_the_adapter_alone(kind: str) -> None:
     model = adapted(kind).float().train()
@@ -195,7 +177,6 @@ def test_a_copy_of_an_adapted_model_has_an_adapter_of_its_own() -> None:
         ({"on": ()}, r"adapter.on = \[\]"),
         ({"on": ("attention", "attention")}, r'adapter.on = \["attention", "attention"\]'),
         ({"on": ("embeddings",)}, r'adapter.on = \["embeddings"\]'),
-        ({"dropout": 1.0}, "adapter.dropout = 1.0"),
     ],
 )
 def test_values_that_cannot_be_used_are_refused(options: dict[str, Any], message: str) -> None:

@@ -149,7 +149,10 @@ def test_what_is_odd_is_left_out_and_counted(
 
 
 def test_nothing_usable_is_an_error(teacher: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no usable translation of any line"):
+    with pytest.raises(
+        DataError,
+        match=r"no usable translation of any line \(no source or no reference: 2; too long a source: 22\)",
+    ):
         made(tmp_path / "x", teacher, longest=1)
 
 

@@ -152,7 +152,7 @@ def test_collate_writes_out_both_sides() -> None:
     assert batch.target_BT.tolist() == [[1, 9, 0], [1, 10, 11]]
     assert batch.predict_BT.tolist() == [[9, 2, 0], [10, 11, 2]]
     assert batch.tokens == 5
-    assert batch.padding == pytest.approx(1 - 11 / 14)
+    assert batch.slots == 14
     assert {t.dtype for t in (batch.source_BS, batch.target_BT, batch.predict_BT)} == {torch.int64}
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import pytest
 import torch
 from torch import Tensor
 
+from dragoman.base.errors import ModelError
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
 from dragoman.training.batches import collate
@@ -59,6 +61,23 @@ def test_likely_tokens(
     p_NK_wanted, ids_NK_wanted = wanted_NV.topk(5)
     assert ids_NK.tolist() == ids_NK_wanted.tolist()
     torch.testing.assert_close(p_NK.double(), p_NK_wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_the_lowest_temperature_leaves_the_likeliest_token() -> None:
+    with torch.inference_mode():
+        ids_NK, p_NK = likely([transformer(1)], BATCH, most=2, temperature=1e-40, average="probabilities")
+        wanted_NV = by_hand([transformer(1)], "probabilities", 1.0)
+
+    assert ids_NK[:, 0].tolist() == wanted_NV.argmax(1).tolist()
+    assert p_NK.tolist() == [[1.0, 0.0]] * len(p_NK)
+
+
+def test_a_teacher_without_probabilities_is_refused() -> None:
+    teacher = transformer(1)
+    next(teacher.parameters()).data.fill_(math.nan)
+
+    with torch.inference_mode(), pytest.raises(ModelError, match="gives no probabilities"):
+        likely([teacher], BATCH, most=2, temperature=1.0, average="probabilities")
 
 
 @pytest.mark.parametrize("config", [SSRUConfig, RecurrentConfig])

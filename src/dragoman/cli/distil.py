@@ -14,7 +14,7 @@ import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
-from dragoman.cli.train import TrainCommand, sort_words, speaks, training
+from dragoman.cli.train import TrainCommand, names_text, sort_words, speaks, training
 
 __all__ = ["TrainCommand", "distil"]  # the command takes two files after --valid, as train does
 
@@ -93,7 +93,7 @@ def distil(
         raise ConfigError(
             "no teacher", hint="dragoman distil MODEL train.en train.de -o runs/student, or --recipe FILE"
         )
-    if not files and recipe is None:
+    if not (files or recipe or names_text(overrides, preset)):
         raise ConfigError(
             "no text to train on", hint="dragoman distil MODEL train.en train.de -o runs/student"
         )

@@ -157,9 +157,7 @@ def train(
     files, overrides = sort_words(words or [])
     if output is None:
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/en-de")
-    named = any(word.startswith(("data.train=", "data.corpora=")) for word in overrides)
-    named = named and preset is not None  # nobody has counted the pairs
-    if not files and recipe is None and not named:
+    if not (files or recipe or names_text(overrides, preset)):
         raise ConfigError(
             "no text to train on", hint="dragoman train train.en train.de -o runs/en-de, or --recipe FILE"
         )
@@ -261,6 +259,11 @@ def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
     overrides = [word for word in words if "=" in word and not exists(word)]
     return [word for word in words if word not in overrides], overrides
+
+
+def names_text(overrides: Sequence[str], preset: str | None) -> bool:
+    """Whether options name the text to train on. They need a preset, because nobody has counted the pairs."""
+    return preset is not None and any(word.startswith(("data.train=", "data.corpora=")) for word in overrides)
 
 
 @contextmanager

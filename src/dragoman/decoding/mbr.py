@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from dragoman.text.scripts import UNSPACED
+
 Utility = Literal["chrf", "bleu"]
 _Grams = tuple[Counter[str] | Counter[tuple[str, ...]], ...]  # by their length, from 1 on
 
@@ -19,7 +21,7 @@ _CHARACTERS, _WORDS = 6, 4  # the longest n-grams of chrF and of BLEU
 _TEMPER = 0.5  # measured: benchmarks/quality.py
 _BETA = 2  # chrF2: recall counts twice as much
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_UNSPACED = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
+_UNSPACED = re.compile(f"([{UNSPACED}])")
 
 
 def expected_utilities(texts: Sequence[str], logp: Sequence[float], utility: Utility = "chrf") -> list[float]:

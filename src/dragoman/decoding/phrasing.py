@@ -16,7 +16,6 @@ from dragoman.text.tokenizer import Tokenizer
 log = logging.getLogger(__name__)
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-# Scripts without spaces: no token of theirs continues a word.
 _HEADS = "\u3002.,("  # marks that such a script may follow without a space
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.tables import count
 from dragoman.evaluation.scores import TESTS, Comparison, Difference, MetricName, Score, Scores, Test
+from dragoman.text.languages import base
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -346,7 +347,7 @@ def _with_equal_types(scorer: Metric) -> Metric:
 
 def _code(language: str | None) -> str:
     """The code by which text of the language is split into words."""
-    code = (language or "").replace("_", "-").split("-")[0].lower()
+    code = base(language or "")
     return _CODES.get(code, code)
 
 

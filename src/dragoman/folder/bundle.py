@@ -73,7 +73,7 @@ def save(bundle: Bundle, folder: Path) -> None:
     """
     if lora_weights(bundle.model):
         raise ConfigError(
-            f"{folder}: the model has an adapter", hint="merge_lora or save_adapter comes first"
+            f"{folder}: the model has an adapter", hint="merge_lora or write_adapter comes first"
         )
     write_folder(bundle.config, bundle.tokenizer, weights_of(bundle.model), folder)
 

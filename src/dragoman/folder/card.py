@@ -52,21 +52,18 @@ def with_section(card: str, heading: str, lines: Sequence[str]) -> str:
     return "\n".join(["\n".join(kept).rstrip(), "", f"## {heading}", "", *lines, ""])
 
 
-def origin(
-    source: str, *, program: str, verified: str | None, more: Mapping[str, str] | None = None
-) -> dict[str, Rows]:
+def origin(source: str, *, program: str, verified: str | None) -> dict[str, Rows]:
     """The section of an imported model, for `write_card`.
 
     `source` is the folder, archive or name that it came from, `program` the format. `verified` says with
     which program and what it was compared, such as "transformers 5.1: 20 lines, equal translations"; None if
-    it was not. `more` has further rows, such as the licence.
+    it was not.
     """
     rows = [
         ["imported from", source],
         ["format", program],
         ["imported with", f"dragoman {__version__}"],
         ["verified", verified or "no: it was not compared with the other program"],
-        *([name, value] for name, value in (more or {}).items()),
     ]
     return {"Origin": rows}
 
@@ -93,8 +90,8 @@ def render_card(summary: Summary, sections: Mapping[str, Rows] | None = None) ->
     return "\n".join(lines + _sections({"Model": model, **(sections or {})}))
 
 
-def render_adapter_card(config: AdapterConfig, parameters: int, sections: Mapping[str, Rows]) -> str:
-    """Return the card of an adapter as Markdown. `sections` say how it was trained."""
+def render_adapter_card(config: AdapterConfig, parameters: int) -> str:
+    """Return the card of an adapter as Markdown."""
     shape = config.shape
     adapter = [
         ["for", f"{config.base_name}, `{config.base}`"],
@@ -112,7 +109,7 @@ def render_adapter_card(config: AdapterConfig, parameters: int, sections: Mappin
         "    dragoman translate MODEL --adapter THIS_FOLDER FILE",
         "",
     ]
-    return "\n".join(lines + _sections({"Adapter": adapter, **sections}))
+    return "\n".join(lines + _sections({"Adapter": adapter}))
 
 
 def _sections(sections: Mapping[str, Rows]) -> list[str]:

@@ -20,27 +20,15 @@ from dragoman.folder.adapter import (
     write_adapter_config,
 )
 from dragoman.folder.bundle import write_folder
-from dragoman.folder.card import Rows, continue_card, render_adapter_card
+from dragoman.folder.card import continue_card, render_adapter_card
 from dragoman.folder.config import CARD, WEIGHTS, read_config, read_model_config
 from dragoman.folder.digest import check_digest, digest_of
 from dragoman.folder.shortlist import copy_shortlist
 from dragoman.folder.weights import not_finite, read_weights, weights_of, writing_weights
 from dragoman.models.adapter import AdapterShape
-from dragoman.models.lora import lora_shape, lora_weights, merged_matrices
+from dragoman.models.lora import merged_matrices
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.tokenizer import Tokenizer
-
-
-def save_adapter(
-    model: AnySeq2Seq, folder: Path, *, base: Path, name: str, sections: Mapping[str, Rows] | None = None
-) -> None:
-    """Write the adapter of `model` into `folder`, the weights last, as float32.
-
-    `base` is the folder of the model that it was trained on. `name` is a title for people. `sections` go
-    into the card, as those of `write_card`. Raises ConfigError if the model has no adapter, DragomanError if
-    the folder cannot be written.
-    """
-    write_adapter(lora_weights(model), lora_shape(model), folder, base=base, name=name, sections=sections)
 
 
 def write_adapter(
@@ -50,9 +38,12 @@ def write_adapter(
     *,
     base: Path,
     name: str,
-    sections: Mapping[str, Rows] | None = None,
 ) -> None:
-    """Write an adapter with these weights. The rest is as in `save_adapter`."""
+    """Write an adapter into `folder`, the weights last, as float32.
+
+    `base` is the folder of the model that it was trained on. `name` is a title for people. Raises
+    DragomanError if the folder cannot be written.
+    """
     about = read_model_config(base)
     weights = {name: weight.detach().float() for name, weight in weights.items()}
     parameters = sum(weight.numel() for weight in weights.values())
@@ -67,7 +58,7 @@ def write_adapter(
             weights=digest_of(part),
         )
         write_adapter_config(config, folder)
-        write_whole(folder / CARD, render_adapter_card(config, parameters, sections or {}))
+        write_whole(folder / CARD, render_adapter_card(config, parameters))
 
 
 def adapted_model(model: AnySeq2Seq, folder: Path, adapter: AdapterConfig) -> AnySeq2Seq:

@@ -22,7 +22,6 @@ from torch.utils.hooks import RemovableHandle
 
 from dragoman.base.errors import ConfigError
 from dragoman.models.adapter import DOWN, UP, WEIGHT, AdaptedPart, AdapterShape
-from dragoman.models.dropout import Dropout
 from dragoman.models.layers import Blocks
 from dragoman.models.seq2seq import AnySeq2Seq
 
@@ -35,22 +34,21 @@ def low_rank_product(down_CI: Tensor, up_OR: Tensor, scale: float) -> Tensor:
 
 
 class LowRank(nn.Module):
-    """(alpha / R) B A x for a linear layer, with dropout on x."""
+    """(alpha / R) B A x for a linear layer."""
 
     hook: RemovableHandle
 
-    def __init__(self, linear: nn.Linear, shape: AdapterShape, dropout: float) -> None:
+    def __init__(self, linear: nn.Linear, shape: AdapterShape) -> None:
         super().__init__()
         self.blocks, self.shape = linear.blocks if isinstance(linear, Blocks) else 1, shape
         self.down = nn.Parameter(linear.weight.new_empty(self.blocks * shape.rank, linear.in_features))
         self.up = nn.Parameter(linear.weight.new_zeros(linear.out_features, shape.rank))
-        self.dropout = Dropout(dropout)
         nn.init.normal_(self.down, std=linear.in_features**-0.5)  # section 4.1: A is random, B is zero
 
     def forward(self, x: Tensor, first: int = 0, last: int | None = None) -> Tensor:
         """The part of the output of blocks `first` to `last` - 1, side by side as in `Blocks`."""
         down, up = (matrix.chunk(self.blocks)[first:last] for matrix in (self.down, self.up))
-        hidden = nn.functional.linear(self.dropout(x), torch.cat(down)).chunk(len(down), -1)
+        hidden = nn.functional.linear(x, torch.cat(down)).chunk(len(down), -1)
         parts = [nn.functional.linear(h, up_OR) for h, up_OR in zip(hidden, up, strict=True)]
         return torch.cat(parts, -1) * self.shape.scale
 
@@ -61,24 +59,20 @@ def add_lora(
     rank: int,
     alpha: float,
     on: Sequence[AdaptedPart] = ("attention", "feed_forward"),
-    dropout: float = 0.0,
 ) -> list[nn.Parameter]:
     """Add an adapter to the linear layers of these parts. Return its parameters, the only ones that learn.
 
-    The model's own weights no longer require gradients. `dropout` is on the input of A in training. Draws
-    from torch's global generator. Raises ConfigError if the model has an adapter, or for values that cannot
-    be used.
+    The model's own weights no longer require gradients. Draws from torch's global generator. Raises
+    ConfigError if the model has an adapter, or for values that cannot be used.
     """
     shape = AdapterShape(rank=rank, alpha=alpha, on=tuple(on))
-    if not 0 <= dropout < 1:
-        raise ConfigError(f"adapter.dropout = {dropout}", hint="use 0 or more, below 1")
     if lora_weights(model):
         raise ConfigError("this model has an adapter already", hint="merge it, or load the model again")
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     for name, layer in list(model.named_modules()):
         if isinstance(layer, nn.Linear) and shape.changes(name):
-            layer.lora = LowRank(layer, shape, dropout)
+            layer.lora = LowRank(layer, shape)
             layer.lora.hook = layer.register_forward_hook(_add)
     return list(lora_weights(model).values())
 

@@ -341,5 +341,6 @@ class Transformer(nn.Module):
     def _embed(self, token_BT: Tensor, embedding: nn.Embedding, length_B: Tensor, start: int = 0) -> Tensor:
         scale = math.sqrt(self.config.d_model) if self.config.embedding_scale else 1.0
         scaled_BTE = embedding(token_BT) * scale  # section 3.4
-        x_BTE: Tensor = self.dropout(self.positions(scaled_BTE, start, length_B))  # sections 3.5, 5.4
+        x_BTE: Tensor = self.positions(scaled_BTE, start, length_B)  # section 3.5
+        x_BTE = self.dropout(x_BTE)  # section 5.4
         return x_BTE.to(self.dtype)

@@ -79,7 +79,7 @@ class RunFolder:
             self._lock.acquire()
 
     def begin(self, recipe: Recipe) -> bool:
-        """Lock the folder and write the recipe. Return whether there is a run to resume.
+        """Lock the folder, and write the recipe if no run has begun. Return whether there is one to resume.
 
         Raises ConfigError, and writes nothing, if the folder has files from elsewhere, a run with other
         options, or a run that another process is writing.
@@ -94,8 +94,13 @@ class RunFolder:
             *self.checkpoints.folder.glob("corpus/*"),
         ):
             sweep(folder)
-        write_whole(self.recipe, to_toml(recipe))
+        if not begun:
+            self.note(recipe)
         return begun
+
+    def note(self, recipe: Recipe) -> None:
+        """Write the recipe of a run that goes on; how long to train may have changed."""
+        write_whole(self.recipe, to_toml(recipe))
 
     def _check(self, recipe: Recipe) -> bool:
         """Return whether there is a run to resume. Raises ConfigError if `recipe` may not run here."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from dragoman.base.errors import DragomanError
 from dragoman.text.corpus import Corpus
 from dragoman.text.lines import Line
+from dragoman.text.reservoir import draw
 from dragoman.text.seen import Seen
 
 Pair = tuple[str, str]
@@ -39,23 +40,23 @@ class Counted:
 def count_and_draw(corpus: Corpus, *, most: int, seed: int) -> Counted:
     """Count the pairs, and draw up to `most` of them, each equally likely and each source once.
 
-    Reservoir sampling: Vitter 1985, algorithm R. The result is a function of the corpus and the seed.
+    The result is a function of the corpus and the seed.
     """
     chance, seen = random.Random(f"held out {seed}"), Seen()
-    pairs = letters = candidates = 0
-    sample: list[Pair] = []
-    for line in corpus:
-        source, target = line.source.strip(), line.target.strip()
-        if not source or not target:
-            continue
-        pairs, letters = pairs + 1, letters + max(len(source), len(target))
-        if max(len(source), len(target)) > _LONGEST or not seen.add(normal(source)):
-            continue
-        candidates += 1
-        if len(sample) < most:
-            sample.append((source, target))
-        elif (place := chance.randrange(candidates)) < most:
-            sample[place] = source, target
+    pairs = letters = 0
+
+    def candidates() -> Iterator[Pair]:
+        nonlocal pairs, letters
+        for line in corpus:
+            source, target = line.source.strip(), line.target.strip()
+            if not source or not target:
+                continue
+            longest = max(len(source), len(target))
+            pairs, letters = pairs + 1, letters + longest
+            if longest <= _LONGEST and seen.add(normal(source)):
+                yield source, target
+
+    sample = draw(candidates(), most, chance)
     chance.shuffle(sample)
     return Counted(pairs=pairs, letters=letters, sample=tuple(sample))
 

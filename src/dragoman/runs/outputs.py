@@ -170,12 +170,13 @@ class TeachersOutputs:
         return [*texts[:1]]
 
     def _report(self, pairs: int) -> None:
+        counts = "; ".join(f"{reason}: {count:,}" for reason, count in sorted(self._left_out.items()))
         if not pairs:
             raise DataError(
-                f"{self.text.name}: the teachers have no usable translation of any line",
-                hint="check that the text is in their source language",
+                f"{self.text.name}: the teachers have no usable translation of any line ({counts})",
+                hint="is the text in their source language, and data.filter.max_length long enough? Are they "
+                "trained?",
             )
-        counts = "; ".join(f"{reason}: {count:,}" for reason, count in sorted(self._left_out.items()))
         self.say(
             f"the teachers' translations: {pairs:,} pairs" + (f"; lines left out: {counts}" if counts else "")
         )

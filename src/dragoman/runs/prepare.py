@@ -127,6 +127,7 @@ def prepare(
         vectors = texts.recipe.embeddings if begun else _find_vectors(texts.recipe, data_root)
         texts = with_outputs(texts, folder.checkpoints, say)
         _tokenise(texts, folder, start, begun=begun, say=say)
+        folder.note(texts.recipe)  # now that the text is known to be that of the run
         if texts.teachers is not None and texts.recipe.teacher.words:
             write_lessons(texts.teachers, folder, [*texts.corpora], world=world, say=say)
         return _Settled(

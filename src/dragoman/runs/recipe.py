@@ -203,7 +203,7 @@ class Recipe(Options):
         if self.model.tie == "all" and not self.tokenizer.shared and self.tokenizer.kind != "mapped":
             raise ConfigError(
                 'model.tie = "all" needs one vocabulary for both sides',
-                hint='set tokenizer.shared=true, or model.tie="decoder"',
+                hint='set model.tie="decoder"' + ("" if self.teacher.words else ", or tokenizer.shared=true"),
             )
 
     def _check_annotations(self) -> None:

@@ -13,6 +13,7 @@ from dragoman.runs.base import Base
 from dragoman.runs.held_out import Pair
 from dragoman.text.corpus import Corpus
 from dragoman.text.lines import Line
+from dragoman.text.reservoir import draw
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.checkpoints import Part
 from dragoman.training.tokenised import TokenisedCorpus
@@ -22,18 +23,10 @@ OF_THE_BASE = 5_000  # sources that the base translates, which takes time
 
 
 def draw_pairs(corpus: Corpus, count: int, *, seed: int) -> Corpus:
-    """Return up to `count` pairs with two sides, each equally likely, in random order, kept in memory.
-
-    Reservoir sampling: Vitter 1985, algorithm R.
-    """
+    """Return up to `count` pairs with two sides, each equally likely, in random order, kept in memory."""
     chance = random.Random(f"replay {seed}")
-    drawn: list[Pair] = []
     pairs = ((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())
-    for number, pair in enumerate(pairs):
-        if number < count:
-            drawn.append(pair)
-        elif (place := chance.randrange(number + 1)) < count:
-            drawn[place] = pair
+    drawn = draw(pairs, count, chance)
     chance.shuffle(drawn)
     return kept_pairs(corpus.name, drawn)
 

@@ -62,7 +62,6 @@ class Spread:
 
     mean: float
     sd: float | None
-    values: tuple[float, ...]
 
     def text(self, digits: int) -> str:
         """`41.19 ± 0.31`, or the mean alone."""
@@ -120,7 +119,7 @@ class SeedReport:
 
 def spread_of(values: Sequence[float]) -> Spread:
     """Return mean and standard deviation of at least one value."""
-    return Spread(mean=fmean(values), sd=stdev(values) if len(values) > 1 else None, values=tuple(values))
+    return Spread(mean=fmean(values), sd=stdev(values) if len(values) > 1 else None)
 
 
 def seeded(output: Path, overrides: Sequence[str], *, first: int, count: int) -> list[Seeded]:

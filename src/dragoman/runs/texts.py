@@ -13,7 +13,7 @@ from dragoman.runs.recipe import DataConfig, Recipe, find_data, resolve
 from dragoman.runs.teacher import Teachers, open_teachers
 from dragoman.runs.tuning import TuningConfig
 from dragoman.text.corpus import Corpus, chained, open_corpus, open_pairs, open_sources
-from dragoman.text.languages import Languages
+from dragoman.text.languages import Languages, first_known
 from dragoman.text.lines import STDIN
 from dragoman.text.shards import OF_PAIRS, kind_of
 
@@ -69,7 +69,7 @@ def open_texts(
         resolved = resolve(preset=preset, recipe=recipe, overrides=overrides)
         if data is None and valid is None and resolved.data.valid:
             valid = find_data(resolved.data, data_root, resolved.data.valid)
-        wanted = _first(languages, _languages(resolved))
+        wanted = first_known(languages, _languages(resolved))
         if data is None:
             training, corpora = open_training(resolved.data, data_root, wanted)
         else:
@@ -90,8 +90,8 @@ def open_texts(
         teachers = open_teachers(resolved.teacher, resolved.data, data_root)
         own = override(read_toml(recipe) if recipe is not None else {}, overrides)
         resolved = teachers.taught(resolved, own)
-    languages = _first(languages, _languages(resolved))
-    source, target = _first(languages, _spoken(corpora or {"": training}))
+    languages = first_known(languages, _languages(resolved))
+    source, target = first_known(languages, _spoken(corpora or {"": training}))
     if teachers is not None:
         teachers.check_languages((source, target), training.name)
         source, target = source or teachers.languages[0], target or teachers.languages[1]
@@ -199,10 +199,6 @@ def open_data(data: Data, languages: Languages) -> Corpus:
 
 def _languages(recipe: Recipe) -> Languages:
     return recipe.data.source_language, recipe.data.target_language
-
-
-def _first(languages: Languages, otherwise: Languages) -> Languages:
-    return languages[0] or otherwise[0], languages[1] or otherwise[1]
 
 
 def two_sided(corpus: Corpus) -> tuple[tuple[str, str], ...]:

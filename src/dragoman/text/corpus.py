@@ -11,7 +11,7 @@ from pathlib import Path
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.tables import count
 from dragoman.text.formats import jsonl, plain, tmx, tsv
-from dragoman.text.languages import Languages, of_pair, of_side, related
+from dragoman.text.languages import Languages, first_known, of_pair, of_side, related
 from dragoman.text.lines import STDIN, Line, kept_file, one_line, open_text, read_lines
 from dragoman.text.shards import kind_of, not_a_pair, shards_of
 
@@ -71,7 +71,7 @@ def open_corpus(paths: Sequence[str | Path], *, languages: Languages = (None, No
     first = _open_shard(parts[0], languages)
     if len(parts) == 1:
         return first
-    languages = _first(languages, (first.source_language, first.target_language))
+    languages = first_known(languages, (first.source_language, first.target_language))
     shards = [first, *(_open_shard(part, languages) for part in parts[1:])]
     return chained(shards)
 
@@ -109,12 +109,12 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
         case [name] if name == STDIN or kind_of(name) == ".tsv":
             file = open_text(name)
             _check_direction(names, of_pair(name), languages)
-            named = _first(languages, of_pair(name))
+            named = first_known(languages, of_pair(name))
             return Corpus(file.name, lambda: tsv.read(file), named, files=files)
         case [name] if kind_of(name) in _JSONL:
             file = open_text(name)
-            keys = _first(languages, of_pair(name))
-            keys = keys if all(keys) else _first(keys, jsonl.languages(file))
+            keys = first_known(languages, of_pair(name))
+            keys = keys if all(keys) else first_known(keys, jsonl.languages(file))
             if keys[0] is not None and keys[0] == keys[1]:
                 raise ConfigError(
                     f"{name}: source and target language are both {keys[0]}", hint="name two languages"
@@ -122,7 +122,7 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
             return Corpus(file.name, lambda: jsonl.read(file, keys), keys, files=files)
         case [name] if kind_of(name) == ".tmx":
             file = kept_file(name)
-            codes = languages if all(languages) else _first(languages, tmx.languages_in(file))
+            codes = languages if all(languages) else first_known(languages, tmx.languages_in(file))
             return Corpus(file.name, lambda: tmx.read(file, codes), codes, files=files)
         case [name]:
             raise ConfigError(
@@ -139,7 +139,7 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
             return Corpus(
                 f"{source.name} and {target.name}",
                 lambda: plain.read(source, target),
-                _first(languages, named),
+                first_known(languages, named),
                 files=files,
             )
     raise not_a_pair(names)
@@ -171,10 +171,6 @@ def open_pairs(pairs: Iterable[tuple[str, str]], *, name: str = "pairs") -> Corp
     if not checked:
         raise DataError(f"{name}: empty", hint="give at least one pair of sentences")
     return Corpus(name, lambda: (Line(number, *pair) for number, pair in enumerate(checked, 1)))
-
-
-def _first(languages: Languages, default: Languages) -> Languages:
-    return languages[0] or default[0], languages[1] or default[1]
 
 
 def _checked(pair: object, where: str) -> tuple[str, str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from dragoman.base.options import Option, Options
 
@@ -52,14 +51,17 @@ class FilterReport:
         self.read = 0
         self.set_aside = {reason: SetAside() for reason in REASONS}
 
-    def add(self, reason: str | None, line: int | str) -> None:
-        """Count a pair that was kept, or set aside for a reason. `line` is its number, or file and number."""
+    def keep(self, pairs: int) -> None:
+        """Count pairs that were kept."""
+        self.read += pairs
+
+    def leave_out(self, reason: str, line: int | str) -> None:
+        """Count a pair that was set aside. `line` is its number, or file and number."""
         self.read += 1
-        if reason is not None:
-            aside = self.set_aside[reason]
-            aside.count += 1
-            if len(aside.lines) < _EXAMPLES:
-                aside.lines.append(line)
+        aside = self.set_aside[reason]
+        aside.count += 1
+        if len(aside.lines) < _EXAMPLES:
+            aside.lines.append(line)
 
     @property
     def kept(self) -> int:
@@ -76,11 +78,6 @@ class FilterReport:
                 word = "line" if aside.count == 1 else "lines"
                 lines.append(f"  {reason}: {aside.count:,} ({word} {numbers}{more})")
         return "\n".join(lines)
-
-    def to_table(self) -> dict[str, Any]:
-        """Return the same as plain values; reasons without pairs are left out."""
-        reasons = {name: dataclasses.asdict(aside) for name, aside in self.set_aside.items() if aside.count}
-        return {"read": self.read, "kept": self.kept, "set_aside": reasons}
 
 
 def reason_to_leave_out(

@@ -55,6 +55,16 @@ def _suffix(name: str, ignored: Set[str]) -> str:
     return path.name.rpartition(".")[2]
 
 
+def base(tag: str) -> str:
+    """Return the language of a tag, without script and region: zh-Hant-TW -> zh."""
+    return re.split("[-_]", tag, maxsplit=1)[0].lower()
+
+
+def first_known(languages: Languages, default: Languages) -> Languages:
+    """Return each of two languages, from the default if it is not known."""
+    return languages[0] or default[0], languages[1] or default[1]
+
+
 @lru_cache(1000)  # of strangers' files
 def _parts(tag: str) -> list[str]:
     first, *rest = tag.lower().replace("_", "-").split("-")

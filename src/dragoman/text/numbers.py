@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+from dragoman.text.languages import base
 from dragoman.text.placeholders import find_placeholders
 
 Value = tuple[str, int]  # digits without zeros at their ends, and a power of ten: 1500 is ("15", 2)
@@ -91,7 +92,7 @@ _MONTHS = (
 
 def cardinals(language: str) -> list[str]:
     """Return the words of a language for 0, 1, 2 and so on to 20; none where they are not known."""
-    return [forms.split("|")[0] for forms in _WORDS.get(_base(language), ())]
+    return [forms.split("|")[0] for forms in _WORDS.get(base(language), ())]
 
 
 def different_numbers(source: str, target: str, source_language: str, target_language: str) -> list[str]:
@@ -153,7 +154,7 @@ class _Side:
         raised = {_value(unicodedata.normalize("NFKC", one)) for one in _RAISED.findall(text)}
         text = unicodedata.normalize("NFKC", _RAISED.sub(" ", text))
         self.text = text.translate(_ARABIC_MARKS)
-        self.language = _base(language)
+        self.language = base(language)
         self.numbers = [
             _number(found[0], decade=bool(_DECADE.match(self.text, found.start())))
             for found in (_DIGITS.finditer(self.text) if has_digits else ())
@@ -218,10 +219,6 @@ def _plain(text: str) -> str:
         return text
     text = _MIXED.sub(lambda found: f"{found[1]}{_FRACTIONS[found[2]]}", text)
     return _UNITS.sub(lambda found: unicodedata.normalize("NFKC", found[0]).translate(_SUPERSCRIPTS), text)
-
-
-def _base(language: str) -> str:
-    return re.split("[-_]", language.lower())[0]
 
 
 def _without_placeholders(text: str) -> str:

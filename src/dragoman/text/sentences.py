@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import cast
 
+from dragoman.text.languages import base
+
 LONGEST = 500  # characters of a sentence; most models have seen none longer
 _NUMBER = re.compile(r"\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*")  # "1." before a sentence
 _LINE = re.compile(r"([^\r\n]*)([\r\n]*)")
@@ -63,18 +65,14 @@ def between(space: str, source: str, target: str) -> str:
     """
     if space not in ("", " "):
         return space
-    source, target = _code(source), _code(target)
+    source, target = base(source), base(target)
     if (source in _UNSPACED) == (target in _UNSPACED):
         return space
     return "" if target in _UNSPACED else " "
 
 
-def _code(language: str) -> str:
-    return re.split("[-_]", language)[0].lower()
-
-
 def _pieces(text: str, language: str) -> Iterator[str]:
-    code = _code(language)
+    code = base(language)
     for line, end in _LINE.findall(text):
         start = 0
         for place in _ends(_SURROGATE.sub("?", line), code) if line.strip() else ():

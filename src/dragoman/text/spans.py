@@ -6,13 +6,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from dragoman.text.scripts import is_unspaced
+
 Span = tuple[int, int]
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-# Scripts without spaces, where each token counts as a word: Thai, Lao, Burmese, Khmer, kana, Han.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
 
 
 def spans_of_surfaces(surfaces: Sequence[str], text: str) -> list[Span]:
@@ -114,7 +112,7 @@ def _joined(text: str, reached: int, start: int) -> bool:
     if start != reached or not 0 < start < len(text):
         return False
     before, after = text[start - 1], text[start]
-    if _UNSPACED.match(before) or _UNSPACED.match(after):
+    if is_unspaced(before + after):
         return False
     return _in_word(before) and _in_word(after)
 

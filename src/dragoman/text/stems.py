@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from dragoman.text.languages import base
 from dragoman.text.scripts import UNSPACED
 
 _LONGEST = 64  # characters of a word that is kept
@@ -54,7 +55,7 @@ def stems(words: Sequence[str], language: str) -> tuple[str, ...]:
 
 
 def _rule(language: str) -> Callable[[str], str]:
-    match language.lower().replace("_", "-").split("-")[0]:
+    match base(language):
         case "en":
             return _english
         case "de":

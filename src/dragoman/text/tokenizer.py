@@ -28,6 +28,7 @@ from dragoman.text import words
 from dragoman.text.copied import DEFAULT, pieces_for
 from dragoman.text.ids import OURS, SPECIALS, Specials
 from dragoman.text.punctuation import normalise_punctuation, places_of_punctuation
+from dragoman.text.reservoir import draw
 from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_surfaces
 
 FORMAT_VERSION = 4  # 1 has only the default special ids, 2 no mapped vocabularies, 3 no reserved pieces
@@ -192,7 +193,7 @@ class Tokenizer:
         warning is logged. Raise ConfigError if `vocab_size` is too small for the characters of the text or
         if the kind cannot be learned, DataError if there is no text.
         """
-        sample = _draw(pairs, _ENOUGH, seed)
+        sample = draw(pairs, _ENOUGH, random.Random(seed))
         if config.placeholders == "auto" and (count := pieces_for(sample)):
             config = replace(config, placeholders=count)
         if config.lowercase:
@@ -376,18 +377,6 @@ class Tokenizer:
 
 
 _RESTORE = "restore the file, or train again in another folder"
-
-
-def _draw(pairs: Iterable[tuple[str, str]], size: int, seed: int) -> list[tuple[str, str]]:
-    """Return at most `size` pairs, each equally likely (reservoir sampling: Vitter 1985, algorithm R)."""
-    chance = random.Random(seed)
-    sample: list[tuple[str, str]] = []
-    for number, pair in enumerate(pairs):
-        if number < size:
-            sample.append(pair)
-        elif (place := chance.randrange(number + 1)) < size:
-            sample[place] = pair
-    return sample
 
 
 def _learn(lines: Iterable[str], config: TokenizerConfig, size: int) -> Vocabulary:

@@ -10,15 +10,17 @@ B batch, S source length, T target length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.models.shapes import ModelConfig
+from dragoman.training.mixture import LessonRows, Rows
 from dragoman.training.pools import LARGE, pools
-from dragoman.training.taught import Taught
+from dragoman.training.taught import Taught, padded
 
 Ints = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,12 +46,6 @@ class Batch:
     def slots(self) -> int:
         """Positions of both sides, with padding."""
         return self.source_BS.numel() + self.predict_BT.numel()
-
-    @property
-    def padding(self) -> float:
-        """The fraction of source and target positions that hold no token."""
-        real = int(self.source_len_B.sum()) + self.tokens
-        return 1 - real / self.slots
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on that device."""
@@ -111,17 +107,8 @@ def _halved(groups: list[Ints], times: int) -> list[Ints]:
     return [group for size in sorted(by_size) for group in by_size[size]] + halves
 
 
-class Sized(Protocol):
-    """Sequences of which the lengths can be read."""
-
-    @property
-    def lengths(self) -> Ints: ...
-    def lengths_of(self, rows: Ints) -> Ints: ...
-    def __len__(self) -> int: ...
-
-
 def updates_of(
-    source: Sized, target: Sized, *, batch_tokens: int, seed: int, epoch: int, each: int
+    source: Rows, target: Rows, *, batch_tokens: int, seed: int, epoch: int, each: int
 ) -> Iterator[list[Ints]]:
     """Yield the groups of rows of every update of one epoch: `each` of them, as `plan` makes them."""
     if len(source) <= LARGE:
@@ -189,3 +176,20 @@ def collate(
         torch.from_numpy(predict),
         sum(target_len),
     )
+
+
+def batch_of(
+    source: Rows, target: Rows, rows: Ints, config: ModelConfig, lessons: LessonRows | None = None
+) -> Batch:
+    """Return the pairs of these rows as a batch, with the lessons of teachers if there are some."""
+    batch = collate(
+        [source[row] for row in rows],
+        [target[row] for row in rows],
+        pad_id=config.pad_id,
+        start_id=config.start_id,
+        end_id=config.end_id,
+    )
+    taught = None
+    if lessons is not None and len(rows):
+        taught = padded([lessons[row] for row in rows], lessons.share)
+    return replace(batch, rows=np.asarray(rows), taught=taught)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import selection
-from dragoman.training.batches import Batch, Ints, collate, plan
+from dragoman.training.batches import batch_of, plan
 from dragoman.training.distributed import World
 from dragoman.training.events import SampleTranslation
-from dragoman.training.mixture import LessonRows, Rows
 from dragoman.training.options import TrainingConfig
 from dragoman.training.progress import Candidate
-from dragoman.training.taught import padded
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.update import Learner
 
@@ -81,26 +78,12 @@ class Examiner:
         groups = plan(source.lengths, target.lengths, batch_tokens=self.config.batch_tokens, seed=0, epoch=0)
         sums = torch.zeros(len(groups), 2, dtype=torch.float64)
         for number in range(world.rank, len(groups), world.size):
-            batch = self.batch(source, target, groups[number])
+            batch = batch_of(source, target, groups[number], self.learner.model.config).to(world.device)
             sums[number, 0] = float(self.learner.objective(batch)[1])
             sums[number, 1] = batch.tokens
         # Summed in the order of the groups, so that the loss does not depend on the number of processes.
         total, tokens = world.sum(sums.to(world.device)).cpu().cumsum(0)[-1].tolist()
         return float(total / tokens)
-
-    def batch(self, source: Rows, target: Rows, rows: Ints, lessons: LessonRows | None = None) -> Batch:
-        """The pairs of these rows as tensors, with the lessons of teachers if there are some."""
-        config = self.learner.model.config
-        batch = collate(
-            [source[row] for row in rows],
-            [target[row] for row in rows],
-            pad_id=config.pad_id,
-            start_id=config.start_id,
-            end_id=config.end_id,
-        )
-        if lessons is not None and len(rows):
-            batch = replace(batch, taught=padded([lessons[row] for row in rows], lessons.share))
-        return replace(batch.to(self.world.device), rows=np.asarray(rows))
 
 
 def perplexity(loss: float) -> float:

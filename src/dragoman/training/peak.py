@@ -54,11 +54,11 @@ def product_rates(
         torch.set_num_threads(before)
 
 
-def copy_rates(device: torch.device | str = "cpu", *, seconds: float = 0.2) -> Rates:
+def copy_rates(device: torch.device | str = "cpu") -> Rates:
     """Bytes per second of copying a large tensor: each of its bytes is read and written."""
     device = torch.device(device)
     x, y = (torch.empty(_COPIED, device=device) for _ in range(2))
-    return _rates(lambda: y.copy_(x), 2.0 * x.nbytes, device, seconds)
+    return _rates(lambda: y.copy_(x), 2.0 * x.nbytes, device, 0.2)
 
 
 def _rates(work: Callable[[], object], amount: float, device: torch.device, seconds: float) -> Rates:

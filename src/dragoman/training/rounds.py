@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable
 from typing import Any
 
 from dragoman.base.errors import TrainingError
@@ -18,9 +17,7 @@ from dragoman.base.errors import TrainingError
 _PAUSE = 0.05  # seconds between two looks
 
 
-def agreed_round(
-    store: Any, rank: int, size: int, *, patience: float, clock: Callable[[], float] = time.monotonic
-) -> str:
+def agreed_round(store: Any, rank: int, size: int, *, patience: float) -> str:
     """Return a name for this start that all of its processes get, and no earlier or later start.
 
     Each process puts down a new random word. The first one publishes the words of all; the others confirm
@@ -28,9 +25,9 @@ def agreed_round(
     of the new words. Raises TrainingError after `patience` seconds.
     """
     word, published, confirmed = secrets.token_hex(8), "", ""
-    end = clock() + patience
+    end = time.monotonic() + patience
     store.set(f"word/{rank}", word)
-    while clock() < end:
+    while time.monotonic() < end:
         if rank == 0:
             every = [word, *(_read(store, f"word/{other}") for other in range(1, size))]
             if all(every) and " ".join(every) != published:

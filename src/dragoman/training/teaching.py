@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.base.errors import ModelError
 from dragoman.base.machine import usable_cores
 from dragoman.models.ensemble import Average, averaged_logits
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.training.batches import Batch, collate, plan
+from dragoman.training.batches import Batch, batch_of, plan
 from dragoman.training.lessons import LessonsInProgress
 from dragoman.training.loss import LinearCrossEntropy
 from dragoman.training.tokenised import TokenisedCorpus
@@ -45,7 +46,14 @@ def likely(
     for first in range(0, len(states[0]), size):
         rows = slice(first, first + size)
         each = [model.logits(own_NE[rows]) for model, own_NE in zip(models, states, strict=True)]
-        p_RK, ids_RK = (averaged_logits(each, average) / temperature).softmax(-1).topk(most)
+        logits_RV = averaged_logits(each, average)
+        logits_RV -= logits_RV.amax(-1, keepdim=True)  # the same distribution, and a quotient that is finite
+        p_RK, ids_RK = (logits_RV / temperature).softmax(-1).topk(most)
+        if not bool(p_RK.isfinite().all()):
+            raise ModelError(
+                "teacher.words: a teacher gives no probabilities (its logits are NaN or infinite)",
+                hint="dragoman model verify says whether its weights are damaged",
+            )
         ids.append(ids_RK)
         p.append(p_RK)
     return torch.cat(ids), torch.cat(p)
@@ -77,13 +85,7 @@ def teach(
             for group in groups:
                 chosen = rows[group]
                 progress(done)
-                batch = collate(
-                    [source[row] for row in chosen],
-                    [target[row] for row in chosen],
-                    pad_id=config.pad_id,
-                    start_id=config.start_id,
-                    end_id=config.end_id,
-                ).to(device)
+                batch = batch_of(source, target, chosen, config).to(device)
                 ids_NK, p_NK = likely(models, batch, most=most, temperature=temperature, average=average)
                 ends = np.cumsum(lengths[1][group] + 1)
                 done += int(ends[-1])

@@ -205,9 +205,8 @@ def tokenise(
     """Tokenise the corpus into `folder`, a chunk at a time, without the pairs that the filter rejects.
 
     Goes on from where an earlier call was killed, if text and options are the same; does nothing if that was
-    complete. More than one of
-    `workers` are processes, for text that is worth their start; 0 is one for each core. The result does not
-    depend on them.
+    complete. More than one of `workers` are processes, for text that is worth their start; 0 is one for each
+    core. The result does not depend on them.
 
     about.json is removed before any other file is replaced, and written last. So if it exists, all files
     come from the same text. Raises DataError if no pair is left, ConfigError for annotations with a

@@ -121,12 +121,12 @@ class Tokenising:
         self.digest.update(
             signed(pairs[row] for row in np.flatnonzero(reasons == 0)) if reasons.any() else text
         )
-        self.report.read += int((reasons == 0).sum())
+        self.report.keep(int((reasons == 0).sum()))
         shards = self.corpus.shards
         name = f"{shards[lines.shard].name}:" if len(shards) > 1 else ""
         for row in np.flatnonzero(reasons).tolist():
             number = lines.numbers[row]
-            self.report.add(REASONS[reasons[row] - 1], f"{name}{number:,}" if name else number)
+            self.report.leave_out(REASONS[reasons[row] - 1], f"{name}{number:,}" if name else number)
 
     def _end_shards(self, count: int) -> None:
         """Note the digest of each of the first `count` shards that is not noted yet."""

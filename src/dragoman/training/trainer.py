@@ -21,7 +21,7 @@ from dragoman.base.machine import peak_memory
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training import selection
-from dragoman.training.batches import Batch, updates_of
+from dragoman.training.batches import Batch, batch_of, updates_of
 from dragoman.training.blame import blamed_lines
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
@@ -81,7 +81,7 @@ class Trainer:
         """Restore the latest checkpoint. Return whether the folder has one.
 
         Raises DataError for other training text, ConfigError for a number of processes that cannot share
-        the batches of an update equally.
+        the batches of an update equally, ModelError for a damaged checkpoint.
         """
         progress = self.saver.restore()
         if progress is None:
@@ -179,7 +179,8 @@ class Trainer:
             batches = []
             for group in groups[world.rank :: world.size]:
                 self._stop_within_update()
-                batches.append(self.examiner.batch(source, target, group, lessons))
+                batch = batch_of(source, target, group, self.learner.model.config, lessons)
+                batches.append(batch.to(world.device))
             yield batches
 
     def _update(self, batches: list[Batch]) -> None:
