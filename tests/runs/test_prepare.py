@@ -279,7 +279,7 @@ def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.runs.prepare.tokenise", killed)
+        patch.setattr("dragoman.runs.tokens.tokenise", killed)
         with pytest.raises(KeyboardInterrupt):
             of_recipe(text, tmp_path / "run")
     with monkeypatch.context() as patch:
@@ -290,7 +290,7 @@ def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     # Other text, or other options, need another tokenizer.
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.runs.prepare.tokenise", killed)
+        patch.setattr("dragoman.runs.tokens.tokenise", killed)
         with pytest.raises(KeyboardInterrupt):
             of_recipe(text, tmp_path / "run")
     (text / "news-1.de").write_text("Anders.\n" * 20)

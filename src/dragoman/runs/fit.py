@@ -18,7 +18,7 @@ from dragoman.folder.risk import RISK
 from dragoman.folder.weights import not_finite, put_weights, read_weights, weights_of
 from dragoman.models.embeddings import close, open_tokens, reopen
 from dragoman.models.lora import add_lora
-from dragoman.models.seq2seq import build_model
+from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.runs import card, word_vectors
 from dragoman.runs.effect import AFTER, IN_DOMAIN
 from dragoman.runs.folder import RunFolder
@@ -38,51 +38,24 @@ def fit(
 ) -> None:
     """Continue the run to its end and write the model folder.
 
-    Raises what `Trainer.train` raises.
+    Raises ModelError for a base that is not finite or a damaged checkpoint, DataError and ConfigError for
+    word vectors, text or processes that do not fit the run, TrainingError if the disk is too small, and what
+    `Trainer.train` raises.
     """
     recipe, tokenizer = prepared.recipe, prepared.tokenizer
     torch.manual_seed(recipe.seed)
     native.enable()
     if precision_for(recipe.training.precision, world.device) == "fp32":
         send_to_onednn()
-    config = replace(
-        recipe.model,
-        source_vocab=tokenizer.source_size,
-        target_vocab=tokenizer.target_size,
-        pad_id=tokenizer.pad_id,
-        start_id=tokenizer.start_id,
-        end_id=tokenizer.end_id,
-    )
     say = observer.on_message if world.leads else lambda _: None
-    model = build_model(config)
-    base = None if prepared.base is None else prepared.base.load()
-    if base is not None:
-        if names := not_finite(weights_of(base.model)):
-            raise ModelError(
-                f"{recipe.tuning.base}: NaN or infinite in {listing(names, most=3)}",
-                hint="choose another base",
-            )
-        if open_tokens(base.model.logits.bias) is not None:
-            seen_V = torch.from_numpy(prepared.training.in_targets(config.target_vocab))
-            # In the base, too: the tuned weights are averaged with its weights at the end.
-            if opened := reopen(base.model.logits, seen_V):
-                alone = "; an adapter alone does not open them" if recipe.tuning.adapter is not None else ""
-                say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")
-        put_weights(model, weights_of(base.model), recipe.tuning.base)
-        if (adapter := recipe.tuning.adapter) is not None:
-            add_lora(model, rank=adapter.rank, alpha=adapter.alpha, on=adapter.on)
-    word_vectors.freeze(model, prepared.vectors)
-    if not prepared.begun:
-        world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))
-    if recipe.training.close_unseen:
-        close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
+    model, base = _initial_model(prepared, world, say)
     bundle = Bundle(
         model=model,
         tokenizer=tokenizer,
         source_language=prepared.source_language,
         target_language=prepared.target_language,
         generation=recipe.generation,
-        alignment=recipe.training.aligning(config) or (None if base is None else base.alignment),
+        alignment=recipe.training.aligning(model.config) or (None if base is None else base.alignment),
         guidance=recipe.data.annotating.names,
     )
     trainer = Trainer(
@@ -129,38 +102,13 @@ def fit(
 
     room = checkpoint_bytes(trainer.learner.trained, recipe.training)
     world.lead(lambda: check_room(folder.checkpoints.folder, room))
-    started = Started(
-        output=str(folder.path),
-        parameters=sum(parameter.numel() for parameter in trainer.learner.trained.parameters()),
-        source_vocab=config.source_vocab,
-        target_vocab=config.target_vocab,
-        train_pairs=len(prepared.training),
-        valid_pairs=len(prepared.validation) if prepared.validation is not None else 0,
-        precision=trainer.learner.precision,
-        threads=torch.get_num_threads(),
-        processes=world.size,
-        resumed_from=trainer.progress.step,
-        max_updates=recipe.training.max_updates,
-        max_seconds=60 * recipe.training.max_minutes if recipe.training.max_minutes else None,
-        batch_tokens=recipe.training.batch_tokens,
-    )
+    started = _started(trainer, prepared, folder, world)
     observer.on_start(started)  # on every process: from here on the trainer handles signals
     if world.leads:
         folder.metrics.begin(started)
 
     def write(finished: Finished) -> None:
-        final = folder.checkpoints.final
-        put_weights(model, read_weights(final), final)
-        tuned = None
-        if base is not None:
-            adapted = folder.path / "adapter"
-            tuned = settle(trainer, prepared, base=base, tuned=bundle, adapter=adapted, say=say)
-        row = _result(finished, tuned, bundle)
-        if tuned is not None and prepared.validation is not None:
-            row["loss"] = trainer.examiner.loss_of(prepared.validation)
-        folder.metrics.add({"kind": "result", "step": finished.step, **row})
-        card.write(folder.card, prepared, started=started, finished=finished, tuned=tuned)
-        model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
+        _write(trainer, prepared, folder, bundle, base, started, finished, say)
         calibrate()
 
     try:
@@ -172,6 +120,89 @@ def fit(
         raise
     if world.leads:
         folder.metrics.end(finished, finished.step)
+
+
+def _initial_model(
+    prepared: Prepared, world: World, say: Callable[[str], None]
+) -> tuple[AnySeq2Seq, Bundle | None]:
+    """Return the model before its first update, and in tuning the base that it starts from."""
+    recipe, tokenizer = prepared.recipe, prepared.tokenizer
+    config = replace(
+        recipe.model,
+        source_vocab=tokenizer.source_size,
+        target_vocab=tokenizer.target_size,
+        pad_id=tokenizer.pad_id,
+        start_id=tokenizer.start_id,
+        end_id=tokenizer.end_id,
+    )
+    model = build_model(config)
+    base = None if prepared.base is None else prepared.base.load()
+    if base is not None:
+        if names := not_finite(weights_of(base.model)):
+            raise ModelError(
+                f"{recipe.tuning.base}: NaN or infinite in {listing(names, most=3)}",
+                hint="choose another base",
+            )
+        if open_tokens(base.model.logits.bias) is not None:
+            seen_V = torch.from_numpy(prepared.training.in_targets(config.target_vocab))
+            # In the base, too: the tuned weights are averaged with its weights at the end.
+            if opened := reopen(base.model.logits, seen_V):
+                alone = "; an adapter alone does not open them" if recipe.tuning.adapter is not None else ""
+                say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")
+        put_weights(model, weights_of(base.model), recipe.tuning.base)
+        if (adapter := recipe.tuning.adapter) is not None:
+            add_lora(model, rank=adapter.rank, alpha=adapter.alpha, on=adapter.on)
+    word_vectors.freeze(model, prepared.vectors)
+    if not prepared.begun:
+        world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))
+    if recipe.training.close_unseen:
+        close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
+    return model, base
+
+
+def _started(trainer: Trainer, prepared: Prepared, folder: RunFolder, world: World) -> Started:
+    """The figures of the run as it starts."""
+    config, training = trainer.model.config, prepared.recipe.training
+    return Started(
+        output=str(folder.path),
+        parameters=sum(parameter.numel() for parameter in trainer.learner.trained.parameters()),
+        source_vocab=config.source_vocab,
+        target_vocab=config.target_vocab,
+        train_pairs=len(prepared.training),
+        valid_pairs=len(prepared.validation) if prepared.validation is not None else 0,
+        precision=trainer.learner.precision,
+        threads=torch.get_num_threads(),
+        processes=world.size,
+        resumed_from=trainer.progress.step,
+        max_updates=training.max_updates,
+        max_seconds=60 * training.max_minutes if training.max_minutes else None,
+        batch_tokens=training.batch_tokens,
+    )
+
+
+def _write(
+    trainer: Trainer,
+    prepared: Prepared,
+    folder: RunFolder,
+    bundle: Bundle,
+    base: Bundle | None,
+    started: Started,
+    finished: Finished,
+    say: Callable[[str], None],
+) -> None:
+    """Put the final weights into the bundle, and write the model folder with its card and scores."""
+    final = folder.checkpoints.final
+    put_weights(bundle.model, read_weights(final), final)
+    tuned = None
+    if base is not None:
+        adapted = folder.path / "adapter"
+        tuned = settle(trainer, prepared, base=base, tuned=bundle, adapter=adapted, say=say)
+    row = _result(finished, tuned, bundle)
+    if tuned is not None and prepared.validation is not None:
+        row["loss"] = trainer.examiner.loss_of(prepared.validation)
+    folder.metrics.add({"kind": "result", "step": finished.step, **row})
+    card.write(folder.card, prepared, started=started, finished=finished, tuned=tuned)
+    model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
 
 
 def _result(finished: Finished, tuned: Tuned | None, bundle: Bundle) -> dict[str, Any]:

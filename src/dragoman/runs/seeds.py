@@ -14,12 +14,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from dragoman.base.config import from_table, override, read_toml
+from dragoman.base.config import from_table, read_toml
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import Recipe, find_data
+from dragoman.runs.recipe import Recipe, find_data, own_options
 from dragoman.training.distributed import joined
 from dragoman.training.events import Observer, Stop
 
@@ -150,7 +150,7 @@ def plan_seeds(
     `validated` says that there is validation text which the recipe does not name. Raises ConfigError if the
     folder holds a run without seeds, the test text is missing, or there is no text to score.
     """
-    own = override({} if recipe is None else read_toml(recipe), overrides)
+    own = own_options(recipe, overrides)
     plain = from_table(Recipe, {key: own[key] for key in ("seed", "data") if key in own})
     if plain.data.test:
         find_data(plain.data, data_root, plain.data.test)  # before anything is trained
