@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from dragoman.base.errors import DragomanError
 from dragoman.text.corpus import Corpus
 from dragoman.text.lines import Line
-from dragoman.text.reservoir import draw
+from dragoman.text.reservoir import draw_sample
 from dragoman.text.seen import Seen
 
 Pair = tuple[str, str]
@@ -56,7 +56,7 @@ def count_and_draw(corpus: Corpus, *, most: int, seed: int) -> Counted:
             if longest <= _LONGEST and seen.add(normal(source)):
                 yield source, target
 
-    sample = draw(candidates(), most, chance)
+    sample = draw_sample(candidates(), most, chance)
     chance.shuffle(sample)
     return Counted(pairs=pairs, letters=letters, sample=tuple(sample))
 

@@ -356,7 +356,7 @@ def preset_for(pairs: int) -> str:
     return "small" if pairs < 1_000_000 else "base"
 
 
-def own_options(recipe: Path | None, overrides: Iterable[str]) -> dict[str, Any]:
+def set_options(recipe: Path | None, overrides: Iterable[str]) -> dict[str, Any]:
     """Return the options that the user has set: those of the file, changed by the overrides."""
     return override(read_toml(recipe) if recipe is not None else {}, overrides)
 
@@ -373,7 +373,7 @@ def resolve(
     Without a preset or a file, the preset is the one for a corpus of `pairs`; if `pairs` is None, there is
     no preset. Raises ConfigError.
     """
-    own = own_options(recipe, overrides)
+    own = set_options(recipe, overrides)
     name = preset or own.get("preset")
     if name is None and recipe is None and pairs is not None:
         name = preset_for(pairs)

@@ -13,7 +13,7 @@ from dragoman.runs.base import Base
 from dragoman.runs.held_out import Pair
 from dragoman.text.corpus import Corpus
 from dragoman.text.lines import Line
-from dragoman.text.reservoir import draw
+from dragoman.text.reservoir import draw_sample
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.checkpoints import Part
 from dragoman.training.tokenised import TokenisedCorpus
@@ -26,7 +26,7 @@ def draw_pairs(corpus: Corpus, count: int, *, seed: int) -> Corpus:
     """Return up to `count` pairs with two sides, each equally likely, in random order, kept in memory."""
     chance = random.Random(f"replay {seed}")
     pairs = ((line.source, line.target) for line in corpus if line.source.strip() and line.target.strip())
-    drawn = draw(pairs, count, chance)
+    drawn = draw_sample(pairs, count, chance)
     chance.shuffle(drawn)
     return kept_pairs(corpus.name, drawn)
 

@@ -19,7 +19,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import Recipe, find_data, own_options
+from dragoman.runs.recipe import Recipe, find_data, set_options
 from dragoman.training.distributed import joined
 from dragoman.training.events import Observer, Stop
 
@@ -150,7 +150,7 @@ def plan_seeds(
     `validated` says that there is validation text which the recipe does not name. Raises ConfigError if the
     folder holds a run without seeds, the test text is missing, or there is no text to score.
     """
-    own = own_options(recipe, overrides)
+    own = set_options(recipe, overrides)
     plain = from_table(Recipe, {key: own[key] for key in ("seed", "data") if key in own})
     if plain.data.test:
         find_data(plain.data, data_root, plain.data.test)  # before anything is trained

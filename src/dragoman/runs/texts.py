@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from dragoman.base.errors import ConfigError
-from dragoman.runs.recipe import DataConfig, Recipe, find_data, own_options, resolve
+from dragoman.runs.recipe import DataConfig, Recipe, find_data, resolve, set_options
 from dragoman.runs.teacher import Teachers, open_teachers
 from dragoman.runs.tuning import TuningConfig
 from dragoman.text.corpus import Corpus, chained, open_corpus, open_pairs, open_sources
@@ -87,7 +87,7 @@ def open_texts(
     teachers = None
     if resolved.teacher.models:
         teachers = open_teachers(resolved.teacher, resolved.data, data_root)
-        resolved = teachers.taught(resolved, own_options(recipe, overrides))
+        resolved = teachers.taught(resolved, set_options(recipe, overrides))
     languages = first_known(languages, _languages(resolved))
     source, target = first_known(languages, _spoken(corpora or {"": training}))
     if teachers is not None:

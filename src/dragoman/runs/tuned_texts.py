@@ -12,7 +12,7 @@ from dragoman.base.tables import count
 from dragoman.runs import replay
 from dragoman.runs.base import Base
 from dragoman.runs.held_out import MOST, Pair, count_and_draw, pairs_to_hold_out, without
-from dragoman.runs.recipe import DataConfig, Recipe, find_data, own_options
+from dragoman.runs.recipe import DataConfig, Recipe, find_data, set_options
 from dragoman.runs.texts import Data, Say, Texts, open_data, two_sided
 from dragoman.runs.tuned_recipe import check_own, replay_share, tuned_recipe
 from dragoman.runs.tuning import ReplayFrom, TuningConfig
@@ -48,7 +48,7 @@ def open_tuned_texts(
     in the languages of the base.
     """
     base = start.base
-    own = own_options(recipe, overrides)
+    own = set_options(recipe, overrides)
     check_own(own, preset)
     files = from_table(DataConfig, own.get("data", {}), "data")
     if data is None:

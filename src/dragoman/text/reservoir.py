@@ -9,7 +9,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def draw(items: Iterable[Item], size: int, chance: random.Random) -> list[Item]:
+def draw_sample(items: Iterable[Item], size: int, chance: random.Random) -> list[Item]:
     """Return at most `size` of the items, a function of `chance`. The whole stream is read."""
     sample: list[Item] = []
     for number, item in enumerate(items):

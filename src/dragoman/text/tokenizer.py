@@ -28,7 +28,7 @@ from dragoman.text import words
 from dragoman.text.copied import DEFAULT, pieces_for
 from dragoman.text.ids import OURS, SPECIALS, Specials
 from dragoman.text.punctuation import normalise_punctuation, places_of_punctuation
-from dragoman.text.reservoir import draw
+from dragoman.text.reservoir import draw_sample
 from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_surfaces
 
 FORMAT_VERSION = 4  # 1 has only the default special ids, 2 no mapped vocabularies, 3 no reserved pieces
@@ -193,7 +193,7 @@ class Tokenizer:
         warning is logged. Raise ConfigError if `vocab_size` is too small for the characters of the text or
         if the kind cannot be learned, DataError if there is no text.
         """
-        sample = draw(pairs, _ENOUGH, random.Random(seed))
+        sample = draw_sample(pairs, _ENOUGH, random.Random(seed))
         if config.placeholders == "auto" and (count := pieces_for(sample)):
             config = replace(config, placeholders=count)
         if config.lowercase:
