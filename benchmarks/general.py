@@ -75,6 +75,8 @@ def main() -> None:
     for method in options.methods:
         folder = options.work / method.replace(", ", "-")
         command = command_of(method, folder, recipe, options)
+        if folder.with_suffix(".json").exists() and not folder.with_suffix(".trained.json").exists():
+            raise SystemExit(f"{folder}: made by an earlier version of this script; choose another --work")
         minutes = once(
             folder.with_suffix(".trained.json"),
             [*command, options.recipe.read_text(encoding="utf-8")],

@@ -63,10 +63,12 @@ def test_likely_tokens(
     torch.testing.assert_close(p_NK.double(), p_NK_wanted, rtol=1e-6, atol=1e-9)
 
 
-def test_the_lowest_temperature_leaves_the_likeliest_token() -> None:
+@pytest.mark.parametrize("temperature", [1e-40, 1e-300])
+def test_the_lowest_temperature_leaves_the_likeliest_token(temperature: float) -> None:
+    teacher = transformer(1).float()  # as teachers are
     with torch.inference_mode():
-        ids_NK, p_NK = likely([transformer(1)], BATCH, most=2, temperature=1e-40, average="probabilities")
-        wanted_NV = by_hand([transformer(1)], "probabilities", 1.0)
+        ids_NK, p_NK = likely([teacher], BATCH, most=2, temperature=temperature, average="probabilities")
+        wanted_NV = by_hand([teacher], "probabilities", 1.0)
 
     assert ids_NK[:, 0].tolist() == wanted_NV.argmax(1).tolist()
     assert p_NK.tolist() == [[1.0, 0.0]] * len(p_NK)

@@ -47,11 +47,12 @@ def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
         complain("interrupted")
         return 128 + number_of(interrupt)
     except Exception as error:
-        if (cause := _interrupt_within(error)) is not None:
-            complain("interrupted")
-            return 128 + number_of(cause)
         if debug:
             traceback.print_exc()
+        # A library in C++ makes an ImportError of an interrupt while it is loaded.
+        if isinstance(error, ImportError) and isinstance(error.__cause__, KeyboardInterrupt):
+            complain("interrupted")
+            return 128 + number_of(error.__cause__)
         if type(error).__name__ == "NoArgsIsHelpError":  # click's; a group without a command shows its help
             print(str(error))
             return 0
@@ -86,13 +87,6 @@ def waiting(text: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]
     # As Text, so that brackets in a file's name are not markup.
     with Console(stderr=True).status(Text(text)) as status:
         yield lambda text: status.update(Text(text))
-
-
-def _interrupt_within(error: BaseException | None) -> KeyboardInterrupt | None:
-    """The interrupt that an error was made of: a library in C++ turns one into an ImportError."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error
 
 
 def _explain(error: Exception, words: Sequence[str]) -> int:

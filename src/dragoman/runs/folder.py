@@ -99,7 +99,7 @@ class RunFolder:
         return begun
 
     def note(self, recipe: Recipe) -> None:
-        """Write the recipe of a run that goes on; how long to train may have changed."""
+        """Write the recipe of the run. When it is resumed, how long to train may have changed."""
         write_whole(self.recipe, to_toml(recipe))
 
     def _check(self, recipe: Recipe) -> bool:

@@ -94,7 +94,8 @@ class Teachers:
             return recipe
         has, wanted = to_table(self.tokenizer.config), own.get("tokenizer")
         for name, value in (wanted if isinstance(wanted, Mapping) else {}).items():
-            if value != has.get(name):
+            none = name == "placeholders" and value == self.tokenizer.config.reserved  # as "auto" has found
+            if value != has.get(name) and not none:
                 raise ConfigError(
                     f"tokenizer.{name} = {value!r}, but that of the teachers is {has.get(name)!r}, and "
                     f"teacher.words = {options.words:g} needs their vocabulary",

@@ -33,6 +33,7 @@ def likely(
 
     The models read the targets before it (teacher forcing). Of several, it is the distribution of their
     average, whose logits are then divided by `temperature`. Logits exist for a block of rows at a time.
+    Raises ModelError if a model gives no probabilities.
     """
     real_BT = batch.predict_BT != models[0].config.pad_id
     states = []
@@ -47,8 +48,9 @@ def likely(
         rows = slice(first, first + size)
         each = [model.logits(own_NE[rows]) for model, own_NE in zip(models, states, strict=True)]
         logits_RV = averaged_logits(each, average)
-        logits_RV -= logits_RV.amax(-1, keepdim=True)  # the same distribution, and a quotient that is finite
-        p_RK, ids_RK = (logits_RV / temperature).softmax(-1).topk(most)
+        logits_RV -= logits_RV.amax(-1, keepdim=True)  # so that the quotient cannot be NaN
+        divisor = max(temperature, torch.finfo(logits_RV.dtype).tiny)
+        p_RK, ids_RK = (logits_RV / divisor).softmax(-1).topk(most)
         if not bool(p_RK.isfinite().all()):
             raise ModelError(
                 "teacher.words: a teacher gives no probabilities (its logits are NaN or infinite)",
