@@ -38,6 +38,15 @@ def test_the_commands_exist() -> None:
     assert {(page, name) for page, name in named if name not in commands} == set()
 
 
+def test_the_page_of_commands_has_all_of_them_and_every_variable() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    sources = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+
+    assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(commands)
+    assert set(re.findall(r"`(DRAGOMAN_[A-Z_]+)`", page)) == set(re.findall(r"DRAGOMAN_[A-Z_]+", sources))
+
+
 def test_the_floors_are_the_true_ones() -> None:
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", ARCHITECTURE, re.MULTILINE)
 
