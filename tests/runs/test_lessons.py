@@ -27,7 +27,7 @@ from dragoman.base.config import from_table, read_toml
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError, TrainingError
 from dragoman.folder.bundle import load, save
 from dragoman.folder.weights import read_weights
-from dragoman.runs import outputs, prepare
+from dragoman.runs import outputs, tokens
 from dragoman.runs.lessons import lessons_of
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.run import train
@@ -255,7 +255,7 @@ def test_a_killed_preparation_goes_on(
                     outputs.TeachersOutputs, "_translate", dying(outputs.TeachersOutputs._translate)
                 )
             case "tokens":
-                patch.setattr(prepare, "tokenise", dying(prepare.tokenise))
+                patch.setattr(tokens, "tokenise", dying(tokens.tokenise))
             case "distributions":
                 patch.setattr(teaching, "likely", dying(teaching.likely))
         with pytest.raises(Killed):
