@@ -112,8 +112,8 @@ def cost(
 ) -> None:
     """Forecast what training by a recipe takes on some GPUs: hours and money.
 
-    The operations of a token are counted. Everything about the machines is assumed. The defaults are below:
-    give the figures of yours. A failure loses the updates since the last checkpoint, as `bench goodput`
+    The operations of a token are counted. Everything about the machines is assumed; give the figures of
+    yours in place of the defaults. A failure loses the updates since the last checkpoint, as `bench goodput`
     simulates it.
 
     \b

@@ -58,7 +58,7 @@ def memory_add(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Add a translation. From now on it is the first of its text. A missing memory is made.
+    """Add a translation. It is used first for its text from now on. A missing memory is made.
 
     \b
       dragoman memory add app.tm "Save the file." "Die Datei speichern."

@@ -184,7 +184,9 @@ def constrained_beam(
         if not going:
             return
         sentences = [sentences[number] for number in going]
-        live, logits_NV = step_rows(model, choice.continued())
+        live = choice.continued()
+        del choice  # it holds the rows before, whose keys and values are large
+        live, logits_NV = step_rows(model, live)
 
 
 def _candidates(logp_NV: Tensor, wanted: Sequence[tuple[int, ...]], count: int) -> tuple[Tensor, Tensor]:

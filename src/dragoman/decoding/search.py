@@ -156,7 +156,9 @@ def _beam(
             return
         limit_B, count_B, best_BR = limit_B[going_B], count_B[going_B], best_BR[going_B]
         longest_B = longest_B[going_B]
-        live, logits_NV = step_rows(model, choice.continued())
+        live = choice.continued()
+        del choice  # it holds the rows before, whose keys and values are large
+        live, logits_NV = step_rows(model, live)
 
 
 def _among_first(places_B: Tensor, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
