@@ -165,6 +165,11 @@ def test_anything_but_an_assignment_is_refused(assignment: str) -> None:
     assert "model.heads=8" in caught.value.hint
 
 
+def test_what_is_not_utf_8_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"title=a.udce9b' is not UTF-8"):
+        config.override({}, ["title=a\udce9b"])
+
+
 def test_a_section_is_not_replaced_as_a_whole() -> None:
     tables = {"model": {"heads": 4, "norm": "pre"}, "seed": 1}
 

@@ -910,7 +910,10 @@ def test_doctor(dragoman_, monkeypatch):
         ("--valid c.en-de.JSONL.gz a b", "--valid c.en-de.JSONL.gz a b"),
         ("a b --valid c -o x", "a b --valid c -o x"),
         ("a b --valid", "a b --valid"),
-        ("a --valid=c b", "a --valid=c b"),
+        ("a --valid=c b", "a --valid c --valid b"),
+        ("a b --valid c training.seed=1", "a b --valid c training.seed=1"),
+        ("a b --valid=c.tsv d", "a b --valid c.tsv d"),
+        ("a b --data=c", "a b --data=c"),
         ("-- --valid c d", "-- --valid c d"),
     ],
 )

@@ -48,6 +48,11 @@ def test_a_new_folder_gets_the_recipe(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.path.iterdir()) == ["checkpoints", "training.toml"]
 
 
+def test_a_path_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"udce9': the path is not UTF-8"):
+        RunFolder(tmp_path / "a\udce9")
+
+
 def test_the_same_run_is_resumed(tmp_path: Path) -> None:
     begun(tmp_path)
 

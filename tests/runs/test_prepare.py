@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared, prepare
+from dragoman.runs.texts import Texts
+from dragoman.runs.tokens import tokenise_texts
 from dragoman.text import toy
 from dragoman.text.guidance import marks_of, synthetic_mark
+from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.distributed import World
 
 PAIRS, VALID = toy.pairs(seed=3, count=60), toy.pairs(seed=4, count=8)
@@ -270,6 +274,26 @@ def test_text_on_the_command_line_does_not_mix_with_that_of_the_recipe(tmp_path:
         of_recipe(text, tmp_path / "run", data=[str(text / "web.en-de.tsv")])
 
 
+def test_text_is_named_in_one_place(tmp_path: Path) -> None:
+    text = write_text(tmp_path)
+    for option in ("data.train", "data.valid"):
+        with pytest.raises(ConfigError, match=f"{option} beside text on the command line"):
+            prepared(tmp_path / "run", f'{option}=["nowhere.en", "nowhere.de"]', root=text)
+    with pytest.raises(ConfigError, match=r"data\.valid beside text"):
+        prepared(tmp_path / "run", 'data.valid=["nowhere.en", "nowhere.de"]', valid=VALID)
+
+
+def test_the_validation_text_of_a_recipe_is_not_used_with_other_text(tmp_path: Path) -> None:
+    text = write_text(tmp_path)
+    (text / "recipe.toml").write_text('preset = "tiny"\n[data]\nvalid = ["valid.en", "valid.de"]\n')
+    ready, messages = of_recipe(
+        text, tmp_path / "run", "tokenizer.vocab_size=400", data=[str(text / "web.en-de.tsv")]
+    )
+
+    assert ready.validation is None
+    assert messages[0].startswith("no validation text: the recipe's belongs")
+
+
 def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is killed while it tokenises goes on with the tokenizer that it has."""
     text = write_text(tmp_path)
@@ -295,3 +319,29 @@ def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
             of_recipe(text, tmp_path / "run")
     (text / "news-1.de").write_text("Anders.\n" * 20)
     assert of_recipe(text, tmp_path / "run")[1][0] == "training the tokenizer"
+
+
+def test_a_tokenizer_of_another_command_is_not_taken_for_the_learned_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two commands are killed while they tokenise: one learns a tokenizer, one is given another."""
+    text = write_text(tmp_path)
+    whole, _ = of_recipe(text, tmp_path / "whole")
+    other = Tokenizer.train(PAIRS, TokenizerConfig(vocab_size=420), seed=1)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    def given(texts: Texts, folder: RunFolder, **options: Any) -> None:
+        tokenise_texts(texts, folder, **(options | {"given": other}))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dragoman.runs.tokens.tokenise", killed)
+        with pytest.raises(KeyboardInterrupt):
+            of_recipe(text, tmp_path / "run")
+        patch.setattr("dragoman.runs.prepare.tokenise_texts", given)
+        with pytest.raises(KeyboardInterrupt):
+            of_recipe(text, tmp_path / "run")
+    ready, messages = of_recipe(text, tmp_path / "run")
+    assert messages[0] == "training the tokenizer"
+    assert ready.tokenizer.vocabularies == whole.tokenizer.vocabularies

@@ -218,6 +218,15 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(place: Path, tmp_p
     assert "-o" in caught.value.hint
 
 
+def test_validation_text_of_the_recipe_does_not_score_other_text(place: Path, tmp_path: Path) -> None:
+    options = {"recipe": place / "r.toml", "overrides": ["data.test=[]"], "data_root": place}
+
+    assert plan_seeds(2, tmp_path, **options)
+    with pytest.raises(ConfigError, match="needs text to score"):
+        plan_seeds(2, tmp_path, **options, own_text=False)
+    assert plan_seeds(2, tmp_path, **options, own_text=False, validated=True)
+
+
 def test_a_folder_of_seeds_takes_no_other_run(runs: list[Seeded], place: Path) -> None:
     folder = runs[0].folder.parent
     names = sorted(path.name for path in folder.iterdir())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +50,30 @@ def test_validations_come_back_without_their_samples(tmp_path: Path) -> None:
 
     assert metrics.validations() == events
     assert [one.step for one in Metrics(SAVED).validations()] == [8, 16, 24]
+
+
+@pytest.mark.parametrize("between", ["\u2028", "\u2029", "\x85", "\r", "\udce9"])
+def test_samples_may_hold_any_character(tmp_path: Path, between: str) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    sample = replace(SAMPLES[0], source=f"One{between}two.")
+    metrics.append(validation(500, samples=(sample,)))
+    metrics.add({"kind": "result", "bleu": 30.0})
+
+    assert len(metrics.path.read_bytes().splitlines()) == 3
+    assert [one.step for one in metrics.validations()] == [500]
+    assert metrics.result() == {"kind": "result", "bleu": 30.0}
+
+
+def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    assert metrics.result() is None
+    metrics.append(validation(500, samples=()))
+    metrics.add({"kind": "result", "bleu": 30.0})
+    metrics.add({"kind": "finish", "step": 500})
+    metrics.path.write_bytes(metrics.path.read_bytes()[:-5])
+
+    assert metrics.result() == {"kind": "result", "bleu": 30.0}
+    assert len(metrics.validations()) == 1
 
 
 def test_lines_after_the_checkpoint_are_dropped(tmp_path: Path) -> None:

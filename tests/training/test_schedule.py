@@ -58,3 +58,15 @@ def test_cosine_stays_at_zero_and_survives_a_warm_up_longer_than_the_run() -> No
     assert cosine(500, peak=2.0, warmup=10, last=110) == 0
     assert cosine(50, peak=2.0, warmup=100, last=60) == 1.0
     assert cosine(100, peak=2.0, warmup=100, last=60) == 2.0
+
+
+def test_cosine_ends_at_zero_when_the_time_is_up_before_the_warm_up() -> None:
+    rates = [cosine(step, peak=2.0, warmup=100, last=10**9, time=step / 60) for step in (15, 30, 60)]
+
+    assert rates == pytest.approx([0.3 * 0.5 * (1 + math.cos(math.pi / 4)), 0.3, 0.0], abs=1e-15)
+
+
+def test_cosine_of_the_time_makes_no_step_after_the_warm_up() -> None:
+    before, after = (cosine(step, peak=2.0, warmup=1000, last=10**9, time=0.5) for step in (999, 1000))
+
+    assert before == pytest.approx(after, rel=2e-3)

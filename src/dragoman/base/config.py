@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
@@ -18,6 +19,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.options import entries, option_name, show, variants
 
 T = TypeVar("T")
+_SURROGATE = re.compile("[\ud800-\udfff]")  # in the name of a file that is not UTF-8
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -49,6 +51,11 @@ def override(tables: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
         if not equals or not all(keys):
             raise ConfigError(
                 f"{assignment!r} is not an option", hint="write it as section.key=value, e.g. model.heads=8"
+            )
+        if _SURROGATE.search(assignment):
+            raise ConfigError(
+                f"{assignment!r} is not UTF-8, as recipes are",
+                hint="use other characters, or rename the file",
             )
         value = _parse(text.strip())
         table = result

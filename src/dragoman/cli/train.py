@@ -39,12 +39,15 @@ class TrainCommand(TyperCommand):
 def spread_files(words: Sequence[str]) -> list[str]:
     """Rewrite `--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second file.
 
-    So it is with the other options that take parallel text.
+    So it is with the other options that take parallel text, and with `--valid=A B`.
     """
     spread: list[str] = []
     rest = list(words)
     files = dict.fromkeys(_OF_FILES, 0)  # so far
     while rest:
+        option, equals, first = rest[0].partition("=")
+        if equals and option in files:
+            rest[:1] = [option, first]
         spread.append(word := rest.pop(0))
         if word == "--":
             break
@@ -52,10 +55,14 @@ def spread_files(words: Sequence[str]) -> list[str]:
             spread.append(first := rest.pop(0))
             files[word] += 1
             whole = without_suffix(first).endswith(_PAIRS_IN_ONE_FILE)
-            if files[word] == 1 and not whole and rest and not rest[0].startswith("-"):
+            if files[word] == 1 and not whole and rest and _is_file(rest[0]):
                 spread += [word, rest.pop(0)]
                 files[word] += 1
     return spread + rest
+
+
+def _is_file(word: str) -> bool:
+    return not word.startswith("-") and sort_words([word])[0] == [word]
 
 
 def train(
@@ -198,6 +205,7 @@ def train(
             overrides=overrides,
             data=data,
             validated=bool(valid) or base is not None,  # tuning holds a part of the text out
+            own_text=not files,
             watch=watch,
             quiet=quiet,
         )
@@ -217,13 +225,22 @@ def _train_seeds(
     overrides: Sequence[str],
     data: Path | None,
     validated: bool,
+    own_text: bool,
     watch: Watch,
     quiet: bool,
 ) -> None:
     """Train with several seeds, one after the other, and print their scores."""
     from dragoman.runs.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
 
-    runs = plan_seeds(count, output, recipe=recipe, overrides=overrides, data_root=data, validated=validated)
+    runs = plan_seeds(
+        count,
+        output,
+        recipe=recipe,
+        overrides=overrides,
+        data_root=data,
+        validated=validated,
+        own_text=own_text,
+    )
 
     def say(line: str) -> None:
         if not quiet and speaks():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
 import sys
@@ -62,10 +63,15 @@ def write(
 
 
 def command_line() -> list[str]:
-    """Return the command line, or an empty list if the run was started from Python."""
+    """Return the command line, or an empty list if the run was started from Python.
+
+    What is not UTF-8 becomes a mark (U+FFFD).
+    """
     program = Path(sys.argv[0])
     ours = program.stem == "dragoman" or (program.stem, program.parent.name) == ("__main__", "dragoman")
-    return ["dragoman", *sys.argv[1:]] if ours else []
+    return (
+        ["dragoman", *(os.fsencode(word).decode(errors="replace") for word in sys.argv[1:])] if ours else []
+    )
 
 
 def render(

@@ -11,6 +11,7 @@ checkpoints/     what resuming needs, see `training/checkpoints.py`
 from __future__ import annotations
 
 import filecmp
+import re
 from pathlib import Path
 from typing import Self
 
@@ -24,6 +25,7 @@ from dragoman.runs.recipe import Recipe
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.metrics import Metrics
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _OTHER_FOLDER = "choose another folder with -o"
 # Options that may change when a run is resumed. Clipping and precision may mend infinite gradients.
 _MAY_CHANGE = {
@@ -39,9 +41,14 @@ _WRITTEN = (
 
 
 class RunFolder:
-    """The folder that one run writes. The end of a with-block releases the lock."""
+    """The folder that one run writes. The end of a with-block releases the lock.
+
+    Raises ConfigError for a path that is not UTF-8, where no weights can be written.
+    """
 
     def __init__(self, path: Path) -> None:
+        if _SURROGATE.search(str(path)):
+            raise ConfigError(f"{str(path)!r}: the path is not UTF-8", hint=_OTHER_FOLDER)
         self.path = path
         self.checkpoints = Checkpoints(path / "checkpoints")
         self.metrics = Metrics(path / "metrics.jsonl")

@@ -144,10 +144,12 @@ def plan_seeds(
     overrides: Sequence[str],
     data_root: Path | None,
     validated: bool = False,
+    own_text: bool = True,
 ) -> list[Seeded]:
     """Return the runs of `dragoman train --seeds`. The recipe has the first seed.
 
-    `validated` says that there is validation text which the recipe does not name. Raises ConfigError if the
+    `validated` says that there is validation text which the recipe does not name, `own_text` that the runs
+    train on the text that it names: otherwise they do not use its validation text. Raises ConfigError if the
     folder holds a run without seeds, the test text is missing, or there is no text to score.
     """
     own = set_options(recipe, overrides)
@@ -155,7 +157,7 @@ def plan_seeds(
     if plain.data.test:
         find_data(plain.data, data_root, plain.data.test)  # before anything is trained
     runs = seeded(output, overrides, first=plain.seed, count=count)
-    if not (validated or plain.data.valid or plain.data.test):
+    if not (validated or (own_text and plain.data.valid) or plain.data.test):
         raise ConfigError(
             "--seeds needs text to score: the runs have neither validation nor test text",
             hint="pass --valid FILE FILE, or a recipe with data.test",

@@ -55,6 +55,7 @@ def open_texts(
     The size of `data` picks a preset if neither `preset` nor `recipe` is given. Raises ConfigError for an
     invalid recipe or one for tuning, DataError for text that cannot be read.
     """
+    check_named_once(data, valid, overrides)
     corpora: dict[str, Corpus] = {}
     referenced = data is None or not _has_one_side(data)
     if data is not None and recipe is None and preset is None:
@@ -75,6 +76,8 @@ def open_texts(
             training = _open_training(data, wanted)
             if not referenced:
                 _check_one_side(data, resolved)
+            if valid is None and resolved.data.valid:
+                say("no validation text: the recipe's belongs to its own training text; see --valid")
     if data is not None and resolved.data.corpora:
         raise ConfigError(
             "training text on the command line, and more in data.corpora",
@@ -113,6 +116,17 @@ def open_texts(
         teachers=teachers,
         referenced=referenced,
     )
+
+
+def check_named_once(data: Data | None, valid: Data | None, overrides: Iterable[str]) -> None:
+    """Raise ConfigError if options name text beside `data` or `valid`, which would go unused."""
+    named = set_options(None, overrides).get("data", {})
+    for option, where in (("train", "as the first two words"), ("valid", "with --valid")):
+        if named.get(option) and (data is not None or (option == "valid" and valid is not None)):
+            raise ConfigError(
+                f"data.{option} beside text on the command line",
+                hint=f"name this text {where}, or all text in data.train and data.valid",
+            )
 
 
 def _has_one_side(data: Data) -> bool:

@@ -41,6 +41,7 @@ def tokenise_texts(
         tokenizer = Tokenizer.load(folder.path)
     elif given is not None:
         _clear(folder, _training_parts(texts))
+        _made(folder).unlink(missing_ok=True)  # of the tokenizer that this one replaces
         tokenizer = given
         tokenizer.save(folder.path)
     else:

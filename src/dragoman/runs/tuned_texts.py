@@ -13,7 +13,7 @@ from dragoman.runs import replay
 from dragoman.runs.base import Base
 from dragoman.runs.held_out import MOST, Pair, count_and_draw, pairs_to_hold_out, without
 from dragoman.runs.recipe import DataConfig, Recipe, find_data, set_options
-from dragoman.runs.texts import Data, Say, Texts, open_data, two_sided
+from dragoman.runs.texts import Data, Say, Texts, check_named_once, open_data, two_sided
 from dragoman.runs.tuned_recipe import check_own, replay_share, tuned_recipe
 from dragoman.runs.tuning import ReplayFrom, TuningConfig
 from dragoman.text.compressed import without_suffix
@@ -48,6 +48,7 @@ def open_tuned_texts(
     in the languages of the base.
     """
     base = start.base
+    check_named_once(data, valid, overrides)
     own = set_options(recipe, overrides)
     check_own(own, preset)
     files = from_table(DataConfig, own.get("data", {}), "data")
@@ -120,6 +121,8 @@ class _GeneralText:
                 f'--replay, but tuning.replay_from = "{kind}"', hint="leave out one or the other"
             )
         if not self.tuning.replay or kind == "none":
+            if named is not None:
+                raise ConfigError("--replay, but tuning.replay = 0", hint="leave out one or the other")
             return "none", None
         if named is not None:
             text = replay.draw_pairs(_open(named, base), replay.POOL, seed=self.seed)

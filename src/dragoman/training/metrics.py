@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -59,7 +59,7 @@ class Metrics:
         """Write one line of another kind. One without a `step` is dropped when the run is resumed."""
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(_finite(row), ensure_ascii=False, allow_nan=False) + "\n")
+                file.write(json.dumps(_finite(row), allow_nan=False) + "\n")
         except OSError as error:
             raise TrainingError(
                 f"{self.path}: cannot be written ({error.strerror or error})",
@@ -68,10 +68,8 @@ class Metrics:
 
     def result(self) -> dict[str, Any] | None:
         """The scores of the final model, or None before the end: the last line of the kind `result`."""
-        if not self.path.exists():
-            return None
-        rows = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
-        return next((row for row in reversed(rows) if row["kind"] == "result"), None)
+        results = [row for row in self._rows() if row["kind"] == "result"]
+        return results[-1] if results else None
 
     def trim(self, step: int) -> None:
         """Drop the lines after update `step`, and those of the end. A resumed run writes them again."""
@@ -84,16 +82,21 @@ class Metrics:
     def validations(self) -> list[Validation]:
         """The validations of the run in order, without samples."""
         names = {field.name for field in fields(Validation)}
-        rows = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
         return [
             Validation(
                 **{"signature": ""}
                 | {key: value for key, value in row.items() if key in names}
                 | ({"score": -math.inf} if row["score"] is None else {})
             )
-            for row in rows
+            for row in self._rows()
             if row["kind"] == "valid"
         ]
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        """The lines of the file, but for one that a crash has cut short."""
+        for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
+            with suppress(ValueError):
+                yield json.loads(line)
 
 
 def _row(event: Report | Validation | Candidate) -> dict[str, Any]:

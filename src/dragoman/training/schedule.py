@@ -16,11 +16,10 @@ def inverse_sqrt(step: int, *, peak: float, warmup: int) -> float:
 
 
 def cosine(step: int, *, peak: float, warmup: int, last: int, time: float = 0.0) -> float:
-    """Linear up to `peak` at `warmup`, then down half a cosine to zero at `last` or when `time` is up.
+    """Linear up to `peak` at `warmup`, then down half a cosine to zero at `last` or when the time is up.
 
-    `time` is the share of the run's time that has passed. Loshchilov and Hutter 2017, without restarts.
+    `time` is the share of the run's time that has passed; its cosine begins with the run, so that the rate
+    is zero at the end even if that is within the warmup. Loshchilov and Hutter 2017, without restarts.
     """
-    if step < warmup:
-        return peak * step / warmup
     done = min(1.0, max(time, (step - warmup) / max(1, last - warmup)))
-    return peak * 0.5 * (1 + math.cos(math.pi * done))
+    return peak * min(1.0, step / warmup) * 0.5 * (1 + math.cos(math.pi * done))

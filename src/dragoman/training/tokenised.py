@@ -259,7 +259,7 @@ def tokenise(
         "shards": work.shards,
     }
     about["digest"] = digest_of_table(about)
-    write_whole(folder / "about.json", json.dumps(about, ensure_ascii=False, indent=1))
+    write_whole(folder / "about.json", json.dumps(about, indent=1))
     return TokenisedCorpus(folder, tokenizer, annotating=annotating)
 
 

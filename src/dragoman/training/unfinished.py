@@ -112,7 +112,7 @@ class UnfinishedCorpus:
             "shards": shards,
             "sizes": sizes,
         }
-        write_whole(self.folder / _RECORD, json.dumps(record, ensure_ascii=False))
+        write_whole(self.folder / _RECORD, json.dumps(record))
         self._due = time.monotonic() + self.SECONDS
 
     def lasting(self) -> list[str]:
