@@ -73,13 +73,18 @@ class StandIn:
         if self.failing is not None:
             raise self.failing
 
+    def check(self, texts: Sequence[str], ask: Ask) -> int:
+        self.pairs.find(ask.source or "en", ask.target, model=ask.model)
+        if len(texts) > self.limits.texts or sum(map(len, texts)) > self.limits.characters:
+            raise TooLong("too much text")
+        return sum(map(len, texts))
+
     async def translate(
         self, texts: Sequence[str], ask: Ask, *, client: str, deadline: float
     ) -> list[Answer]:
         self.asked.append((list(texts), ask, client))
+        self.check(texts, ask)
         route = self.pairs.find(ask.source or "en", ask.target, model=ask.model)
-        if len(texts) > self.limits.texts or sum(map(len, texts)) > self.limits.characters:
-            raise TooLong("too much text")
         await self._pass(deadline)
         confidence = None if ask.source else 0.75
         return [

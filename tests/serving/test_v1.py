@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -111,6 +112,25 @@ def test_a_stream_in_an_unknown_language_is_refused_before_it_begins(client: htt
     for pair in ({"source": "xx", "target": "de"}, {"target": "xx"}):
         answer = client.post("/v1/translate", json={"texts": ["a"], **pair, "stream": True})
         assert answer.status_code == 400
+
+
+def test_a_stream_has_the_limits_of_a_request(server: Running, client: httpx.Client) -> None:
+    limits, before = server.standin.limits, len(server.standin.asked)
+    for texts in (["a"] * (limits.texts + 1), ["a" * limits.characters, "b"]):
+        answer = client.post("/v1/translate", json={"texts": texts, **ONE, "stream": True})
+        assert answer.status_code == 400
+    assert len(server.standin.asked) == before
+
+
+def test_all_texts_of_a_stream_that_fail_are_looked_at(
+    server: Running, client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.standin.failing = Overloaded("full", retry_after=1)
+    answer = client.post("/v1/translate", json={"texts": ["a"] * 20, **ONE, "stream": True})
+    gc.collect()
+
+    assert [name for name, _ in events(answer.text)] == ["error"]
+    assert "never retrieved" not in caplog.text
 
 
 def test_a_stream_has_a_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ class TranslationMemory:
 
         When this returns, the pair is on the disk. Raise DataError if it cannot be written, or is no text.
         """
-        pair = _checked(Remembered(source, target, author=author, origin=origin, note=note), self.path)
+        pair = _checked(Remembered(source, target, author=author, origin=origin, note=note))
         if not pair.source or not pair.target:
             raise DataError("a translation without words", hint="give a source and its translation")
         with self._file.writing() as connection:
@@ -179,7 +179,7 @@ class TranslationMemory:
             with self._file.writing() as connection:
                 new: list[tuple[int, str]] = []
                 for pair in portion:
-                    self._enter(connection, _checked(pair, self.path), counted, new)
+                    self._enter(connection, _checked(pair), counted, new)
                 store_index.add(connection, new)
             added = counted
         return added
@@ -284,13 +284,11 @@ class TranslationMemory:
         )
 
 
-def _checked(pair: Remembered, path: Path) -> Remembered:
+def _checked(pair: Remembered) -> Remembered:
     """The pair without spaces around its texts. Raise DataError for what no file can hold."""
     for text in (pair.source, pair.target, pair.author, pair.origin, pair.note):
         if _IMPOSSIBLE.search(text):
-            raise DataError(
-                f"{path}: {pair.source!r} has a NUL character or half a surrogate pair", hint="remove it"
-            )
+            raise DataError(f"{text!r} has a NUL character or half a surrogate pair", hint="remove it")
     return replace(pair, source=pair.source.strip(), target=pair.target.strip())
 
 

@@ -44,10 +44,7 @@ async def translate(call: Incoming) -> Response:
     texts, _ = call.fields.texts("texts")
     ask, scores = _ask(call)
     if call.fields.flag("stream", default=False):
-        if ask.source is None:  # refuse what can be refused while there is a status
-            call.service.pairs.sources_of(ask.target)
-        else:
-            call.service.pairs.find(ask.source, ask.target, model=ask.model)
+        call.service.check(texts, ask)  # while there is a status
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(
             _events(call, texts, ask, scores=scores), headers=headers, media_type="text/event-stream"
@@ -130,8 +127,8 @@ async def _events(call: Incoming, texts: Sequence[str], ask: Ask, *, scores: boo
         )
         return index, answer
 
-    waiting = {asyncio.ensure_future(translated(index)) for index in range(len(texts))}
-    answers = list[Answer]()
+    tasks = [asyncio.ensure_future(translated(index)) for index in range(len(texts))]
+    waiting, answers = set(tasks), list[Answer]()
     try:
         while waiting:
             done, waiting = await asyncio.wait(
@@ -150,7 +147,7 @@ async def _events(call: Incoming, texts: Sequence[str], ask: Ask, *, scores: boo
     finally:
         for task in waiting:
             task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)  # of several that failed, one was looked at
 
 
 def _event(name: str, data: dict[str, Any]) -> str:

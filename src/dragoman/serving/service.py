@@ -156,16 +156,21 @@ class Service:
         Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (`serving/errors.py`), and ConfigError
         for options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
         """
-        self._check_ready()
         texts = [_SURROGATE.sub("\ufffd", text) for text in texts]
-        characters = check_ask(ask, texts, self.limits)
-        check_names(ask, self.models, self.pairs)
+        characters = self.check(texts, ask)
         started = time.monotonic()
         async with self._place(len(texts), characters, client, deadline) as place:
             answers = await self._router.answers(texts, ask, place)
         for pair in {(one.route.source, one.route.target) for one in answers}:
             self._counting.took(pair, time.monotonic() - started)
         return answers
+
+    def check(self, texts: Sequence[str], ask: Ask) -> int:
+        """Return how many characters a request counts for. Raises what `translate` raises before its work."""
+        self._check_ready()
+        characters = check_ask(ask, texts, self.limits)
+        check_names(ask, self.models, self.pairs)
+        return characters
 
     async def next_words(
         self, text: str, ask: Ask, *, most: int, client: str, deadline: float
@@ -175,10 +180,8 @@ class Service:
         `text` is one sentence, whose language `ask` names. Raises the errors of `translate`, and DataError
         for a prefix that the model cannot spell.
         """
-        self._check_ready()
         text = _SURROGATE.sub("\ufffd", text)
-        characters = check_ask(ask, [text], self.limits)
-        check_names(ask, self.models, self.pairs)
+        characters = self.check([text], ask)
         async with self._place(1, characters, client, deadline) as place:
             return await self._ahead.words(text, ask, most, place)
 
