@@ -218,6 +218,29 @@ def test_a_note_that_cannot_be_used_begins_anew(folder, note):
     assert (folder / "out").read_text() == "anew\n"
 
 
+@pytest.mark.parametrize("at", ["os.fsync", "os.replace"])
+def test_a_stop_while_the_output_is_put_in_its_place_loses_nothing(folder, monkeypatch, at):
+    output, about = folder / "o.de", {"text": "1"}
+    output.write_text("before\n")
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Unfinished(output, about) as unfinished:
+        for number in (1, 2):
+            unfinished.add(number, f"{number}\n", truncated=False)
+        unfinished._write_note()
+        monkeypatch.setattr(at, stopped)
+    monkeypatch.undo()
+
+    assert output.read_text() == "before\n"
+    with Unfinished(output, about) as unfinished:
+        assert unfinished.written.lines == 2
+        unfinished.add(3, "3\n", truncated=False)
+    assert output.read_text() == "1\n2\n3\n"
+    assert sorted(path.name for path in folder.glob("o.de*")) == ["o.de"]
+
+
 def test_two_commands_do_not_write_one_file(folder):
     pytest.importorskip("fcntl")
     with Unfinished(folder / "out", {}) as one:

@@ -64,6 +64,13 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         part.write_bytes(data)
 
 
+def move(source: Path, target: Path) -> None:
+    """Rename a file, whose content is on the disk, over `target` in the same folder. Raise DragomanError."""
+    with explaining(target, source):
+        os.replace(source, target)
+    _sync_folder(target.parent)
+
+
 def check_writable(path: str | Path) -> None:
     """Create the folder of `path`. Raise DragomanError if `path` is a folder or write-protected."""
     target = Path(os.path.realpath(path))

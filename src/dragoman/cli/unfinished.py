@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
-from dragoman.base.files import check_same_work, check_writable, replacing, write_whole
+from dragoman.base.files import check_same_work, check_writable, move, write_whole
 from dragoman.version import __version__
 
 _EVERY = 1.0  # seconds between two notes: what a kill may cost
@@ -84,16 +84,22 @@ class Unfinished:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with self._stack:  # holds the lock until the end
             if error is None:
-                self.file.close()
-                self._note.unlink(missing_ok=True)
-                with replacing(self.output) as part:
-                    os.replace(self._text, part)
+                self._finish()
             elif self._is_of_no_use(error):
                 self._note.unlink(missing_ok=True)
                 self._text.unlink(missing_ok=True)
             elif not self._adding:  # a line that is written but not counted would come twice
                 with contextlib.suppress(OSError, DragomanError):  # the disk may be full: the reason
                     self._write_note()
+
+    def _finish(self) -> None:
+        """Move the text to its place. What is written stays if this is interrupted, too."""
+        self._write_note()  # and what it counts is on the disk
+        self.file.close()
+        if self.output.exists():
+            self._text.chmod(self.output.stat().st_mode & 0o777)
+        move(self._text, self.output)
+        self._note.unlink(missing_ok=True)
 
     def _is_of_no_use(self, error: BaseException) -> bool:
         """Whether the same command could not go on from what is written."""
