@@ -62,6 +62,20 @@ def test_the_output_may_be_inside_the_folder(folder: Path) -> None:
     assert not (folder / "out" / "out").exists()
 
 
+def test_the_output_may_be_around_the_folder(folder: Path) -> None:
+    names = [task.output for task in tasks_of([folder], folder.parent)]
+    assert names
+    assert all(name is not None and name.parent == folder.parent for name in names[:1])
+
+
+def test_a_folder_in_the_place_of_a_translation_is_refused(folder: Path, tmp_path: Path) -> None:
+    task = tasks_of([folder], tmp_path / "new")[0]
+    assert task.output is not None
+    task.output.mkdir(parents=True)
+    with pytest.raises(ConfigError, match="is a folder"):
+        tasks_of([folder], tmp_path / "new")
+
+
 def test_an_error_keeps_nothing_from_the_others(folder: Path, tmp_path: Path) -> None:
     (folder / "a.txt").write_bytes(b"Gr\xfc\xdfe\n")
     outcome = run([folder], tmp_path / "out")

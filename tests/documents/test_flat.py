@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.documents.flat import FoundCode, as_written, flatten, parts, unflatten
+from dragoman.documents.flat import Flat, FoundCode, as_written, flatten, parts, unflatten
 from dragoman.documents.segment import Code
 
 BREAK = Code("<w:br/>", "empty", shown=" ", breaks=True)
@@ -49,6 +49,20 @@ def test_what_a_tag_shows_is_not_doubled() -> None:
     content = ("a", Code("<tab/>", "empty", shown=" "), "b")
     assert flatten(content).text == "a b"
     assert unflatten(flatten(content)) == content
+
+
+def test_what_a_tag_shows_is_not_doubled_by_a_tag_at_its_place() -> None:
+    tab, mark = Code("<tab/>", "empty", shown=" "), Code("<mark/>", "empty")
+    flat = Flat("a b", ((1, tab), (1, mark)))
+    assert unflatten(flat) == ("a", tab, mark, "b")
+
+
+def test_parts_end_at_elements_that_stand_on_their_own() -> None:
+    found = parts(("<ul><li>a</li><li><b>b</b> c</li></ul> cp <li>",))
+    texts = [
+        "".join(one for one in each if isinstance(one, str)) for each in found if isinstance(each, tuple)
+    ]
+    assert [text for text in texts if text] == ["a", "b c", " cp "]
 
 
 def test_parts_end_at_breaks() -> None:

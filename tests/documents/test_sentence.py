@@ -201,6 +201,16 @@ def test_marks_beside_a_placeholder_stay_where_they_are() -> None:
     assert (one.text, one.way) == ("%s: CANNOT OPEN (%s).", "parts")
 
 
+def test_a_part_does_not_end_as_a_sentence_does() -> None:
+    class Ending(Pretend):
+        def _one(self, line: str):  # type: ignore[no-untyped-def]
+            made = super()._one(line)
+            return replace(made, text=made.text + ".")
+
+    one = answer(Ending(lambda word: broken(word).upper(), links=False), "It has %d dogs and %s cats.")
+    assert (one.text, one.way) == ("IT HAS %d DOGS AND %s CATS.", "parts")
+
+
 def test_a_translation_that_was_cut_is_not_taken() -> None:
     class Short(Pretend):
         def _one(self, line: str):  # type: ignore[no-untyped-def]

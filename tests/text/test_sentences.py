@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.text import sentences as module
-from dragoman.text.sentences import between, spacing, split_sentences
+from dragoman.text.sentences import LONGEST, between, spacing, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,18 @@ def test_a_long_word_is_cut_but_not_a_protected_one() -> None:
 @given(st.text(alphabet='aA .!?\n\r。\ud800é1)"“'), st.integers(1, 20))
 def test_nothing_is_lost(text: str, longest: int) -> None:
     assert "".join(split_sentences(text, "en", longest=longest)) == text
+
+
+def test_the_time_grows_with_the_text_and_not_with_its_square() -> None:
+    began = time.process_time()
+    assert len(split_sentences("a" * 1_600_000, "xx")) == 1_600_000 // LONGEST
+    assert time.process_time() - began < 10  # about one second; 30 with the square
+
+
+def test_a_cut_is_only_made_within_a_word_if_no_space_is_left() -> None:
+    assert split_sentences("a" * 25 + " b", "xx", longest=10) == ["a" * 25 + " b"]
+    assert split_sentences("a " + "b" * 25, "xx", longest=10) == ["a " + "b" * 25]
+    assert split_sentences("a" * 25 + " ", "xx", longest=10) == ["a" * 10, "a" * 10, "aaaaa "]
 
 
 def test_spacing() -> None:

@@ -123,7 +123,7 @@ def _of_folder(folder: Path, output: Path | None, format: Format | None) -> Iter
         for name in sorted(names):
             path = Path(place, name)
             known = format_of_name(path)
-            inside = output is not None and _inside(path, output)
+            inside = output is not None and _inside(output, folder) and _inside(path, output)
             if known is not None and path.is_file() and (format is None or known is format) and not inside:
                 yield Task(path, None if output is None else output / path.relative_to(folder), known)
 
@@ -150,6 +150,8 @@ def check_places(tasks: Sequence[Task], output: Path | None) -> None:
             raise ConfigError(
                 f"{task.output}: is one of the files to translate", hint="choose another place with -o"
             )
+        if task.output.is_dir():
+            raise ConfigError(f"{task.output}: is a folder", hint="choose another place with -o")
         if place in taken:
             raise ConfigError(
                 f"{taken[place]} and {task.source} would both go to {task.output}",

@@ -16,6 +16,11 @@ from dragoman.text.placeholders import find_placeholders
 _TAG = re.compile(r"<(/?)([\w:.-]+)[^>]*?(/?)>")
 _VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"))
 _BREAKS = frozenset(("br", "hr"))
+# Elements that stand on their own. Of the tags that we find in text only pairs count: "cp <li>" has no list.
+DIVIDING = frozenset(
+    "address article blockquote center dd div dl dt fieldset figcaption footer h1 h2 h3 h4 h5 h6 header li"
+    " ol p pre section table tbody td tfoot th thead tr ul".split()
+)
 
 
 class FoundCode(Code):
@@ -57,7 +62,8 @@ def unflatten(flat: Flat) -> Content:
     for at, kind, end, code in sorted(places, key=lambda one: one[:3]):
         content.append(flat.text[done:at])
         content.append(code)
-        done = end if kind else at + (len(code.shown) if flat.text.startswith(code.shown, at) else 0)
+        shown = len(code.shown) if flat.text.startswith(code.shown, at) else 0
+        done = end if kind else max(done, at + shown)  # another code may stand at the place of a space
     content.append(flat.text[done:])
     return as_written(content)
 
@@ -131,6 +137,6 @@ def _paired(items: list[str | Code], number: int) -> list[str | Code]:
             for at in (start, place):
                 code = out[at]
                 if isinstance(code, Code):
-                    out[at] = replace(code, pair=number)
+                    out[at] = replace(code, pair=number, breaks=name in DIVIDING)
             number += 1
     return out

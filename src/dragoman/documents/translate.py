@@ -100,8 +100,9 @@ def translate_document(
     new = document.render(results)
     for number, segment in enumerate(document.segments):
         if any(segment is one for one in getattr(document, "kept", ())):
+            known = results[number]
+            counts.doubtful += known is None or not known.doubts
             results[number] = Result(segment.source, ("not translated: it would change the structure",))
-            counts.doubtful += 1
     return new, results, counts
 
 

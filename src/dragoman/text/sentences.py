@@ -16,6 +16,7 @@ LONGEST = 500  # characters of a sentence; most models have seen none longer
 _NUMBER = re.compile(r"\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*")  # "1." before a sentence
 _LINE = re.compile(r"([^\r\n]*)([\r\n]*)")
 _CLAUSE = re.compile(r"[;:,–—؛،；：，、]\s*|\s[-–]\s")
+_SPACE = re.compile(r"\s+")
 _UNSPACED = frozenset(
     ("zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya")
 )
@@ -104,26 +105,40 @@ def _ends(line: str, code: str) -> Iterator[int]:
 def _shorter(pieces: Sequence[str], longest: int, inside: Sequence[bool]) -> Iterator[str]:
     place = 0
     for piece in pieces:
-        start, end = place, place + len(piece)
-        while end - start > longest:
-            cut = _cut(piece[start - place :], longest, inside[start:end])
+        start = 0
+        whole = _last_bound(piece, inside[place : place + len(piece)]) if len(piece) > longest else 0
+        while len(piece) - start > longest:
+            cut = _cut(piece, start, longest, inside[place + start : place + start + longest + 1])
             if not cut:
-                break
-            yield piece[start - place : start - place + cut]
-            start += cut
-        yield piece[start - place :]
-        place = end
+                if whole > start:
+                    break
+                cut = min(start + longest, len(piece) - 1)
+            yield piece[start:cut]
+            start = cut
+        yield piece[start:]
+        place += len(piece)
 
 
-def _cut(text: str, longest: int, inside: Sequence[bool]) -> int:
-    """Where to cut a long sentence: after its last clause that fits, else after its last word."""
-    for marks in (_CLAUSE, re.compile(r"\s+")):
-        places = [found.end() for found in marks.finditer(text, 0, longest) if found.end() < len(text)]
-        places = [place for place in places if not inside[place]]
+def _last_bound(piece: str, inside: Sequence[bool]) -> int:
+    """The last place of a space between words or of what must not be cut; 0 if there is none."""
+    body = piece.rstrip()
+    words = body.rsplit(None, 1)
+    space = len(body) - len(words[1]) - 1 if len(words) > 1 else 0
+    return max(space, next((at for at in range(len(inside) - 1, 0, -1) if inside[at]), 0))
+
+
+def _cut(piece: str, start: int, longest: int, inside: Sequence[bool]) -> int:
+    """Where to cut a long sentence from `start`: after its last clause that fits, else after its last word.
+
+    `inside` says of the places from `start` on which must not be cut. Returns 0 if there is no such place.
+    """
+    for marks in (_CLAUSE, _SPACE):
+        places = [found.end() for found in marks.finditer(piece, start, start + longest)]
+        places = [place for place in places if place < len(piece) and not inside[place - start]]
         # A short first clause is no gain.
-        if places and places[-1] > longest // 4:
+        if places and places[-1] - start > longest // 4:
             return places[-1]
-    return 0 if len(text.split()) > 1 or any(inside[1:]) else min(longest, len(text) - 1)
+    return 0
 
 
 @cache

@@ -64,6 +64,14 @@ def test_elements_in_one_without_text_are_segments_of_their_own() -> None:
     assert texts == ["First", "Second one.", "Third"]
 
 
+def test_no_sentence_goes_beyond_a_break_or_a_paragraph() -> None:
+    fragment = XmlFragment("Intro<p>A <b>dog</b> runs.<br/>A man<BR></BR>sits.</p>Outro <i>and</i> end<hr/>")
+
+    texts = ["".join(part for part in one.source if isinstance(part, str)) for one in fragment.segments]
+    assert texts == ["Intro", "A dog runs.", "A man", "sits.", "Outro and end"]
+    assert translated("one<br/>two") == "ONE<br/>TWO"
+
+
 def test_with_stand_ins_an_empty_element_has_a_place() -> None:
     def kinds(**options: bool) -> list[str]:
         fragment = XmlFragment('a <x id="1"></x> b <y/> c', **options)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -49,6 +50,21 @@ def test_what_encloses_a_segment_stays_outside():
     text = "<p>\n <b><a href=x>All of it</a></b> <img src=y> <!-- why --></p>"
     assert sources("html", text) == ["All of it"]
     assert translated("html", text) == text.replace("All of it", "ALL OF IT")
+
+
+def test_links_and_buttons_without_a_sentence_around_them_are_segments_of_their_own():
+    text = (
+        "<nav>\n<a href=1>A dog</a><a href=2>A <b>cat</b></a>\n <b><a href=3>Both</a></b></nav>"
+        "<div><button>Save</button> <button><i>Cancel</i></button><!-- end --></div>"
+        "<form><label>Name</label><input><label>Age</label></form>"
+    )
+    assert sources("html", text) == [
+        "A dog", "A ⟨<b>⟩cat⟨</b>⟩", "Both", "Save", "Cancel", "Name", "Age",
+    ]  # fmt: skip
+    assert translated("html", text) == re.sub(r">[\w ]+<", lambda found: found[0].upper(), text)
+    assert sources("html", "<p>See <a>this</a> <a>one</a>.") == ["See ⟨<a>⟩this⟨</a>⟩ ⟨<a>⟩one⟨</a>⟩."]
+    assert sources("html", "<p><a>this</a>, <a>one</a>") == ["⟨<a>⟩this⟨</a>⟩, ⟨<a>⟩one⟨</a>⟩"]
+    assert sources("html", "<p><b><a>only one</a></b> <i>") == ["only one"]
 
 
 def test_end_tags_may_be_missing_and_tags_wrongly_nested():

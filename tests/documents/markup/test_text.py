@@ -38,6 +38,26 @@ def test_short_lines_that_end_a_sentence_are_paragraphs():
     assert len(sources("text", text)) == 2
 
 
+def test_lines_of_a_list_or_a_poem_are_not_joined():
+    for text in (
+        "Shopping list\nA red car\nA dog\n2 cats\n",
+        "Roses are red\nViolets are blue\nSugar is sweet\n",
+        "INTRODUCTION\nA man rides a bike in the park while it\n",
+    ):
+        assert sources("text", text) == text.splitlines()
+    assert sources("text", "the water is\ncalm and the\nboats lie still\n") == [
+        "the water is calm and the boats lie still"
+    ]
+    wide = "The boats lie in the harbour of Hull until the\nGerman fishermen come back home, says\nOld Tom.\n"
+    assert sources("text", wide) == [" ".join(wide.splitlines())]
+
+
+def test_tabs_and_gaps_stay_and_end_sentences():
+    text = "Name:\tA dog\nColour:\t\t A red car\nOne   two  three\n"
+    assert sources("text", text) == ["Name:⟨\t⟩A dog", "Colour:⟨\t\t ⟩A red car", "One⟨   ⟩two  three"]
+    assert translated("text", text) == "NAME:\tA DOG\nCOLOUR:\t\t A RED CAR\nONE   TWO THREE\n"
+
+
 def test_rulers_and_lines_without_words_stay():
     text = "Title\n=====\n\n* * *\n\nText.\n"
     assert translated("text", text) == "TITLE\n=====\n\n* * *\n\nTEXT.\n"

@@ -239,7 +239,7 @@ def test_tabs_and_breaks_stand_in_runs() -> None:
     inside = "<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t><w:noBreakHyphen/><w:t>d</w:t></w:r>"
     tab, line, hyphen = [one for one in content(inside) if isinstance(one, Code)]
 
-    assert (tab.shown, tab.breaks, line.breaks, hyphen.shown) == (" ", False, True, "\u2011")
+    assert (tab.shown, tab.breaks, line.breaks, hyphen.shown) == (" ", True, True, "\u2011")
     assert text_of(content(inside)) == "a b\nc\u2011d"
     assert body(in_upper_case(docx(paragraph(inside)))).count("<w:r>") == 1
 

@@ -215,7 +215,7 @@ def test_very_many_spaces_stay_a_code() -> None:
 def test_tabs_and_breaks_are_codes() -> None:
     tab, line = (one for one in content("a<text:tab/>b<text:line-break/>c") if isinstance(one, Code))
 
-    assert (tab.shown, tab.breaks, line.breaks) == (" ", False, True)
+    assert (tab.shown, tab.breaks, line.breaks) == (" ", True, True)
 
 
 # Inside a paragraph

@@ -166,6 +166,19 @@ def test_segments_of_a_segmented_source() -> None:
     assert done == file(unit(f"{SEGMENTED}\n{target}")).decode()
 
 
+def test_segments_without_words_are_copied() -> None:
+    mark = '<mrk mtype="seg" mid="2"><x id="1"/></mrk>'
+    segmented = (
+        '<source>One. <x id="1"/></source>\n<seg-source><mrk mtype="seg" mid="1">One.</mrk> '
+        f"{mark}</seg-source>"
+    )
+    target = f'<target state="translated"><mrk mtype="seg" mid="1">Eins.</mrk> {mark}</target>'
+    new = translated(unit(segmented), Result(("Eins.",)))
+    assert new == file(unit(f"{segmented}\n{target}")).decode()
+    empty = new.replace(target, target.replace(mark, mark.replace('<x id="1"/>', "")).replace("Eins.", ""))
+    assert target in parse(empty.encode(), EN_DE).render([Result(("Eins.",))]).decode()
+
+
 def test_one_segment_of_a_segmented_source() -> None:
     new = translated(unit(SEGMENTED), None, Result(("Zwei.",)))
     assert '<mrk mtype="seg" mid="1"></mrk> <mrk mtype="seg" mid="2">Zwei.</mrk>' in new

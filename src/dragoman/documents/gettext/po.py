@@ -216,18 +216,24 @@ class Catalogue:
         return [segment for message in self.messages for segment in message.segments()]
 
     def render(self, results: list[Result | None]) -> bytes:
-        """Return the file with these translations. Its header gets what it lacks, if anything changes."""
+        """Return the file with these translations. Its header gets what it lacks, if anything changes.
+
+        It becomes UTF-8 if its charset lacks a character of a translation.
+        """
         edits: list[Edit] = []
         place = 0
         for message in self.messages:
             part = results[place : place + message.forms]
             edits += message.edits(self.decoded.text, part, self.how)
             place += message.forms
-        if edits:
-            edits += self._header()
-        return self.decoded.encode(apply(self.decoded.text, edits))
+        text, header = self.decoded.text, self._header() if edits else []
+        try:
+            return self.decoded.encode(apply(text, [*edits, *header]))
+        except DataError:
+            header = self._header(utf8=True)
+            return replace(self.decoded, encoding="utf-8").encode(apply(text, [*edits, *header]))
 
-    def _header(self) -> list[Edit]:
+    def _header(self, *, utf8: bool = False) -> list[Edit]:
         language = self.languages.target.replace("-", "_")
         rule = f'"Plural-Forms: {self.missing.rule}\\n"' if self.missing else ""
         if self.header is None:
@@ -239,7 +245,7 @@ class Catalogue:
         old = self.decoded.text[value.start : value.end]
         new = _NO_LANGUAGE.sub(lambda match: f"{match[1]} {language}", old)
         new = _CHARSET.sub(
-            lambda match: match[1] + ("UTF-8" if match[2].lower() in _ASCII else match[2]), new
+            lambda match: match[1] + ("UTF-8" if utf8 or match[2].lower() in _ASCII else match[2]), new
         )
         if self.missing and _PLURAL_FORMS.search(value.value):
             new = _TEMPLATE_FORMS.sub(self.missing.rule, new)

@@ -1,7 +1,8 @@
 """A piece of XML that need not be a document, such as `Press <x id="1"></x> & go`, for a translator.
 
 Any text is read, also if it is not well-formed. Tags stay as they are and none is lost. White space counts.
-Where an element has elements but no text of its own, each of these is a segment. Others are in sentences.
+Where an element has elements but no text of its own, each of these is a segment. So are elements that HTML
+has on lines of their own, such as <p>; no sentence goes beyond <br/>. Others are in sentences.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Sequence
 from html import unescape
 
 from dragoman.documents.edits import Edit, apply
+from dragoman.documents.flat import DIVIDING
 from dragoman.documents.markup.html_runs import MOST_TAGS, spaced_items
 from dragoman.documents.markup.html_tokens import HtmlToken, tokens
 from dragoman.documents.markup.inline import Item, has_words, merged, paired, trimmed
 from dragoman.documents.markup.spans import Span, changed_spans
 from dragoman.documents.segment import Code, Result, Segment
 
+_DIVIDING = DIVIDING | {"br", "hr"}
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});")
 
 
@@ -57,14 +60,15 @@ class XmlFragment:
         place = 0
         while place < len(self._tokens):
             token, end = self._tokens[place], self._ends.get(place)
-            if place in delimiters:
+            divides = place in delimiters or (token.kind in ("start", "end") and token.name in _DIVIDING)
+            if divides:
                 self._flush()
             if token.kind == "start" and end is not None and self._is_one(place, end):
                 self._add_whole(place, end)
                 place = end
             else:
                 self._add(token)
-            if place in delimiters:
+            if divides:
                 self._flush()
             place += 1
         self._flush()

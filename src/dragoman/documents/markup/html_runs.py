@@ -23,6 +23,7 @@ _OPAQUE = _WORDS | frozenset(
 )
 # In a run of more tags each piece of text is a segment: who writes so many has not closed them.
 MOST_TAGS = 200
+_CONTROLS = frozenset("a button label".split())
 _VISIBLE = frozenset("img input embed".split())
 _ATTRIBUTES = frozenset(
     "alt title placeholder aria-label aria-description aria-placeholder aria-roledescription"
@@ -137,7 +138,7 @@ class _Reader:
         items = trimmed(paired(self._items))
         self._items = []
         crowded = sum(isinstance(item.what, Code) for item in items) > MOST_TAGS
-        for run in [[item] for item in items if isinstance(item.what, str)] if crowded else [items]:
+        for run in [[item] for item in items if isinstance(item.what, str)] if crowded else _controls(items):
             if run and has_words(source := content(run)):
                 start, end = run[0].start, run[-1].end
                 self.spans.append(Span(Segment(source, self._where(start)), start, end, run))
@@ -155,6 +156,23 @@ class _Reader:
 
     def _where(self, place: int) -> str:
         return f"line {bisect_left(self._line_ends, place) + 1}"
+
+
+def _controls(items: list[Item]) -> list[list[Item]]:
+    """The links, buttons and labels of a run that has no text outside of them: a menu, and no sentence."""
+    found: list[list[Item]] = []
+    pair = 0  # of the control around an item
+    for item in items:
+        if not pair and isinstance(item.what, Code) and item.what.pair and item.name in _CONTROLS:
+            pair = item.what.pair
+            found.append([])
+        if pair:
+            found[-1].append(item)
+        elif item.solid:
+            return [items]
+        if isinstance(item.what, Code) and item.what.kind == "close" and item.what.pair == pair:
+            pair = 0
+    return [trimmed(paired(one)) for one in found] if len(found) > 1 else [items]
 
 
 def _is_block(token: HtmlToken) -> bool:

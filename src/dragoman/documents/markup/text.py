@@ -24,6 +24,9 @@ _HEAD = re.compile(
 )
 _BULLET = re.compile(r"[-*+•‣◦▪·–—]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z])[.)]|\d{1,3}(?:\.\d{1,3})+|>.*")
 _SENTENCE_END = re.compile(r"[.!?:…。！？؟۔।][\"'”’»)\]」』]*$")
+_NARROW, _NEARLY_FULL = 40, 0.7  # columns of text that somebody wrapped, and the share that a line fills
+_SPACE = re.compile(r"[ \t\r\n]+")  # a no-break space stays
+_GAP = re.compile(r"( *\t[ \t]*| {3,})")
 _WIDEST = 120  # in columns; a longer line is a paragraph that nobody wrapped
 
 
@@ -62,7 +65,7 @@ class PlainText:
         self._decoded = decoded
         self._paragraphs = paragraphs
         self._segments = [
-            Segment((_joined(decoded.text, one),), f"line {one.rows[0].number}") for one in paragraphs
+            Segment(_content(_joined(decoded.text, one)), f"line {one.rows[0].number}") for one in paragraphs
         ]
 
     @property
@@ -132,7 +135,12 @@ def _goes_on(text: str, rows: list[_Row], row: _Row, widest: int) -> bool:
     if row.indent:
         hangs = row.indent == last.indent if len(rows) > 1 else _hangs(text, last, row)
         return hangs or (row.indent == last.indent and full and not rows[0].bullet)
-    return full or not _SENTENCE_END.search(text[last.start : last.end])
+    if not full and _SENTENCE_END.search(text[last.start : last.end]):
+        return False
+    # A list or a poem has lines that begin with capitals, and are short or of many lengths.
+    return not (word[0].isupper() or word[0].isdigit()) or (
+        widest >= _NARROW and (full or columns(text[last.line.start : last.end]) >= _NEARLY_FULL * widest)
+    )
 
 
 def _hangs(text: str, first: _Row, row: _Row) -> bool:
@@ -149,6 +157,15 @@ def _joined(text: str, paragraph: _Paragraph) -> str:
     return found
 
 
+def _content(text: str) -> Content:
+    """A text with its gaps as codes: no sentence goes beyond a tab or several spaces, as in a table."""
+    parts = _GAP.split(text)
+    return merged(
+        Code(part, "empty", shown=" ", breaks=True) if number % 2 else part
+        for number, part in enumerate(parts)
+    )
+
+
 def _seamless(before: str, after: str) -> bool:
     """Whether nothing stands between two lines: behind a hyphen, or in a script without spaces."""
     if before[-1] == "-" and before[-2:-1].isalpha():
@@ -158,11 +175,11 @@ def _seamless(before: str, after: str) -> bool:
 
 def _wrapped(text: str, paragraph: _Paragraph, new: Content) -> str:
     """The new text of a paragraph: wrapped to the old width, or one line if it was one."""
-    joined = "".join(one.text if isinstance(one, Code) else one for one in new)
-    plain = re.sub(r"[ \t\r\n]+", " ", joined).strip(" ")  # a no-break space stays
+    parts = [one.text if isinstance(one, Code) else _SPACE.sub(" ", one) for one in new]
     first, *others = paragraph.rows
     if not others:
-        return plain
+        return "".join(parts).strip(" ")
+    plain = _SPACE.sub(" ", "".join(parts)).strip(" ")
     width = max(columns(text[row.line.start : row.end].expandtabs()) for row in paragraph.rows)
     head = text[others[0].line.start : others[0].start]
     taken = columns(text[first.line.start : first.start].expandtabs())

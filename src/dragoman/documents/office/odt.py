@@ -138,7 +138,7 @@ class _Reader:
                 self._append(Atom("text", raw, " " * count))
                 self.after_space = False
             elif one.name == "tab":
-                self._append(Atom("empty", raw, " "))
+                self._append(Atom("empty", raw, " ", breaks=True))
                 self.after_space = False
             elif one.name == "line-break":
                 self._append(Atom("empty", raw, "\n", breaks=True))

@@ -33,6 +33,7 @@ _DEEPEST = 50  # links, insertions and others inside each other
 _ENCLOSING = {"hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo"}
 _CHOSEN = {"dropDownList", "comboBox", "date", "checkbox"}  # content controls without free text
 _SHOWN = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011"}
+_BREAKS = {"tab", "ptab", "br", "cr"}
 _DROPPED = {"pPr", "rPr", "endParaRPr", "proofErr", "lastRenderedPageBreak"}
 _LANGUAGE = re.compile(
     r"<\w+:(?:lang|noProof)\b[^<>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)=(?:\"[^\"]*\"|'[^']*')"
@@ -149,7 +150,7 @@ class _Reader:
         """Add an element as a code."""
         self._append(kind, self._raw(element), shown, style, mark=mark)
         atom = self.atoms[-1]
-        atom.breaks = element.name in ("br", "cr")
+        atom.breaks = element.name in _BREAKS
         if element.name.endswith("Start"):
             atom.limit, atom.range = "start", element.name.removesuffix("Start") + element.get("id")
         elif element.name.endswith("End"):

@@ -172,17 +172,21 @@ class Xliff12:
             "state-qualifier": "exact-match" if all(one.result.is_remembered for one in news) else None,
         }
         inners = {one.part.mid: self._inner(one) for one in news}
+        copied = self._without_words(unit)
         last = unit.target or unit.segmented or unit.source
         if unit.target and news[0].part.mid and all(one.part.target for one in news):
             yield retag(self._text, unit.target.tag, values)
             for one in news:
                 if one.part.target:
                     yield from refill(self._text, one.part.target, inners[one.part.mid], {})
+            for mid, mark in _marks(unit.target):
+                if mid in copied:
+                    yield from refill(self._text, mark, copied[mid], {})
         elif unit.target:
-            yield from refill(self._text, unit.target, self._whole(unit, inners), values)
+            yield from refill(self._text, unit.target, self._whole(unit, copied | inners), values)
         else:
             name = prefix(self._text, unit.source) + "target"
-            new = f"<{name}{attributes(values)}>{self._whole(unit, inners)}</{name}>"
+            new = f"<{name}{attributes(values)}>{self._whole(unit, copied | inners)}</{name}>"
             yield Edit(last.end.end, last.end.end, indent(self._text, unit.source) + new)
         yield from self._replace_notes(unit, last.end.end, reasons)
 
@@ -197,10 +201,19 @@ class Xliff12:
         parts, place = [], unit.segmented.tag.end
         for mid, mark in _marks(unit.segmented):
             old = there.get(mid)
-            inner = self._text[old.tag.end : old.end.start] if old else ""
+            inner = _inside(self._text, old) if old else ""
             parts += [self._text[place : mark.tag.end], inners.get(mid, inner)]
             place = mark.end.start
         return "".join([*parts, self._text[place : unit.segmented.end.start]])
+
+    def _without_words(self, unit: _Unit) -> dict[str, str]:
+        """The segments that are only codes, by their mid, if the target does not have them."""
+        there = dict(_marks(unit.target)) if unit.target else {}
+        return {
+            mid: _inside(self._text, mark)
+            for mid, mark in (_marks(unit.segmented) if unit.segmented else ())
+            if not (mid in there and _inside(self._text, there[mid])) and not has_text(self._content(mark))
+        }
 
     def _our_notes(self, unit: _Unit) -> list[tuple[str, Element]]:
         """The notes of ours in a unit, each with the segment that it is about."""
@@ -239,6 +252,10 @@ def _unit(file: Element, element: Element, places: Places) -> _Unit:
     parts = [_Part(mark, there.get(mid), mid) for mid, mark in marks] or [_Part(source, target, "")]
     notes = [one for one in element.children if one.name == "note" and one.space == element.space]
     return _Unit(file, element, source, segmented if marks else None, target, notes, parts)
+
+
+def _inside(text: str, element: Element) -> str:
+    return text[element.tag.end : element.end.start]
 
 
 def _marks(element: Element) -> Iterator[tuple[str, Element]]:
