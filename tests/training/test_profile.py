@@ -72,6 +72,8 @@ def test_a_profile_of_known_work(tmp_path: Path) -> None:
     assert parts["elementwise"]["bytes"] >= 4 * 2 * 256 * 200
     assert sum(part["seconds"] for part in parts.values()) == pytest.approx(table["seconds"])
     text = (tmp_path / "profile.txt").read_text(encoding="utf-8")
+    profile.end()
+    assert len(said) == 1
     assert "products" in text
     assert "all floors together" in text
     assert len(said) == 1
@@ -99,3 +101,18 @@ def test_the_machine_is_measured() -> None:
 
     assert machine.operations_per_second > 1e9
     assert machine.bytes_per_second > 1e8
+
+
+@pytest.mark.parametrize("updates", [0, WARM + 2])
+def test_too_few_updates_for_a_profile_are_reported(tmp_path: Path, updates: int) -> None:
+    said: list[str] = []
+    profile = Profile(tmp_path / "profile.txt", "fp32", CPU, said.append)
+    for _ in range(updates):
+        with profile.around():
+            torch.zeros(2).relu()
+    profile.end()
+
+    assert said == [
+        f"profile.txt is not written: it needs 15 updates of one command, and this one made {updates}"
+    ]
+    assert not (tmp_path / "profile.txt").exists()

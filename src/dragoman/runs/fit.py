@@ -113,6 +113,8 @@ def fit(
 
     try:
         finished = trainer.train()
+        if trainer.profile is not None:
+            trainer.profile.end()
         world.lead(lambda: write(finished))
     except DragomanError as error:
         if world.leads:

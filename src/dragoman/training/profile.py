@@ -119,6 +119,17 @@ class Profile:
             write_whole(self.file, to_text(parts, wall, self.machine) + "\n")
             self.say(f"where the time of an update goes: {self.file}")
 
+    def end(self) -> None:
+        """Say so if there were too few updates for a profile."""
+        if self._profiler is not None:
+            self._profiler.__exit__(None, None, None)
+            self._profiler = None
+        if self.done < WARM + UPDATES:
+            self.say(
+                f"{self.file.name} is not written: it needs {WARM + UPDATES} updates of one command, "
+                f"and this one made {self.done}"
+            )
+
 
 def measure(dtype: torch.dtype, device: torch.device) -> Machine:
     """Measure the best rates of products and copies."""
