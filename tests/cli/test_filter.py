@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -269,3 +271,14 @@ def test_a_damaged_file_of_scores_is_named(dragoman_, folder, words):
         assert ended.code == 3
         assert "scores: has another number of scores than all.en-de.tsv has pairs" in ended.err
         assert not (folder / "x.tsv").exists()
+
+
+def test_the_pairs_may_go_to_a_pipe(dragoman_, folder, words):
+    os.mkfifo("best.en-de.tsv")
+    with ThreadPoolExecutor(1) as pool:
+        got = pool.submit(Path("best.en-de.tsv").read_text, encoding="utf-8")
+        ended = dragoman_(*words, "--keep", "0.25", "-o", "best.en-de.tsv")
+
+        assert ended.code == 0, ended.err
+        assert got.result(timeout=10).count("\n") == 12
+    assert sorted(path.name for path in folder.iterdir()) == ["all.en-de.tsv", "best.en-de.tsv"]

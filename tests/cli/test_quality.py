@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dragoman.cli import evaluate
 from dragoman.translator import Translator
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
@@ -60,3 +62,33 @@ def test_evaluate_has_them_too(dragoman_: Run, lines: list[str]) -> None:
     )
     assert result.code == 0, result.err
     assert "BLEU" in result.out
+
+
+def test_the_model_to_compare_with_has_the_same_help(
+    dragoman_: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helped: list[Path | None] = []
+
+    def with_reverse(translator: Translator, reverse: Path | None) -> Translator:
+        helped.append(reverse)
+        return translator
+
+    monkeypatch.setattr(evaluate, "with_reverse", with_reverse)
+    copied = shutil.copytree(MODEL, tmp_path / "rival")
+    words = [str(MODEL), str(TEXT), str(TEXT.with_suffix(".de"))]
+    result = dragoman_(
+        "evaluate", *words, "--against", str(copied), "--reverse", str(copied), "--bootstrap", "10"
+    )
+    assert result.code == 0, result.err
+    assert helped == [copied, copied]
+
+
+def test_translations_to_compare_with_are_counted_before_the_work(dragoman_: Run, tmp_path: Path) -> None:
+    (tmp_path / "short.de").write_text("Ein Hund.\n")
+    words = [str(MODEL), str(TEXT), str(TEXT.with_suffix(".de"))]
+    result = dragoman_(
+        "evaluate", *words, "--against", str(tmp_path / "short.de"), "-o", str(tmp_path / "out.de")
+    )
+    assert result.code == 3
+    assert "short.de: 1 line, but" in result.err
+    assert not (tmp_path / "out.de").exists()

@@ -102,6 +102,12 @@ def test_signatures_and_interval_are_sacrebleus() -> None:
     assert [s.name for s in scores.by_metric.values()] == ["BLEU", "chrF2", "TER"]
 
 
+def test_an_interval_with_a_blank_reference() -> None:
+    for metric in ("bleu", "chrf", "ter"):
+        scores = score_corpus(["x", "y"], ["x", ""], metrics=[metric], bootstrap=100)
+        assert getattr(scores, metric).half_width >= 0
+
+
 def test_the_interval_is_where_means_of_resamples_lie() -> None:
     """TER is a ratio of sums, so its bootstrap has a plain normal approximation: +-1.96 standard errors."""
     import numpy as np

@@ -109,6 +109,8 @@ def test_a_line_without_end_is_not_read_into_memory(tmp_path: Path) -> None:
         file.write(b"x" * ((1 << 24) + 1))
 
     assert "zeros:1: a line of more than 16 MB" in str(failure(path))
+    path.write_bytes(b"\xef\xbb\xbf" + b"x" * ((1 << 24) + 1))
+    assert "zeros:1: a line of more than 16 MB" in str(failure(path))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -38,6 +38,24 @@ def test_no_sentence_ends_inside_a_protected_span() -> None:
     assert len(split_sentences(text, "en")) > 2
 
 
+@pytest.mark.parametrize("language", ["en", "de", "fr", "ru", "ja", "zh"])
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", "\u2003", "\u3000", "\x85", "\u2028"])
+def test_wide_spaces_before_marks(language: str, space: str) -> None:
+    text = f"The man eats vitamin C{space}. Two{space}! Three."
+    assert "".join(split_sentences(text, language)) == text
+
+
+def test_a_text_that_sentencex_fails_for_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        pass
+
+    def failing(*_: str) -> list[str]:
+        raise PanicException
+
+    monkeypatch.setattr(module, "_sentencex", lambda: failing)
+    assert split_sentences("One. Two.\nThree.", "en") == ["One. Two.\n", "Three."]
+
+
 def test_long_sentences_are_cut_at_clauses_else_between_words() -> None:
     clauses = "one two, three four; five six"
     assert split_sentences(clauses, "en", longest=22) == ["one two, three four; ", "five six"]

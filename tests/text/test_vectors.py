@@ -66,6 +66,13 @@ def test_a_word_may_hold_spaces_and_the_first_of_two_counts(tmp_path: Path) -> N
     assert found.by_word[". . ."].tolist() == [3, 4]
 
 
+def test_blank_lines_between_words(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.vec"
+    path.write_bytes(b"a 1 2\n\nb 3 4\n\n\n \nc 5 6\n\n\n")
+
+    assert read_vectors(path, {"c"}).in_file == 3
+
+
 def test_a_binary_file_larger_than_what_is_read_at_once(tmp_path: Path) -> None:
     path = tmp_path / "vectors.bin"
     rng = np.random.default_rng(0)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.translator.letters import LINES
 
 from dragoman import Translator
 from dragoman.base.errors import DataError
+from dragoman.translator import scoring
+
+
+@pytest.fixture(scope="module")
+def saved() -> Translator:
+    return Translator.load(Path(__file__).parents[1] / "saved/0.1/transformer")
 
 
 def test_scores_are_those_of_the_search(translator: Translator) -> None:
@@ -28,3 +36,28 @@ def test_only_a_pair_of_blank_lines_is_not_scored(translator: Translator) -> Non
     assert len(target.token_logp) == 1
     with pytest.raises(DataError, match="2 sources and 1 translations"):
         translator.score(["a", "b"], ["c"])
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\u00a0", "\u3000"])
+def test_outer_space_is_not_read(saved: Translator, space: str) -> None:
+    translator, source, target = saved, "A dog sees a bird.", "Ein Hund sieht einen Vogel."
+    (plain,) = translator.score([source], [target])
+    (spaced,) = translator.score([space + source + space], [f"{space}{target}{space}"])
+
+    assert spaced.token_logp == plain.token_logp
+    assert spaced.text == f"{space}{target}{space}"
+    (first,) = translator.align([source], [target])
+    (second,) = translator.align([source], [f"{space}{target}{space}"])
+    assert second.links == first.links
+    assert [(a - 1, b - 1) for a, b in second.target] == [*first.target]
+
+
+def test_a_pair_that_is_too_long_to_align_is_refused(
+    saved: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "MOST_ATTENTION", 8)
+    line = "A dog sees a bird."
+    assert saved.align(["A"], ["A"])
+    assert saved.score([line], [line])
+    with pytest.raises(DataError, match=r"'A dog sees a bird\.'\.\.\.: .* tokens are too many to align"):
+        saved.align([line], [line])

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
-from dragoman.base.errors import ConfigError, QualityError
+from dragoman.base.errors import ConfigError, DataError, QualityError
+from dragoman.base.tables import count
 from dragoman.cli import score as scoring
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
@@ -180,6 +181,11 @@ def evaluate(
     keep_freed_memory()
     keep_few_products()
     pairs = [(line.source, line.target) for line in corpus]
+    if other is not None and len(other) != len(pairs):
+        raise DataError(
+            f"{against}: {count(len(other), 'line')}, but {names[-1]}: {count(len(pairs), 'line')}",
+            hint="line n of one must be the translation of line n of the other",
+        )
     types: dict[str, TypeSpeed] = {}
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
@@ -193,6 +199,7 @@ def evaluate(
             hypotheses[str(each)] = evaluation.hypotheses
         if against is not None and other is None:
             rival = Translator.load(against, dtype=each)
+            rival = with_reverse(with_terms(rival, terms, terms_mode, to), reverse)
             what = f"translating with {against}"
             other = _evaluate(rival, pairs, decoding, what, quiet, world).hypotheses
     if not world.leads:

@@ -18,8 +18,10 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice, zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -132,7 +134,21 @@ def filter_pairs(
     languages = translator.source_language, to or translator.target_language
     if output is not None:
         check_pairs_languages(output, *languages)
-    path = scores or _beside(cast(Path, output))
+    with ExitStack() as stack:
+        path = scores or _beside(cast(Path, output), stack)
+        _filter(given, models, translator, back, corpus, path)
+
+
+def _filter(
+    given: dict[str, Any],
+    models: Sequence[Path],
+    translator: Translator,
+    back: Translator | None,
+    corpus: Corpus,
+    path: Path,
+) -> None:
+    """Score the pairs into the file at `path`, and write those to keep."""
+    output, quiet = given["output"], given["quiet"]
     about = _about(given, models, corpus) if corpus.files and can_resume(path, corpus.files) else {}
     if not _scored(path, about):
         from dragoman.evaluation.dual import PairScorer
@@ -141,9 +157,9 @@ def filter_pairs(
         scorer = PairScorer(
             forward=translator,
             reverse=back,
-            keep=FilterConfig(max_length=max_length),
-            to=to,
-            batch_tokens=batch_tokens,
+            keep=FilterConfig(max_length=given["max_length"]),
+            to=given["to"],
+            batch_tokens=given["batch_tokens"],
         )
         with writing_to(path, corpus.files if about else None, lambda: about) as writer:
             if writer.written.lines and not quiet:
@@ -152,8 +168,9 @@ def filter_pairs(
     elif not quiet:
         _note(f"{path}: has the scores")
     if output is not None:
-        report = _keep(corpus, path, output, 1.0 if keep is None else keep, least)
-        if scores is None:
+        keep = given["keep"]
+        report = _keep(corpus, path, output, 1.0 if keep is None else keep, given["least"])
+        if given["scores"] is None:
             path.unlink()
         if not quiet:
             _note(report)
@@ -216,8 +233,10 @@ def _about(given: dict[str, Any], models: Sequence[Path], corpus: Corpus) -> dic
     )
 
 
-def _beside(output: Path) -> Path:
-    """Where the scores are if no file is named."""
+def _beside(output: Path, stack: ExitStack) -> Path:
+    """Where the scores are if no file is named: beside the output, or in a temporary folder for a pipe."""
+    if output.exists() and not output.is_file():
+        return Path(stack.enter_context(TemporaryDirectory()), "scores")
     return output.with_name(f"{output.name}.scores")
 
 
@@ -273,6 +292,7 @@ def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float |
         reasons.update([reason] if math.isnan(score) else [])
     chosen = best_of(scores, share=share, least=least or 0.0)
     if not any(chosen):
+        least = least or 0.0
         raise DataError(f"{corpus.name}: no pair has a score of {least:g}", hint="lower --least")
     with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
         for line, kept in zip_longest(corpus, chosen):

@@ -321,7 +321,8 @@ def _scorers(
                 scorers[metric] = _with_equal_types(CHRF(lowercase=lowercase))
             case "ter":
                 # Without spaces a sentence would be one word: these two options separate characters.
-                scorers[metric] = TER(normalized=code in _CJK, asian_support=code in _CJK)
+                ter = TER(normalized=code in _CJK, asian_support=code in _CJK)
+                scorers[metric] = _with_equal_types(ter)
                 if code in _NO_SPACES:
                     notes.append("TER counts text between spaces as words, but this language has no spaces")
     return scorers, notes
@@ -330,8 +331,8 @@ def _scorers(
 def _with_equal_types(scorer: Metric) -> Metric:
     """Make the scorer return numbers of one type for all resamples.
 
-    sacreBLEU's chrF returns numpy's float32 for a resample, but Python's 0.0 if nothing matches. It
-    cannot take the mean of a mixture of the two.
+    sacreBLEU's chrF and TER return numpy's float32 for a resample, but Python's float if nothing matches or
+    no reference has a word. It cannot take the mean of a mixture of the two.
     """
     compute = scorer._compute_score_from_stats
 

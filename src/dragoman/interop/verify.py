@@ -17,6 +17,7 @@ from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.folder.bundle import Bundle
 from dragoman.text.toy.corpus import pairs
 
+TOO_LONG = "is a line too long? leave it out of --verify-on"
 TOLERANCE = 1e-4  # nats a token: what two programs may differ by in float32
 _EXTRA = 50  # tokens that a translation may be longer than its source
 _ODD_LINES = [

@@ -22,6 +22,7 @@ _UNSPACED = frozenset(
 )
 _READ = 4000  # characters at once: the time grows with the square of some lines, and no other thread runs
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f](?=[^\w\s])")  # sentencex 1.0 fails for "C\u00a0."
 _ENDS = ".?!\"'”’»)]"  # marks after which a space tells whether the sentence ends
 
 
@@ -90,7 +91,7 @@ def _ends(line: str, code: str) -> Iterator[int]:
     """Yield where sentences end. A long line is read in parts: its last sentence there may go on."""
     segment, place = _sentencex(), 0
     while place < len(line):
-        pieces = [piece for piece in segment(code, line[place : place + _READ]) if piece]
+        pieces = _segmented(segment, code, line[place : place + _READ])
         more = place + _READ < len(line)
         if more and len(pieces) < 2:
             place += _READ
@@ -100,6 +101,16 @@ def _ends(line: str, code: str) -> Iterator[int]:
             yield place
         if not more:
             break
+
+
+def _segmented(segment: Callable[[str, str], list[str]], code: str, text: str) -> list[str]:
+    """The pieces of a text, of the same lengths as it has there."""
+    try:
+        return [piece for piece in segment(code, _WIDE_SPACE.sub(" ", text)) if piece]
+    except BaseException as error:  # what sentencex raises if it fails is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return [text]
 
 
 def _shorter(pieces: Sequence[str], longest: int, inside: Sequence[bool]) -> Iterator[str]:

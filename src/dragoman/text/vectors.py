@@ -115,8 +115,8 @@ def _text(line: bytes, stream: BinaryIO, path: Path, width: int | None) -> Itera
 
         yield b" ".join(parts[:-width]).decode("utf-8", "replace"), numbers
         line, number = stream.readline(), number + 1
-        if not line.strip():  # blank lines at the end
-            line = stream.readline().strip()
+        while line and not line.strip():  # blank lines, as at the end
+            line, number = stream.readline(), number + 1
 
 
 def _binary(

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dragoman.base.errors import DataError
-from dragoman.decoding.engine import Engine
+from dragoman.decoding.engine import Engine, Tokens
 from dragoman.decoding.options import Beam
 from dragoman.translator.lines import addressed
 from dragoman.translator.translation import Translation, TranslationMaker
 
 T = TypeVar("T")
+MOST_ATTENTION = (
+    4_000_000  # weights of a pair: source times target tokens, each of some 100 bytes at the peak
+)
 
 
 def check_pairs(sources: Sequence[str], targets: Sequence[str]) -> None:
@@ -26,17 +29,34 @@ def check_pairs(sources: Sequence[str], targets: Sequence[str]) -> None:
 def scored_pairs(
     engine: Engine, maker: TranslationMaker, how: Beam, sources: Sequence[str], targets: Sequence[str]
 ) -> list[Translation]:
-    """Return a Translation for each source and target, as the model scores it."""
+    """Return a Translation for each source and target, as the model scores it.
+
+    Spaces around a line are not read, as in training. Raises DataError for a pair that is too long for its
+    attention to be held.
+    """
     tokenizer, decoding = maker.tokenizer, maker.decoding
     read = [addressed(source.strip(), decoding.to) for source in sources]
     encoded = tokenizer.encode_source(read)
-    pairs = zip(encoded, tokenizer.encode_target(targets), strict=True)
+    answered = tokenizer.encode_target([target.strip() for target in targets])
+    if maker.attention is not None:
+        _check_size(sources, encoded, answered)
+    pairs = zip(encoded, answered, strict=True)
     answers = engine.score(pairs, how, attention=maker.attention, batch_tokens=decoding.batch_tokens)
     scored = zip(sources, read, encoded, _in_order(answers), targets, strict=True)
     return [
         maker.translation(source, line, tokens, hypothesis, given=target)
         for source, line, tokens, hypothesis, target in scored
     ]
+
+
+def _check_size(sources: Sequence[str], encoded: Sequence[Tokens], answered: Sequence[Tokens]) -> None:
+    for source, one, other in zip(sources, encoded, answered, strict=True):
+        if len(one) * len(other) > MOST_ATTENTION:
+            start = source.strip()[:40]
+            raise DataError(
+                f"{start!r}...: {len(one):,} and {len(other):,} tokens are too many to align",
+                hint="cut this pair into sentences",
+            )
 
 
 def _in_order(answers: Iterable[tuple[int, T]]) -> Iterator[T]:

@@ -74,9 +74,7 @@ class TranslationMaker:
         alignment = risk = None
         if self.aligning is not None:
             spans = (
-                self.tokenizer.target_spans(hypothesis.tokens)
-                if given is None
-                else self.tokenizer.spans(text, "target")
+                self.tokenizer.target_spans(hypothesis.tokens) if given is None else self._given_spans(text)
             )
             alignment = alignment_of(
                 self.tokenizer, source, read, tokens, text, spans, hypothesis, reading=self.aligning.reading
@@ -95,6 +93,11 @@ class TranslationMaker:
             alignment=alignment if self.decoding.alignment else None,
             risk=risk,
         )
+
+    def _given_spans(self, text: str) -> list[tuple[int, int]]:
+        """The spans of the tokens of a given translation, whose outer space is not read."""
+        shift = len(text) - len(text.lstrip())
+        return [(a + shift, b + shift) for a, b in self.tokenizer.spans(text.strip(), "target")]
 
     def _text(self, hypothesis: Hypothesis) -> str:
         # With byte fallback a translation can contain a line break. Keep it one line.

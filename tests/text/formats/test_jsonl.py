@@ -36,6 +36,11 @@ def test_the_three_forms(tmp_path: Path, line: str) -> None:
     assert list(jsonl.read(file(tmp_path, line), ("en", "de"))) == [Line(1, "a", "A")]
 
 
+def test_a_number_of_any_length_may_stand_beside(tmp_path: Path) -> None:
+    line = PAIR.replace("{", '{"id": ' + "9" * 5000 + ", ")
+    assert list(jsonl.read(file(tmp_path, line), (None, None))) == [Line(1, "a", "A")]
+
+
 def test_blank_lines_are_empty_pairs_so_that_numbers_stay_right(tmp_path: Path) -> None:
     pairs = list(jsonl.read(file(tmp_path, f"{PAIR}\n\n{PAIR}\n"), (None, None)))
 

@@ -54,11 +54,14 @@ def read(folder: Path) -> Bundle:
     where = str(folder / "config.json")
     config = read_table(folder / "config.json")
     settings.check_kind(config, where)
-    generation = read_table_if_any(folder / "generation_config.json") or config
+    own = read_table_if_any(folder / "generation_config.json")
+    generation = own or config
     ids = settings.ids_of(config, generation, where)
     sizes = settings.vocab_sizes(config, where)
     tokenizer = tokenizers.read_tokenizer(folder, ids, sizes)
-    beam = settings.beam_of(generation, ids, sizes[1], where)
+    beam = settings.beam_of(
+        generation, ids, sizes[1], str(folder / "generation_config.json") if own else where
+    )
 
     tensors = read_tensors(folder)
     names = _Embeddings.in_file(settings.tied(config, where), tensors)

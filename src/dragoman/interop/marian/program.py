@@ -18,6 +18,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.decoding.engine import Tokens
 from dragoman.interop.marian import files
 from dragoman.interop.marian.shape import ModelOptions, is_pre_norm, is_recurrent
+from dragoman.interop.verify import TOO_LONG
 from dragoman.text.punctuation import normalise_punctuation
 
 _FIXED = ("--cpu-threads", "1", "--quiet", "--max-length", "1000000", "--workspace", "512")
@@ -79,6 +80,11 @@ class Marian:
         for factor, numbers in work.items():
             chosen = [sources[number] for number in numbers]
             answers = self.n_best(chosen, size=1, normalize=0.0, max_length_factor=factor)
+            for source, answer in zip(chosen, answers, strict=True):
+                if not answer:
+                    raise DragomanError(
+                        f"{self.name}: no translation of a line of {len(source):,} tokens", hint=TOO_LONG
+                    )
             found |= {
                 number: each[0][0][: max_tokens[number]]
                 for number, each in zip(numbers, answers, strict=True)

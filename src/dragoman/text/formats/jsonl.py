@@ -70,7 +70,7 @@ def read(file: TextFile, keys: Languages) -> Iterator[Line]:
 
 def _record(line: str, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = json.loads(line, parse_int=float)  # Python refuses long integers
     except (ValueError, RecursionError) as error:
         reason = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
         raise DataError(f"{where}: not valid JSON ({reason})", hint="write one object a line") from error
