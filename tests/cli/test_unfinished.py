@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli import unfinished
-from dragoman.cli.unfinished import Unfinished, can_resume, made_of
+from dragoman.cli.unfinished import Unfinished, Written, can_resume, made_of
 from dragoman.memory.store import TranslationMemory
 from dragoman.text import toy
 from dragoman.translator import Translator
@@ -239,6 +240,15 @@ def test_a_stop_while_the_output_is_put_in_its_place_loses_nothing(folder, monke
         unfinished.add(3, "3\n", truncated=False)
     assert output.read_text() == "1\n2\n3\n"
     assert sorted(path.name for path in folder.glob("o.de*")) == ["o.de"]
+
+
+def test_a_note_without_its_text_does_not_count_the_text_of_others(folder):
+    output = folder / "o.de"
+    note = {"about": {"text": "1"}, "bytes": 5, "written": asdict(Written(lines=5))}
+    (folder / "o.de.unfinished.json").write_text(json.dumps(note))
+    with pytest.raises(KeyboardInterrupt), Unfinished(output, {"text": "2"}):
+        assert not (folder / "o.de.unfinished.json").exists()
+        raise KeyboardInterrupt
 
 
 def test_two_commands_do_not_write_one_file(folder):

@@ -279,6 +279,8 @@ def test_text_is_named_in_one_place(tmp_path: Path) -> None:
     for option in ("data.train", "data.valid"):
         with pytest.raises(ConfigError, match=f"{option} beside text on the command line"):
             prepared(tmp_path / "run", f'{option}=["nowhere.en", "nowhere.de"]', root=text)
+    with pytest.raises(ConfigError, match="data is a section"):
+        prepared(tmp_path / "run", "data=5")
     with pytest.raises(ConfigError, match=r"data\.valid beside text"):
         prepared(tmp_path / "run", 'data.valid=["nowhere.en", "nowhere.de"]', valid=VALID)
 
@@ -344,4 +346,4 @@ def test_a_tokenizer_of_another_command_is_not_taken_for_the_learned_one(
             of_recipe(text, tmp_path / "run")
     ready, messages = of_recipe(text, tmp_path / "run")
     assert messages[0] == "training the tokenizer"
-    assert ready.tokenizer.vocabularies == whole.tokenizer.vocabularies
+    assert ready.training.fingerprint == whole.training.fingerprint

@@ -308,12 +308,6 @@ def test_a_base_without_its_text_cannot_replay_it(bare: Path, tmp_path: Path) ->
         tune(bare, tmp_path / "mine", "tuning.replay=0", replay=GENERAL)
 
 
-@pytest.mark.parametrize("option", ["tuning.lora_alpha=4", "tuning.lora_on=attention"])
-def test_options_of_adapters_need_a_rank(bare: Path, tmp_path: Path, option: str) -> None:
-    with pytest.raises(ConfigError, match="without adapters"):
-        tune(bare, tmp_path / "mine", option)
-
-
 @pytest.mark.parametrize("option", ['data.train=["a.en", "a.de"]', 'data.valid=["v.en", "v.de"]'])
 def test_options_name_no_text_beside_the_memory(bare: Path, tmp_path: Path, option: str) -> None:
     with pytest.raises(ConfigError, match="beside text on the command line"):

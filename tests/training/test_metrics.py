@@ -70,7 +70,7 @@ def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
     metrics.append(validation(500, samples=()))
     metrics.add({"kind": "result", "bleu": 30.0})
     metrics.add({"kind": "finish", "step": 500})
-    metrics.path.write_bytes(metrics.path.read_bytes()[:-5])
+    metrics.path.write_bytes(b'5\n[]\n{"a": 1}\n' + metrics.path.read_bytes()[:-5])
 
     assert metrics.result() == {"kind": "result", "bleu": 30.0}
     assert len(metrics.validations()) == 1

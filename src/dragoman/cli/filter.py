@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import check_same_work, replacing
+from dragoman.base.files import check_same_work, check_writable, replacing
 from dragoman.base.tables import count
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
@@ -236,6 +236,7 @@ def _about(given: dict[str, Any], models: Sequence[Path], corpus: Corpus) -> dic
 def _beside(output: Path, stack: ExitStack) -> Path:
     """Where the scores are if no file is named: beside the output, or in a temporary folder for a pipe."""
     if output.exists() and not output.is_file():
+        check_writable(output)
         return Path(stack.enter_context(TemporaryDirectory()), "scores")
     return output.with_name(f"{output.name}.scores")
 

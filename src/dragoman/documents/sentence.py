@@ -32,7 +32,7 @@ Way = Literal["copied", "memory", "plain", "pieces", "itself", "alignment", "par
 Span = tuple[int, int]
 _STUCK = "not translated: the model repeats itself or finds no end"
 _WORD = re.compile(r"\S+")
-_FINAL = ".,;:!?…。，、；：！？"
+_FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind a letter: "1." may be an ordinal
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
 _SPECIAL = "%{}$<>&\\"
 _PUNCTUATION = ".,;:!?()[]\"'«»„“”‘’…/=|-–—+*_#~@"
@@ -387,7 +387,7 @@ def _part(part: str, found: Iterator[tuple[Sentence, Translation]]) -> str:
     answer = _checked(sentence, translation)
     start = part.index(sentence.text)
     # Models end a fragment as if it was a sentence; the source has its own marks around it.
-    body = answer.text.rstrip(_FINAL) or answer.text if answer else sentence.text
+    body = _FINAL.sub("", answer.text) if answer else sentence.text
     return part[:start] + body + part[start + len(sentence.text) :]
 
 

@@ -288,7 +288,7 @@ def _checked(pair: Remembered) -> Remembered:
     """The pair without spaces around its texts. Raise DataError for what no file can hold."""
     for text in (pair.source, pair.target, pair.author, pair.origin, pair.note):
         if _IMPOSSIBLE.search(text):
-            raise DataError(f"{text!r} has a NUL character or half a surrogate pair", hint="remove it")
+            raise DataError(f"{text[:60]!r} has a NUL character or half a surrogate pair", hint="remove it")
     return replace(pair, source=pair.source.strip(), target=pair.target.strip())
 
 

@@ -120,7 +120,9 @@ def open_texts(
 
 def check_named_once(data: Data | None, valid: Data | None, overrides: Iterable[str]) -> None:
     """Raise ConfigError if options name text beside `data` or `valid`, which would go unused."""
-    named = set_options(None, overrides).get("data", {})
+    named = set_options(None, overrides).get("data")
+    if not isinstance(named, Mapping):
+        return  # which `resolve` reports
     for option, where in (("train", "as the first two words"), ("valid", "with --valid")):
         if named.get(option) and (data is not None or (option == "valid" and valid is not None)):
             raise ConfigError(

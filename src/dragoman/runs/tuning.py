@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
 from dragoman.models.adapter import AdaptedPart, AdapterShape
 
@@ -82,14 +81,6 @@ class TuningConfig(Options, section="tuning"):
     lora_on: Annotated[AdaptedPart | Literal["all"], Option("Parts of the layers that have adapters.")] = (
         "all"
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.lora_rank and (self.lora_alpha is not None or self.lora_on != "all"):
-            raise ConfigError(
-                "tuning.lora_alpha or tuning.lora_on without adapters",
-                hint="set tuning.lora_rank, such as tuning.lora_rank=8, or leave them out",
-            )
 
     @property
     def adapter(self) -> AdapterShape | None:

@@ -95,8 +95,10 @@ class Metrics:
     def _rows(self) -> Iterator[dict[str, Any]]:
         """The lines of the file, but for one that a crash has cut short."""
         for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
-            with suppress(ValueError):
-                yield json.loads(line)
+            with suppress(ValueError, RecursionError):
+                row = json.loads(line)
+                if isinstance(row, dict) and "kind" in row:
+                    yield row
 
 
 def _row(event: Report | Validation | Candidate) -> dict[str, Any]:

@@ -305,6 +305,10 @@ def test_the_charset_of_the_header() -> None:
         'msgstr ""\n' if False else 'msgid "ä"\nmsgstr ""', 'msgid "ä"\nmsgstr "漢"'
     )
     assert document.render([Result(("漢",))]) == other.encode()  # the header lacks it, so it changes
+    comment = '# "Content-Type: text/plain; charset=ISO-8859-1\\n"\n'
+    bare = messages('msgid "a"\nmsgstr ""\n', comment + HEADER.replace("charset=UTF-8", ""))
+    with pytest.raises(DataError, match="ISO-8859-1 has no '漢'"):
+        parse(bare.encode("latin-1"), GERMAN).render([Result(("漢",))])
     with pytest.raises(DataError, match="line 5: not UTF-8"):
         parse(messages('msgid "ä"\nmsgstr ""\n').encode("latin-1"), GERMAN)
     for name in ("nonsense", "idna", "hex"):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import re
 import time
+from xml.etree import ElementTree
 
 import pytest
 
+from dragoman.documents.flat import parts
 from dragoman.documents.markup.fragment import XmlFragment
-from dragoman.documents.segment import Code
+from dragoman.documents.segment import Code, text_of
 from dragoman.documents.translate import translate_document
 from tests.documents.pretend import Pretend
 
@@ -65,11 +67,22 @@ def test_elements_in_one_without_text_are_segments_of_their_own() -> None:
 
 
 def test_no_sentence_goes_beyond_a_break_or_a_paragraph() -> None:
-    fragment = XmlFragment("Intro<p>A <b>dog</b> runs.<br/>A man<BR></BR>sits.</p>Outro <i>and</i> end<hr/>")
+    text = "Intro<p>A <b>dog</b> runs.<br/>A man<BR></BR>sits.</p>Outro <i>and</i> end<hr/>"
+    found = [part for one in XmlFragment(text).segments for part in parts(one.source)]
 
-    texts = ["".join(part for part in one.source if isinstance(part, str)) for one in fragment.segments]
+    texts = [text_of(part) for part in found if isinstance(part, tuple)]
     assert texts == ["Intro", "A dog runs.", "A man", "sits.", "Outro and end"]
     assert translated("one<br/>two") == "ONE<br/>TWO"
+
+
+@pytest.mark.parametrize("between", ["<br/>", "<p>or</p>", "<br></br>", "<ul><li>x</li></ul>"])
+@pytest.mark.parametrize("pieces", [0, 3])
+def test_elements_around_a_break_stay_nested(between: str, pieces: int) -> None:
+    text = f"<d>The dog has <b>seen <i>the red house{between}and</i> the cat</b> sleeps.</d>"
+    for backwards in (False, True):
+        new = translated(text, backwards=backwards, pieces=pieces)
+        ElementTree.fromstring(new)
+        assert sorted(TAG.findall(new)) == sorted(TAG.findall(text))
 
 
 def test_with_stand_ins_an_empty_element_has_a_place() -> None:

@@ -65,6 +65,9 @@ def test_links_and_buttons_without_a_sentence_around_them_are_segments_of_their_
     assert sources("html", "<p>See <a>this</a> <a>one</a>.") == ["See ⟨<a>⟩this⟨</a>⟩ ⟨<a>⟩one⟨</a>⟩."]
     assert sources("html", "<p><a>this</a>, <a>one</a>") == ["⟨<a>⟩this⟨</a>⟩, ⟨<a>⟩one⟨</a>⟩"]
     assert sources("html", "<p><b><a>only one</a></b> <i>") == ["only one"]
+    assert len(sources("html", "<label>I agree to the</label> <a>Terms</a>")) == 1
+    assert len(sources("html", "<a>The cat</a> <a>sleeps</a>")) == 1
+    assert len(sources("html", "<a>The <b>red</b> house</a>" * 101)) == 101
 
 
 def test_end_tags_may_be_missing_and_tags_wrongly_nested():

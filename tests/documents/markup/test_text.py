@@ -50,12 +50,24 @@ def test_lines_of_a_list_or_a_poem_are_not_joined():
     ]
     wide = "The boats lie in the harbour of Hull until the\nGerman fishermen come back home, says\nOld Tom.\n"
     assert sources("text", wide) == [" ".join(wide.splitlines())]
+    assert (
+        len(
+            sources(
+                "text", "Please read the guide, which was written at our office in\nBerlin.\n" + "x" * 110
+            )
+        )
+        == 1
+    )
+    assert len(sources("text", "我们在北京见面，那是\n2024年的春天。\n")) == 1
 
 
 def test_tabs_and_gaps_stay_and_end_sentences():
     text = "Name:\tA dog\nColour:\t\t A red car\nOne   two  three\n"
     assert sources("text", text) == ["Name:⟨\t⟩A dog", "Colour:⟨\t\t ⟩A red car", "One⟨   ⟩two  three"]
     assert translated("text", text) == "NAME:\tA DOG\nCOLOUR:\t\t A RED CAR\nONE   TWO THREE\n"
+    assert sources("text", "the cat\tsleeps   in the house and\nthe dog too\n") == [
+        "the cat\tsleeps   in the house and the dog too"
+    ]
 
 
 def test_rulers_and_lines_without_words_stay():

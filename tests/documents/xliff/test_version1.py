@@ -179,6 +179,12 @@ def test_segments_without_words_are_copied() -> None:
     assert target in parse(empty.encode(), EN_DE).render([Result(("Eins.",))]).decode()
 
 
+def test_segments_without_a_number_are_left() -> None:
+    marks = '<mrk mtype="seg" mid="1">One.</mrk><mrk mtype="seg"><x id="1"/></mrk>'
+    segmented = f"<source>One.</source><seg-source>{marks}</seg-source>"
+    assert ">Eins.</mrk>" in translated(unit(segmented), Result(("Eins.",)))
+
+
 def test_one_segment_of_a_segmented_source() -> None:
     new = translated(unit(SEGMENTED), None, Result(("Zwei.",)))
     assert '<mrk mtype="seg" mid="1"></mrk> <mrk mtype="seg" mid="2">Zwei.</mrk>' in new

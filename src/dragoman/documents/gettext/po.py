@@ -230,8 +230,14 @@ class Catalogue:
         try:
             return self.decoded.encode(apply(text, [*edits, *header]))
         except DataError:
+            if self.header is not None and not _CHARSET.search(self._header_text()):
+                raise
             header = self._header(utf8=True)
             return replace(self.decoded, encoding="utf-8").encode(apply(text, [*edits, *header]))
+
+    def _header_text(self) -> str:
+        value = self.header.strings[0] if self.header else None
+        return self.decoded.text[value.start : value.end] if value else ""
 
     def _header(self, *, utf8: bool = False) -> list[Edit]:
         language = self.languages.target.replace("-", "_")
@@ -242,7 +248,7 @@ class Catalogue:
             lines += [rule] * bool(rule) + ["", ""]
             return [Edit(0, 0, self.how.line_end.join(lines))]
         value = self.header.strings[0]
-        old = self.decoded.text[value.start : value.end]
+        old = self._header_text()
         new = _NO_LANGUAGE.sub(lambda match: f"{match[1]} {language}", old)
         new = _CHARSET.sub(
             lambda match: match[1] + ("UTF-8" if utf8 or match[2].lower() in _ASCII else match[2]), new

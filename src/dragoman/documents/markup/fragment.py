@@ -13,13 +13,13 @@ from html import unescape
 
 from dragoman.documents.edits import Edit, apply
 from dragoman.documents.flat import DIVIDING
-from dragoman.documents.markup.html_runs import MOST_TAGS, spaced_items
+from dragoman.documents.markup.html_runs import spaced_items, uncrowded
 from dragoman.documents.markup.html_tokens import HtmlToken, tokens
 from dragoman.documents.markup.inline import Item, has_words, merged, paired, trimmed
 from dragoman.documents.markup.spans import Span, changed_spans
 from dragoman.documents.segment import Code, Result, Segment
 
-_DIVIDING = DIVIDING | {"br", "hr"}
+_LINE_BREAKS = frozenset(("br", "hr"))
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});")
 
 
@@ -60,18 +60,28 @@ class XmlFragment:
         place = 0
         while place < len(self._tokens):
             token, end = self._tokens[place], self._ends.get(place)
-            divides = place in delimiters or (token.kind in ("start", "end") and token.name in _DIVIDING)
-            if divides:
+            own = place in delimiters or (_is_dividing(token) and not self._is_inside())
+            if own:
                 self._flush()
             if token.kind == "start" and end is not None and self._is_one(place, end):
                 self._add_whole(place, end)
                 place = end
             else:
                 self._add(token)
-            if divides:
+            if own:
                 self._flush()
             place += 1
         self._flush()
+
+    def _is_inside(self) -> bool:
+        """Whether an element is open in the run, which a segment of its own would tear apart."""
+        opened = 0
+        for item in self._items:
+            if isinstance(item.what, Code) and item.what.kind == "open":
+                opened += 1
+            elif isinstance(item.what, Code) and item.what.kind == "close" and opened:
+                opened -= 1
+        return opened > 0
 
     def _is_one(self, place: int, end: int) -> bool:
         """Whether an element is one code: it is ignored, or has nothing inside."""
@@ -83,6 +93,8 @@ class XmlFragment:
         shown = "".join(_decoded(self._text[one.start : one.end]) for one in inside)
         solid = bool(shown.strip()) or self._stand_ins
         code = Code(self._text[first:last], "placeholder" if solid else "empty", shown=shown if solid else "")
+        if self._tokens[place].name in _LINE_BREAKS:
+            code = _line_break(self._text[first:last])
         self._items.append(Item(first, last, code, visible=True))
 
     def _add(self, token: HtmlToken) -> None:
@@ -90,10 +102,12 @@ class XmlFragment:
         if token.kind == "text":
             self._items += spaced_items(raw, token.start, _decoded)
         elif token.kind in ("start", "end") and not token.closed:
-            code = Code(raw, "open" if token.kind == "start" else "close")
+            code = Code(raw, "open" if token.kind == "start" else "close", breaks=_is_dividing(token))
             self._items.append(Item(token.start, token.end, code, token.name))
         elif token.kind == "start":
             code = Code(raw, "placeholder" if self._stand_ins else "empty")
+            if token.name in _LINE_BREAKS:
+                code = _line_break(raw)
             self._items.append(Item(token.start, token.end, code, visible=True))
         elif token.kind == "other" or raw.startswith("<?"):
             self._flush()
@@ -103,11 +117,18 @@ class XmlFragment:
 
     def _flush(self) -> None:
         items, self._items = trimmed(paired(self._items)), []
-        crowded = sum(isinstance(item.what, Code) for item in items) > MOST_TAGS
-        for run in [[item] for item in items if isinstance(item.what, str)] if crowded else [items]:
+        for run in uncrowded(items):
             source = merged(item.what for item in run)
             if run and has_words(source):
                 self._spans.append(Span(Segment(source, ""), run[0].start, run[-1].end, run))
+
+
+def _is_dividing(token: HtmlToken) -> bool:
+    return token.kind in ("start", "end") and token.name in DIVIDING
+
+
+def _line_break(raw: str) -> Code:
+    return Code(raw, "empty", shown=" ", breaks=True)
 
 
 def _decoded(raw: str) -> str:

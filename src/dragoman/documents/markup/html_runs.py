@@ -137,8 +137,7 @@ class _Reader:
         """End a run, and add its segment if it has words."""
         items = trimmed(paired(self._items))
         self._items = []
-        crowded = sum(isinstance(item.what, Code) for item in items) > MOST_TAGS
-        for run in [[item] for item in items if isinstance(item.what, str)] if crowded else _controls(items):
+        for run in (run for part in _controls(items) for run in uncrowded(part)):
             if run and has_words(source := content(run)):
                 start, end = run[0].start, run[-1].end
                 self.spans.append(Span(Segment(source, self._where(start)), start, end, run))
@@ -159,20 +158,39 @@ class _Reader:
 
 
 def _controls(items: list[Item]) -> list[list[Item]]:
-    """The links, buttons and labels of a run that has no text outside of them: a menu, and no sentence."""
+    """The links, buttons and labels of a run that has no text outside of them: a menu, and no sentence.
+
+    A label beside a link may be one, as in "I agree to the terms", and so may what goes on in lower case.
+    """
     found: list[list[Item]] = []
+    names: set[str] = set()
     pair = 0  # of the control around an item
     for item in items:
         if not pair and isinstance(item.what, Code) and item.what.pair and item.name in _CONTROLS:
             pair = item.what.pair
             found.append([])
+            names.add(item.name)
         if pair:
             found[-1].append(item)
         elif item.solid:
             return [items]
         if isinstance(item.what, Code) and item.what.kind == "close" and item.what.pair == pair:
             pair = 0
-    return [trimmed(paired(one)) for one in found] if len(found) > 1 else [items]
+    first = [next((letter for item in one if item.solid for letter in _letters(item)), "") for one in found]
+    if len(found) < 2 or (len(names) > 1 and "label" in names) or any(map(str.islower, first[1:])):
+        return [items]
+    return [trimmed(paired(one)) for one in found]
+
+
+def _letters(item: Item) -> Iterator[str]:
+    return filter(str.isalpha, item.what) if isinstance(item.what, str) else iter(())
+
+
+def uncrowded(items: list[Item]) -> list[list[Item]]:
+    """The run, or its pieces of text if it has too many tags."""
+    if sum(isinstance(item.what, Code) for item in items) <= MOST_TAGS:
+        return [items]
+    return [[item] for item in items if isinstance(item.what, str)]
 
 
 def _is_block(token: HtmlToken) -> bool:

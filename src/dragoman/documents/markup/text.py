@@ -24,7 +24,7 @@ _HEAD = re.compile(
 )
 _BULLET = re.compile(r"[-*+•‣◦▪·–—]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z])[.)]|\d{1,3}(?:\.\d{1,3})+|>.*")
 _SENTENCE_END = re.compile(r"[.!?:…。！？؟۔।][\"'”’»)\]」』]*$")
-_NARROW, _NEARLY_FULL = 40, 0.7  # columns of text that somebody wrapped, and the share that a line fills
+_NARROW, _NEARLY_FULL = 32, 0.7  # columns of text that somebody wrapped, and the share that a line fills
 _SPACE = re.compile(r"[ \t\r\n]+")  # a no-break space stays
 _GAP = re.compile(r"( *\t[ \t]*| {3,})")
 _WIDEST = 120  # in columns; a longer line is a paragraph that nobody wrapped
@@ -65,7 +65,7 @@ class PlainText:
         self._decoded = decoded
         self._paragraphs = paragraphs
         self._segments = [
-            Segment(_content(_joined(decoded.text, one)), f"line {one.rows[0].number}") for one in paragraphs
+            Segment(_content(decoded.text, one), f"line {one.rows[0].number}") for one in paragraphs
         ]
 
     @property
@@ -114,7 +114,9 @@ def _row(raw: str, line: TextLine, number: int) -> _Row:
 
 def _split(text: str, block: list[_Row]) -> Iterator[list[_Row]]:
     """Yield the paragraphs of a run of lines."""
-    widest = max(columns(text[row.line.start : row.end]) for row in block)
+    # A line of one word, such as an address, is as long as the word is.
+    wrapped = [row for row in block if " " in text[row.start : row.end]] or block
+    widest = max(columns(text[row.line.start : row.end]) for row in wrapped)
     rows = block[:1]
     for row in block[1:]:
         if _goes_on(text, rows, row, widest):
@@ -138,7 +140,8 @@ def _goes_on(text: str, rows: list[_Row], row: _Row, widest: int) -> bool:
     if not full and _SENTENCE_END.search(text[last.start : last.end]):
         return False
     # A list or a poem has lines that begin with capitals, and are short or of many lengths.
-    return not (word[0].isupper() or word[0].isdigit()) or (
+    begins = word[0].isupper() or (word[0].isdigit() and not solid(text[last.end - 1]))
+    return not begins or (
         widest >= _NARROW and (full or columns(text[last.line.start : last.end]) >= _NEARLY_FULL * widest)
     )
 
@@ -157,9 +160,12 @@ def _joined(text: str, paragraph: _Paragraph) -> str:
     return found
 
 
-def _content(text: str) -> Content:
-    """A text with its gaps as codes: no sentence goes beyond a tab or several spaces, as in a table."""
-    parts = _GAP.split(text)
+def _content(text: str, paragraph: _Paragraph) -> Content:
+    """The text of a paragraph. In a line of its own a tab or several spaces are codes that end a sentence."""
+    joined = _joined(text, paragraph)
+    if len(paragraph.rows) > 1:
+        return (joined,)
+    parts = _GAP.split(joined)
     return merged(
         Code(part, "empty", shown=" ", breaks=True) if number % 2 else part
         for number, part in enumerate(parts)

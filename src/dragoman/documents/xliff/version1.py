@@ -5,7 +5,7 @@ The text in <sub>, inside a code, is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
@@ -172,7 +172,7 @@ class Xliff12:
             "state-qualifier": "exact-match" if all(one.result.is_remembered for one in news) else None,
         }
         inners = {one.part.mid: self._inner(one) for one in news}
-        copied = self._without_words(unit)
+        copied = self._without_words(unit, inners)
         last = unit.target or unit.segmented or unit.source
         if unit.target and news[0].part.mid and all(one.part.target for one in news):
             yield retag(self._text, unit.target.tag, values)
@@ -206,12 +206,13 @@ class Xliff12:
             place = mark.end.start
         return "".join([*parts, self._text[place : unit.segmented.end.start]])
 
-    def _without_words(self, unit: _Unit) -> dict[str, str]:
-        """The segments that are only codes, by their mid, if the target does not have them."""
+    def _without_words(self, unit: _Unit, inners: Collection[str]) -> dict[str, str]:
+        """The segments that are only codes, by their mid, if neither the target nor `inners` has them."""
         there = dict(_marks(unit.target)) if unit.target else {}
         return {
             mid: _inside(self._text, mark)
             for mid, mark in (_marks(unit.segmented) if unit.segmented else ())
+            if mid and mid not in inners
             if not (mid in there and _inside(self._text, there[mid])) and not has_text(self._content(mark))
         }
 
