@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.files import is_utf8
 from dragoman.base.options import entries, option_name, show, variants
 
 T = TypeVar("T")
-_SURROGATE = re.compile("[\ud800-\udfff]")  # in the name of a file that is not UTF-8
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -52,7 +51,7 @@ def override(tables: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
             raise ConfigError(
                 f"{assignment!r} is not an option", hint="write it as section.key=value, e.g. model.heads=8"
             )
-        if _SURROGATE.search(assignment):
+        if not is_utf8(assignment):
             raise ConfigError(
                 f"{assignment!r} is not UTF-8, as recipes are",
                 hint="use other characters, or rename the file",

@@ -64,6 +64,15 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         part.write_bytes(data)
 
 
+def is_utf8(name: str | Path) -> bool:
+    """Whether a name is valid UTF-8, which names of files need not be. What we write is."""
+    try:
+        str(name).encode()
+    except UnicodeEncodeError:  # Python has half a surrogate pair for each byte that is not
+        return False
+    return True
+
+
 def move(source: Path, target: Path) -> None:
     """Rename a file, whose content is on the disk, over `target` in the same folder. Raise DragomanError."""
     with explaining(target, source):

@@ -291,9 +291,9 @@ def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float |
     for score, reason in _rows(path):
         scores.append(score)
         reasons.update([reason] if math.isnan(score) else [])
-    chosen = best_of(scores, share=share, least=least or 0.0)
+    least = least or 0.0
+    chosen = best_of(scores, share=share, least=least)
     if not any(chosen):
-        least = least or 0.0
         raise DataError(f"{corpus.name}: no pair has a score of {least:g}", hint="lower --least")
     with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
         for line, kept in zip_longest(corpus, chosen):

@@ -77,7 +77,7 @@ class Unfinished:
             stack.enter_context(locked(self._text, self.file.fileno()))
             size = self._found = self._take_up()
             if not size:
-                self._note.unlink(missing_ok=True)  # it says nothing of what is written from now on
+                self._note.unlink(missing_ok=True)  # a stale one would count other text
             self.file.truncate(size)  # what follows was written after the note
             self._noted = time.monotonic()
             self._stack = stack.pop_all()

@@ -69,9 +69,8 @@ def command_line() -> list[str]:
     """
     program = Path(sys.argv[0])
     ours = program.stem == "dragoman" or (program.stem, program.parent.name) == ("__main__", "dragoman")
-    return (
-        ["dragoman", *(os.fsencode(word).decode(errors="replace") for word in sys.argv[1:])] if ours else []
-    )
+    words = (os.fsencode(word).decode(errors="replace") for word in sys.argv[1:])
+    return ["dragoman", *words] if ours else []
 
 
 def render(

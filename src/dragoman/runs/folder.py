@@ -11,13 +11,12 @@ checkpoints/     what resuming needs, see `training/checkpoints.py`
 from __future__ import annotations
 
 import filecmp
-import re
 from pathlib import Path
 from typing import Self
 
 from dragoman.base.config import difference, from_table, read_toml, to_table, to_toml
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.base.files import sweep, write_whole
+from dragoman.base.files import is_utf8, sweep, write_whole
 from dragoman.folder.config import check_digests, read_config
 from dragoman.folder.digest import check_digest
 from dragoman.runs.lock import Lock
@@ -25,7 +24,6 @@ from dragoman.runs.recipe import Recipe
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.metrics import Metrics
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _OTHER_FOLDER = "choose another folder with -o"
 # Options that may change when a run is resumed. Clipping and precision may mend infinite gradients.
 _MAY_CHANGE = {
@@ -47,7 +45,7 @@ class RunFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        if _SURROGATE.search(str(path)):
+        if not is_utf8(path):
             raise ConfigError(f"{str(path)!r}: the path is not UTF-8", hint=_OTHER_FOLDER)
         self.path = path
         self.checkpoints = Checkpoints(path / "checkpoints")

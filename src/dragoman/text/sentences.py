@@ -117,11 +117,11 @@ def _shorter(pieces: Sequence[str], longest: int, inside: Sequence[bool]) -> Ite
     place = 0
     for piece in pieces:
         start = 0
-        whole = _last_bound(piece, inside[place : place + len(piece)]) if len(piece) > longest else 0
+        last = _last_bound(piece, inside[place : place + len(piece)]) if len(piece) > longest else 0
         while len(piece) - start > longest:
             cut = _cut(piece, start, longest, inside[place + start : place + start + longest + 1])
             if not cut:
-                if whole > start:
+                if last > start:  # the rest is no single long word
                     break
                 cut = min(start + longest, len(piece) - 1)
             yield piece[start:cut]
@@ -131,7 +131,7 @@ def _shorter(pieces: Sequence[str], longest: int, inside: Sequence[bool]) -> Ite
 
 
 def _last_bound(piece: str, inside: Sequence[bool]) -> int:
-    """The last place of a space between words or of what must not be cut; 0 if there is none."""
+    """The last place where two words meet, or where a cut is forbidden; 0 if there is none."""
     body = piece.rstrip()
     words = body.rsplit(None, 1)
     space = len(body) - len(words[1]) - 1 if len(words) > 1 else 0
@@ -141,7 +141,7 @@ def _last_bound(piece: str, inside: Sequence[bool]) -> int:
 def _cut(piece: str, start: int, longest: int, inside: Sequence[bool]) -> int:
     """Where to cut a long sentence from `start`: after its last clause that fits, else after its last word.
 
-    `inside` says of the places from `start` on which must not be cut. Returns 0 if there is no such place.
+    `inside` says for each place from `start` on whether a cut is forbidden. Returns 0 if none fits.
     """
     for marks in (_CLAUSE, _SPACE):
         places = [found.end() for found in marks.finditer(piece, start, start + longest)]

@@ -12,9 +12,7 @@ from dragoman.translator.lines import addressed
 from dragoman.translator.translation import Translation, TranslationMaker
 
 T = TypeVar("T")
-MOST_ATTENTION = (
-    4_000_000  # weights of a pair: source times target tokens, each of some 100 bytes at the peak
-)
+MOST_ATTENTION = 4_000_000  # weights of a pair: source times target tokens
 
 
 def check_pairs(sources: Sequence[str], targets: Sequence[str]) -> None:

@@ -145,8 +145,9 @@ def test_no_tag_is_lost_whatever_comes() -> None:
         "<" * 30000,
         "</b>" * 8000 + "x",
         "<!--" * 9000,
+        "a <b>b" + "<p>c</p>" * 8000,
     ],
-    ids=["deep", "open", "less", "closed", "comments"],
+    ids=["deep", "open", "less", "closed", "comments", "paragraphs"],
 )
 def test_hostile_text_takes_no_time(text: str) -> None:
     begun = time.process_time()

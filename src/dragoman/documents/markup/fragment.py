@@ -36,6 +36,7 @@ class XmlFragment:
         self._ends = _ends(self._tokens)
         self._spans: list[Span] = []
         self._items: list[Item] = []
+        self._opened = 0  # elements of the run that are open
         self._read()
         self._segments = [span.segment for span in self._spans]
 
@@ -60,7 +61,8 @@ class XmlFragment:
         place = 0
         while place < len(self._tokens):
             token, end = self._tokens[place], self._ends.get(place)
-            own = place in delimiters or (_is_dividing(token) and not self._is_inside())
+            # Within an open element a segment of its own would tear that apart.
+            own = place in delimiters or (_is_dividing(token) and not self._opened)
             if own:
                 self._flush()
             if token.kind == "start" and end is not None and self._is_one(place, end):
@@ -72,16 +74,6 @@ class XmlFragment:
                 self._flush()
             place += 1
         self._flush()
-
-    def _is_inside(self) -> bool:
-        """Whether an element is open in the run, which a segment of its own would tear apart."""
-        opened = 0
-        for item in self._items:
-            if isinstance(item.what, Code) and item.what.kind == "open":
-                opened += 1
-            elif isinstance(item.what, Code) and item.what.kind == "close" and opened:
-                opened -= 1
-        return opened > 0
 
     def _is_one(self, place: int, end: int) -> bool:
         """Whether an element is one code: it is ignored, or has nothing inside."""
@@ -102,6 +94,7 @@ class XmlFragment:
         if token.kind == "text":
             self._items += spaced_items(raw, token.start, _decoded)
         elif token.kind in ("start", "end") and not token.closed:
+            self._opened = self._opened + 1 if token.kind == "start" else max(self._opened - 1, 0)
             code = Code(raw, "open" if token.kind == "start" else "close", breaks=_is_dividing(token))
             self._items.append(Item(token.start, token.end, code, token.name))
         elif token.kind == "start":
@@ -116,7 +109,7 @@ class XmlFragment:
             self._items.append(Item(token.start, token.end, Code(raw, "placeholder" if solid else "empty")))
 
     def _flush(self) -> None:
-        items, self._items = trimmed(paired(self._items)), []
+        items, self._items, self._opened = trimmed(paired(self._items)), [], 0
         for run in uncrowded(items):
             source = merged(item.what for item in run)
             if run and has_words(source):

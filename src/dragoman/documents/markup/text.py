@@ -1,7 +1,8 @@
 """Plain text by paragraphs.
 
 A paragraph is a run of lines up to an empty one. A line that begins with a bullet, a number or an indent
-begins a segment of its own. Hard-wrapped lines are one segment, and are wrapped again when they change.
+begins a segment of its own. Hard-wrapped lines are one segment, and are wrapped again when they change. Short
+lines that begin with capitals or digits stay lines, as in a list or a poem.
 """
 
 from __future__ import annotations

@@ -208,12 +208,13 @@ class Xliff12:
 
     def _without_words(self, unit: _Unit, inners: Collection[str]) -> dict[str, str]:
         """The segments that are only codes, by their mid, if neither the target nor `inners` has them."""
-        there = dict(_marks(unit.target)) if unit.target else {}
+        if unit.segmented is None:
+            return {}
+        there = {mid for mid, mark in _marks(unit.target) if _inside(self._text, mark)} if unit.target else ()
         return {
             mid: _inside(self._text, mark)
-            for mid, mark in (_marks(unit.segmented) if unit.segmented else ())
-            if mid and mid not in inners
-            if not (mid in there and _inside(self._text, there[mid])) and not has_text(self._content(mark))
+            for mid, mark in _marks(unit.segmented)
+            if mid and mid not in inners and mid not in there and not has_text(self._content(mark))
         }
 
     def _our_notes(self, unit: _Unit) -> list[tuple[str, Element]]:
