@@ -42,7 +42,9 @@ def test_no_sentence_ends_inside_a_protected_span() -> None:
 @pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", "\u2003", "\u3000", "\x85", "\u2028"])
 def test_wide_spaces_before_marks(language: str, space: str) -> None:
     text = f"The man eats vitamin C{space}. Two{space}! Three."
-    assert "".join(split_sentences(text, language)) == text
+    pieces = split_sentences(text, language)
+    assert "".join(pieces) == text
+    assert pieces[-1] == "Three."  # it was cut
 
 
 def test_a_text_that_sentencex_fails_for_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
+from itertools import product
 from xml.etree import ElementTree
 
 import pytest
@@ -78,8 +79,8 @@ def test_no_sentence_goes_beyond_a_break_or_a_paragraph() -> None:
 @pytest.mark.parametrize("between", ["<br/>", "<p>or</p>", "<br></br>", "<ul><li>x</li></ul>"])
 @pytest.mark.parametrize("pieces", [0, 3])
 def test_elements_around_a_break_stay_nested(between: str, pieces: int) -> None:
-    text = f"<d>The dog has <b>seen <i>the red house{between}and</i> the cat</b> sleeps.</d>"
-    for backwards in (False, True):
+    for behind, backwards in product(("and</i> the cat</b> sleeps.", "</i></b> Sleeps."), (False, True)):
+        text = f"<d>The dog has <b>seen <i>the red house{between}{behind}</d>"
         new = translated(text, backwards=backwards, pieces=pieces)
         ElementTree.fromstring(new)
         assert sorted(TAG.findall(new)) == sorted(TAG.findall(text))

@@ -61,15 +61,19 @@ class XmlFragment:
         place = 0
         while place < len(self._tokens):
             token, end = self._tokens[place], self._ends.get(place)
-            # Within an open element a segment of its own would tear that apart.
-            own = place in delimiters or (_is_dividing(token) and not self._opened)
+            dividing = token.kind in ("start", "end") and token.name in DIVIDING
+            # Within an open element of a sentence a segment of its own would tear that apart.
+            if place in delimiters:
+                own = not (self._opened and any(item.solid for item in self._items))
+            else:
+                own = dividing and not self._opened
             if own:
                 self._flush()
             if token.kind == "start" and end is not None and self._is_one(place, end):
                 self._add_whole(place, end)
                 place = end
             else:
-                self._add(token)
+                self._add(token, breaks=dividing or place in delimiters)
             if own:
                 self._flush()
             place += 1
@@ -89,13 +93,13 @@ class XmlFragment:
             code = _line_break(self._text[first:last])
         self._items.append(Item(first, last, code, visible=True))
 
-    def _add(self, token: HtmlToken) -> None:
+    def _add(self, token: HtmlToken, *, breaks: bool) -> None:
         raw = self._text[token.start : token.end]
         if token.kind == "text":
             self._items += spaced_items(raw, token.start, _decoded)
         elif token.kind in ("start", "end") and not token.closed:
             self._opened = self._opened + 1 if token.kind == "start" else max(self._opened - 1, 0)
-            code = Code(raw, "open" if token.kind == "start" else "close", breaks=_is_dividing(token))
+            code = Code(raw, "open" if token.kind == "start" else "close", breaks=breaks)
             self._items.append(Item(token.start, token.end, code, token.name))
         elif token.kind == "start":
             code = Code(raw, "placeholder" if self._stand_ins else "empty")
@@ -114,10 +118,6 @@ class XmlFragment:
             source = merged(item.what for item in run)
             if run and has_words(source):
                 self._spans.append(Span(Segment(source, ""), run[0].start, run[-1].end, run))
-
-
-def _is_dividing(token: HtmlToken) -> bool:
-    return token.kind in ("start", "end") and token.name in DIVIDING
 
 
 def _line_break(raw: str) -> Code:
