@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
+import math
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
+from dragoman.serving.ask import Ask
 from dragoman.serving.errors import Overloaded
-from tests.serving.standin import Running, running, wait_for
+from dragoman.serving.native import _events
+from tests.serving.standin import Running, StandIn, running, wait_for
 
 ONE = {"source": "en", "target": "de"}
 
@@ -122,15 +127,23 @@ def test_a_stream_has_the_limits_of_a_request(server: Running, client: httpx.Cli
     assert len(server.standin.asked) == before
 
 
-def test_all_texts_of_a_stream_that_fail_are_looked_at(
-    server: Running, client: httpx.Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    server.standin.failing = Overloaded("full", retry_after=1)
-    answer = client.post("/v1/translate", json={"texts": ["a"] * 20, **ONE, "stream": True})
-    gc.collect()
+def test_all_texts_of_a_stream_that_fail_are_looked_at() -> None:
+    """asyncio reports an error that nobody looked at when its task is deleted."""
+    standin, reports = StandIn(), list[str]()
+    standin.failing = Overloaded("full", retry_after=1)
+    call: Any = SimpleNamespace(service=standin, client="", deadline=math.inf)
 
-    assert [name for name, _ in events(answer.text)] == ["error"]
-    assert "never retrieved" not in caplog.text
+    async def streamed() -> list[str]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: reports.append(about["message"]))
+        ask = Ask(source="en", target="de")
+        found = [one async for one in _events(call, ["a"] * 20, ask, scores=False)]
+        standin.failing = None  # its traceback holds the tasks
+        gc.collect()
+        return found
+
+    (answer,) = asyncio.run(streamed())
+    assert answer.startswith("event: error")
+    assert reports == []
 
 
 def test_a_stream_has_a_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
