@@ -12,7 +12,7 @@ from dragoman.translator.lines import addressed
 from dragoman.translator.translation import Translation, TranslationMaker
 
 T = TypeVar("T")
-# Source times target tokens of a pair whose attention is held: about 95 bytes each, and two seconds a million.
+# Source times target tokens of a pair whose attention is held: about 95 bytes and two microseconds each.
 MOST_ATTENTION = 16_000_000
 
 
