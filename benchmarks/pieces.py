@@ -2,7 +2,7 @@
 
     python benchmarks/pieces.py [--preset small] [--threads 2] [--steps 6] [--rounds 3] [NAME ...]
 
-The model and the batches are those of `dragoman bench train`, on the embedded corpus. Without a NAME all
+It trains in bf16 if the processor multiplies that natively, else in float32. The model and the batches are those of `dragoman bench train`, on the embedded corpus. Without a NAME all
 pieces are measured. The variants take turns, each in a separate process.
 
 Prints a line for each variant: the median milliseconds of a step; its ratio to the whole step of the same
@@ -41,7 +41,7 @@ from dragoman.training import loss, optimizer
 from dragoman.training.batches import Batch
 from dragoman.training.distributed import World
 from dragoman.training.malloc import keep_freed_memory
-from dragoman.training.precision import send_to_onednn
+from dragoman.training.precision import multiplies_bf16, precision_for, send_to_onednn
 from dragoman.training.update import Learner
 
 WHOLE = "(the whole step)"
@@ -126,14 +126,15 @@ def measure_variant(variant: Variant, conditions: Conditions) -> None:
         keep_freed_memory()
     if variant.loops:
         native.enable()
-    if variant.precision == "fp32" and variant.onednn:
+    precision = precision_for(variant.precision, torch.device("cpu"))
+    if precision == "fp32" and variant.onednn:
         send_to_onednn()
     torch.set_num_threads(conditions.threads)
     world = World(0, 1, torch.device("cpu"))
     batches = collated(conditions.workload.batches, world)
     seconds = []
     with variant.inside():
-        trained = learner(conditions.shape, variant.precision, world)
+        trained = learner(conditions.shape, precision, world)
         for number, batch in enumerate(batches, 1):
             began = time.perf_counter()
             trained.update([batch], number, seed=1)
@@ -201,18 +202,22 @@ def loop_over_tensors() -> Any:
 class Variant:
     """A training step, perhaps without one of its pieces."""
 
-    precision: Literal["bf16", "fp32"] = "bf16"
+    precision: Literal["auto", "fp32"] = "auto"
     keeps_memory: bool = True
     loops: bool = True  # in C
     onednn: bool = True  # for float32 products
     inside: Callable[[], AbstractContextManager[Any]] = nullcontext
 
 
-VARIANTS = {
-    WHOLE: Variant(),
+IN_BF16 = {
     "bf16 products": Variant(precision="fp32"),
     "bf16 products, and oneDNN for those in float32": Variant(precision="fp32", onednn=False),
     "weights cast once a step (autocast instead)": Variant(inside=autocast),
+}
+IN_FLOAT32 = {"oneDNN for products": Variant(onednn=False)}
+VARIANTS = {
+    WHOLE: Variant(),
+    **(IN_BF16 if multiplies_bf16(torch.device("cpu")) else IN_FLOAT32),
     "freed memory kept": Variant(keeps_memory=False),
     "all loops in C": Variant(loops=False),
     "attention in C": Variant(inside=without_loops("models.kernels")),

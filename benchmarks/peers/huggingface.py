@@ -33,7 +33,8 @@ called = torch.compile(model, dynamic=True) if options.compile else model
 optimizer = torch.optim.Adam(
     model.parameters(), lr=1e-4, betas=(0.9, 0.98), fused=options.tuned or options.onednn or None
 )
-autocast = torch.autocast(options.device, torch.bfloat16) if options.tuned else contextlib.nullcontext()
+in_bf16 = options.tuned and options.precision == "bf16"
+autocast = torch.autocast(options.device, torch.bfloat16) if in_bf16 else contextlib.nullcontext()
 
 
 def step(batch):

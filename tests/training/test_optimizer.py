@@ -83,8 +83,9 @@ def test_muon_s_step_is_near_to_the_orthogonal_factor_of_the_gradient() -> None:
     )  # five steps of Newton and Schulz come so near
 
 
-def test_matrices_of_a_shape_together_are_pytorch_s_muon() -> None:
+def test_matrices_of_a_shape_together_are_pytorch_s_muon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over three updates, with tall, wide and square matrices, and one without a gradient."""
+    monkeypatch.setattr(optimizer, "multiplies_bf16", lambda _: True)  # PyTorch's is in bf16 everywhere
     generator = torch.Generator().manual_seed(1)
     shapes = [(24, 8), (8, 8), (8, 24), (24, 8), (8, 8), (5, 7)]
     first = [torch.randn(shape, generator=generator) for shape in shapes]
@@ -102,6 +103,26 @@ def test_matrices_of_a_shape_together_are_pytorch_s_muon() -> None:
     for mine, other, before in zip(ours, theirs, first, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-6, atol=1e-7)
         assert torch.equal(mine, before) == (mine is ours[-1])
+
+
+@pytest.mark.parametrize(("native", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_matrices_become_orthogonal_in_bf16_only_where_that_is_fast(
+    native: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The singular values follow the polynomial of the Newton-Schulz iteration; the vectors stay."""
+    monkeypatch.setattr(optimizer, "multiplies_bf16", lambda _: native)
+    stack = torch.randn(3, 12, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    a, b, c = coefficients = (3.4445, -4.7750, 2.0315)
+    u, s, v = torch.linalg.svd(stack, full_matrices=False)
+    s = s / stack.norm(dim=(1, 2))[:, None]
+    for _ in range(5):
+        s = a * s + b * s**3 + c * s**5
+
+    ours = optimizer.orthogonal(stack.float(), {"ns_coefficients": coefficients, "ns_steps": 5, "eps": 1e-7})
+
+    assert ours.dtype == dtype
+    tolerance = 0.1 if native else 1e-4
+    torch.testing.assert_close(ours.double(), u * s[:, None] @ v, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("size", [2, 3])

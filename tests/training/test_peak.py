@@ -40,6 +40,24 @@ def test_a_slow_call_is_repeated_all_the_same(monkeypatch: pytest.MonkeyPatch) -
     assert len(calls) == 1 + 3
 
 
+@pytest.mark.parametrize(("rate", "size"), [(1e12, 2048), (1e10, 1024), (5e9, 512), (1e7, 256)])
+def test_products_are_smaller_if_the_type_is_slow(
+    rate: float, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The largest whose first call and three more take at most the time; never less than 256."""
+    sizes: list[int] = []
+
+    def timed(work: Callable[[], object], device: torch.device) -> float:
+        sizes.append(len(work()))  # type: ignore[arg-type]
+        return 2 * sizes[-1] ** 3 / rate
+
+    monkeypatch.setattr(peak, "_timed", timed)
+    monkeypatch.setattr(torch.Tensor, "__matmul__", lambda a, b: a)
+
+    assert peak.product_rates(torch.float32, seconds=1.0).best == pytest.approx(rate)
+    assert (max(sizes), sizes[-1]) == (size, size)
+
+
 def test_threads_are_set_and_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     seen = take(monkeypatch, 1.0)

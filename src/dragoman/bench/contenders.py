@@ -11,9 +11,11 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+import torch
 
 from dragoman.base.errors import ConfigError
 from dragoman.bench.peers import WHERE, python_of
@@ -23,6 +25,7 @@ from dragoman.bench.workload import Workload
 from dragoman.models.operations import training_step
 from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import resolve
+from dragoman.training.precision import multiplies_bf16
 
 OURS = "dragoman"
 Device = Literal["cpu", "cuda"]
@@ -82,7 +85,7 @@ class Contender:
 
     name: str
     about: str
-    precision: Literal["fp32", "bf16"]
+    precision: Literal["fp32", "bf16"]  # bf16 becomes fp32 on a device that does not multiply it natively
     file: str = ""  # its driver, in the folder of the peers; ours if empty
     environment: str = ""  # of the peers, in which the driver runs
     flags: tuple[str, ...] = ()
@@ -137,7 +140,7 @@ CONTENDERS = [
               environment="huggingface", stock=True, cuda=True),
     Contender(name="hf-onednn", about="MarianMT with oneDNN, eager attention, fused Adam", precision="fp32",
               file="huggingface.py", environment="huggingface", flags=("--onednn",)),
-    Contender(name="hf-tuned", about="MarianMT with bf16 autocast, the faster attention, fused Adam",
+    Contender(name="hf-tuned", about="MarianMT with autocast if in bf16, the faster attention, fused Adam",
               precision="bf16", file="huggingface.py", environment="huggingface", flags=("--tuned",),
               cuda=True),
     Contender(name="hf-compiled", about="hf-tuned, compiled", precision="bf16", file="huggingface.py",
@@ -164,8 +167,10 @@ def choose_contenders(
 
     Raises ConfigError for a name that is unknown, not installed, or cannot be measured on the device.
     """
-    known = {contender.name: contender for contender in CONTENDERS}
-    able = [one for one in CONTENDERS if one.cuda or device == "cpu"]
+    native = multiplies_bf16(torch.device(device))
+    everyone = [one if native else replace(one, precision="fp32") for one in CONTENDERS]
+    known = {contender.name: contender for contender in everyone}
+    able = [one for one in everyone if one.cuda or device == "cpu"]
     if names is None:
         return [
             one

@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from dragoman.base import config, machine
 from dragoman.base.errors import ConfigError, DataError, TrainingError
 from dragoman.base.files import write_whole
@@ -29,9 +31,11 @@ from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import Recipe, find_data
 from dragoman.runs.texts import open_training
 from dragoman.text.corpus import open_corpus
+from dragoman.training.precision import multiplies_bf16
 
 PEER = "huggingface_training.py"  # among the drivers of other toolkits
-TUNED = ("--rate", "5e-4", "--rows", "128", "--warmup", "1000", "--smoothing", "0.1", "--grouped", "--bf16")
+BF16 = ("--bf16",) if multiplies_bf16(torch.device("cpu")) else ()
+TUNED = ("--rate", "5e-4", "--rows", "128", "--warmup", "1000", "--smoothing", "0.1", "--grouped", *BF16)
 TRAINERS: dict[str, tuple[str, ...]] = {OURS: (), "hf": (), "hf-tuned": TUNED}
 ABOUT = {
     OURS: "the recipe",

@@ -17,7 +17,7 @@ def to_text(contest: Contest) -> str:
     conditions, about = contest.conditions, contest.conditions.workload.about
     results = sorted((r for r in contest.results if r.turns), key=lambda r: -r.tokens_per_second)
     stock = [r for r in results if r.contender.stock]
-    tuned = [r for r in results if not r.contender.name.startswith(OURS) and r.contender.precision == "bf16"]
+    tuned = [r for r in results if not r.contender.name.startswith(OURS) and not r.contender.stock]
     rows = [list(_HEAD)]
     for result in results:
         share = result.operations_per_second / contest.ceiling[result.contender.precision]
@@ -48,7 +48,7 @@ def to_text(contest: Contest) -> str:
         "",
         f"median of {count(rounds, 'turn')} of {count(conditions.steps, 'step')}; target tokens"
         " are counted without padding",
-        "x untuned: ratio to the fastest untuned toolkit; x tuned: to the fastest other toolkit in bf16",
+        "x untuned: ratio to the fastest untuned toolkit; x tuned: to the fastest tuned one",
         f"ceiling: large products, {ceilings} GFLOP/s",
         "peak MB: resident memory of the largest process, times the processes",
     ]

@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 # No -ffast-math: hidden keys are -inf, and NaN must propagate.
 _FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp")
 _WIDE = "-mprefer-vector-width=512"
-_LANES = 16  # numbers in a vector of `vectors.h`
 _TYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 
 _on = False
@@ -111,7 +110,8 @@ def softmax_block(
 
 def _whole(numbers: int) -> int:
     """Rounded up to whole vectors."""
-    return -(-numbers // _LANES) * _LANES
+    lanes = ctypes.c_int64.in_dll(_library(), "lanes").value
+    return -(-numbers // lanes) * lanes
 
 
 class _Strides(ctypes.Structure):

@@ -55,17 +55,16 @@ static void transpose(const float *a, i64 lda, float *b, i64 ldb, i64 rows, i64 
         for (i64 j = 0; j < columns; j += LANES) {
             vec x[LANES], y[LANES];
             for (int r = 0; r < LANES; r++) x[r] = *(const vec *)(a + (i + r) * lda + j);
-            // Interleaving rows half a matrix apart, four times, transposes it.
-#define INTERLEAVE(x, y)                                                                           \
-    _Pragma("GCC unroll 16") for (int r = 0; r < LANES / 2; r++) {                                 \
-        y[2 * r] = MIX(x[r], x[r + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);    \
-        y[2 * r + 1] =                                                                             \
-            MIX(x[r], x[r + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);     \
-    }
-            INTERLEAVE(x, y)
-            INTERLEAVE(y, x)
-            INTERLEAVE(x, y)
-            INTERLEAVE(y, x)
+            // Interleaving rows half a matrix apart transposes it, if done as often as LANES can be halved.
+#pragma GCC unroll 4
+            for (int step = 1; step < LANES; step *= 2) {
+                memcpy(y, x, sizeof x);
+#pragma GCC unroll 8
+                for (int r = 0; r < LANES / 2; r++) {
+                    x[2 * r] = LOWER(y[r], y[r + LANES / 2]);
+                    x[2 * r + 1] = UPPER(y[r], y[r + LANES / 2]);
+                }
+            }
             for (int r = 0; r < LANES; r++) *(vec *)(b + (j + r) * ldb + i) = x[r];
         }
 }

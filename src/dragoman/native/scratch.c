@@ -1,5 +1,7 @@
 #include "vectors.h"
 
+const i64 lanes = LANES; // for Python, which allocates whole vectors
+
 float *scratch(size_t floats) {
     static _Thread_local float *memory;
     static _Thread_local size_t size;

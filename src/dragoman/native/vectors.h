@@ -1,5 +1,5 @@
-// Vectors of 16 float32 numbers, with GCC's vector extensions, so that GCC and Clang generate good code for the
-// processor. Arithmetic is float32 whatever the tensors hold, but for attention in bf16 where the processor
+// Vectors of float32 numbers as wide as the processor's, with GCC's vector extensions, so that GCC and Clang generate
+// good code for it. Arithmetic is float32 whatever the tensors hold, but for attention in bf16 where the processor
 // multiplies bf16. Threads come from OpenMP, as PyTorch's own do.
 //
 // In all files: B batch, H heads, T queries, S keys, D head width, R rows of a block, V vocabulary. A stride
@@ -15,7 +15,14 @@
 #include <immintrin.h>
 #endif
 
-enum { LANES = 16 }; // numbers in a vector
+// Numbers in a vector. Wider ones than the processor's do not stay in its registers.
+#if defined(__AVX512F__)
+#define LANES 16
+#elif defined(__AVX2__)
+#define LANES 8
+#else
+#define LANES 4
+#endif
 
 typedef uint16_t bf16;
 typedef int64_t i64;
@@ -58,31 +65,38 @@ INLINE void store_bf16(bf16 *at, vec x) {
 }
 #endif
 
-// The elements of x and y at the given places: 0 to 15 are in x, 16 to 31 in y.
+// The elements of x and y in turn, from their lower or their upper halves.
 #ifdef __clang__
 #define MIX(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 #else
 #define MIX(x, y, ...) __builtin_shuffle(x, y, (ivec){__VA_ARGS__})
 #endif
-#define SWAP8(x) MIX(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
-#define SWAP4(x) MIX(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
-#define SWAP2(x) MIX(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
-#define SWAP1(x) MIX(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
+#if LANES == 16
+#define LOWER(x, y) MIX(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define UPPER(x, y) MIX(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#elif LANES == 8
+#define LOWER(x, y) MIX(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
+#define UPPER(x, y) MIX(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
+#else
+#define LOWER(x, y) MIX(x, y, 0, 4, 1, 5)
+#define UPPER(x, y) MIX(x, y, 2, 6, 3, 7)
+#endif
+
+// Halves are combined until one number is left.
+#define EACH_HALF(x)                                                                                  \
+    float part[LANES];                                                                                \
+    memcpy(part, &x, sizeof part);                                                                    \
+    _Pragma("GCC unroll 4") for (int half = LANES / 2; half; half /= 2)                               \
+        _Pragma("GCC unroll 8") for (int i = 0; i < half; i++)
 
 INLINE float sum_of(vec x) {
-    x += SWAP8(x);
-    x += SWAP4(x);
-    x += SWAP2(x);
-    x += SWAP1(x);
-    return x[0];
+    EACH_HALF(x) part[i] += part[i + half];
+    return part[0];
 }
 
 INLINE float greatest_of(vec x) {
-    x = greater(x, SWAP8(x));
-    x = greater(x, SWAP4(x));
-    x = greater(x, SWAP2(x));
-    x = greater(x, SWAP1(x));
-    return x[0];
+    EACH_HALF(x) part[i] = part[i] > part[i + half] ? part[i] : part[i + half];
+    return part[0];
 }
 
 // e^x for x <= 0, to about an ulp; 0 below -87. As 2^(n + f), with Cephes' polynomial for e^r.

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.distributed import World
 from dragoman.training.options import TrainingConfig
+from dragoman.training.precision import multiplies_bf16
 
 
 def optimizers(
@@ -79,20 +80,18 @@ class StackedMuon(torch.optim.Muon):
             for number, (shape, gradients) in enumerate(alike.items()):
                 averaged = [self._averaged(*item, group["momentum"]) for item in gradients.items()]
                 changes_NRC = self._changes(torch.stack(averaged), number, group)
-                rate = 0.2 * max(shape) ** 0.5 * group["lr"]  # the size of Adam's update
                 for parameter, change_RC in zip(gradients, changes_NRC, strict=True):
                     parameter.mul_(1 - group["lr"] * group["weight_decay"])
-                    parameter.add_(change_RC, alpha=-rate)
+                    parameter.add_(change_RC, alpha=-muon_rate(shape, group))
 
     def _changes(self, averaged_NRC: Tensor, number: int, group: dict[str, Any]) -> Tensor:
         """What `orthogonal` makes of the matrices of a shape, which has this number."""
-        how = {"coefficients": group["ns_coefficients"], "steps": group["ns_steps"], "epsilon": group["eps"]}
         if self._world is None or self._world.size == 1:
-            return orthogonal(averaged_NRC, **how)
+            return orthogonal(averaged_NRC, group)
         own = slice((self._world.rank + number) % self._world.size, None, self._world.size)
         changes_NRC = torch.zeros_like(averaged_NRC)
         if len(averaged_NRC[own]):
-            changes_NRC[own] = orthogonal(averaged_NRC[own], **how).to(changes_NRC.dtype)
+            changes_NRC[own] = orthogonal(averaged_NRC[own], group).to(changes_NRC.dtype)
         return self._world.sum(changes_NRC)  # the others' are zeros
 
     def _averaged(self, parameter: nn.Parameter, gradient: Tensor, decay: float) -> Tensor:
@@ -104,20 +103,25 @@ class StackedMuon(torch.optim.Muon):
         return gradient.lerp(momentum, decay)
 
 
-def orthogonal(
-    matrices_NRC: Tensor, coefficients: tuple[float, float, float], *, steps: int, epsilon: float
-) -> Tensor:
-    """Matrices with the singular vectors of these and singular values near 1, in bf16.
+def muon_rate(shape: torch.Size, group: dict[str, Any]) -> float:
+    """The learning rate of a matrix of this shape: its updates get the size of Adam's."""
+    rate: float = 0.2 * max(shape) ** 0.5 * group["lr"]
+    return rate
 
-    Each step of the Newton-Schulz iteration turns a singular value s into a s + b s^3 + c s^5.
+
+def orthogonal(matrices_NRC: Tensor, group: dict[str, Any]) -> Tensor:
+    """Matrices with the singular vectors of these and singular values near 1.
+
+    Each step of the Newton-Schulz iteration turns a singular value s into a s + b s^3 + c s^5. It needs no
+    more than bf16, so it computes in that where the device multiplies it natively, and else in float32.
     """
-    a, b, c = coefficients
-    x = matrices_NRC.bfloat16()
+    a, b, c = group["ns_coefficients"]
+    x = matrices_NRC.to(torch.bfloat16 if multiplies_bf16(matrices_NRC.device) else torch.float32)
     tall = x.shape[1] > x.shape[2]
     if tall:
         x = x.mT.contiguous()
-    x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp(min=epsilon)
-    for _ in range(steps):
+    x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp(min=group["eps"])
+    for _ in range(group["ns_steps"]):
         square_Nrr = x @ x.mT
         polynomial_Nrr = torch.baddbmm(square_Nrr, square_Nrr, square_Nrr, beta=b, alpha=c)
         x = torch.baddbmm(x, polynomial_Nrr, x, beta=a)

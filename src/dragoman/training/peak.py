@@ -15,6 +15,7 @@ import torch
 from dragoman.models.operations import product
 
 _LEAST = 3  # calls that are timed, however long they take
+_SMALL = 256  # rows of the first products
 _COPIED = 2**24  # numbers of 4 bytes: 64 MiB, more than a cache holds
 
 
@@ -38,20 +39,34 @@ def product_rates(
     threads: int | None = None,
     seconds: float = 1.0,
 ) -> Rates:
-    """Floating-point operations per second of (size x size) products in `dtype`, for about `seconds`.
+    """Operations per second of (size x size) products in `dtype`, for about `seconds`.
 
-    `size` defaults to 2,048 on a CPU and 8,192 elsewhere, large enough to keep the device busy. `threads`
-    defaults to the number that torch uses in this process.
+    `size` defaults to 2,048 on a CPU and 8,192 elsewhere, large enough to keep the device busy. Products are
+    smaller if those would take too long: a processor without bf16 needs a minute for one. `threads` defaults
+    to the number that torch uses in this process. Raises RuntimeError if torch cannot multiply this type.
     """
     device = torch.device(device)
-    size = size or (2048 if device.type == "cpu" else 8192)
+    most = size or (2048 if device.type == "cpu" else 8192)
     before = torch.get_num_threads()
     torch.set_num_threads(threads or before)
     try:
-        a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
-        return _rates(lambda: a @ b, product(size, size, size), device, seconds)
+        number = min(most, _SMALL)
+        while number < most:
+            trial = _rates(_product(number, dtype, device), product(number, number, number), device, 0.0)
+            if (1 + _LEAST) * product(2 * number, 2 * number, 2 * number) / trial.best > seconds:
+                break
+            number = min(2 * number, most)
+        return _rates(_product(number, dtype, device), product(number, number, number), device, seconds)
     finally:
         torch.set_num_threads(before)
+
+
+def _product(size: int, dtype: torch.dtype, device: torch.device) -> Callable[[], object]:
+    if dtype == torch.int8:
+        a, b = (torch.randint(-127, 128, (size, size), dtype=dtype, device=device) for _ in range(2))
+        return lambda: torch._int_mm(a, b)
+    a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+    return lambda: a @ b
 
 
 def copy_rates(device: torch.device | str = "cpu") -> Rates:

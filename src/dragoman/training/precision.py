@@ -18,10 +18,15 @@ def precision_for(precision: Precision, device: torch.device) -> Literal["fp32",
     """Resolve "auto": bf16 if the device multiplies it natively, otherwise fp32."""
     if precision != "auto":
         return precision
+    return "bf16" if multiplies_bf16(device) else "fp32"
+
+
+def multiplies_bf16(device: torch.device) -> bool:
+    """Whether the device multiplies bf16 natively. Others take up to a hundred times as long as for float32."""
     if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
+        return torch.cuda.is_bf16_supported()
     capabilities = torch.cpu.get_capabilities()
-    return "bf16" if capabilities.get("avx512_bf16") or capabilities.get("amx_bf16") else "fp32"
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
 def send_to_onednn() -> bool:

@@ -27,6 +27,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.training.batches import Batch
 from dragoman.training.distributed import World
 from dragoman.training.loss import Objective
+from dragoman.training.optimizer import muon_rate, orthogonal
 from dragoman.training.precision import working_copies
 
 Precision = Literal["fp32", "bf16"]
@@ -189,20 +190,9 @@ class MuonOfShards(torch.optim.Muon):
                     state["momentum_buffer"] = torch.zeros_like(gradient)
                 momentum = state["momentum_buffer"]
                 momentum.lerp_(gradient, 1 - group["momentum"])
-                change = self._change(whole_of(gradient.lerp(momentum, group["momentum"])), group)
+                averaged = whole_of(gradient.lerp(momentum, group["momentum"]))
+                (change_RC,) = orthogonal(averaged[None], group)
                 own = local_part(parameter)
                 own.mul_(1 - group["lr"] * group["weight_decay"])
                 rows = own_rows(parameter) if isinstance(parameter, DTensor) else range(len(own))
-                own.add_(change[rows.start : rows.stop])
-
-    def _change(self, averaged: Tensor, group: dict[str, Any]) -> Tensor:
-        """What PyTorch's Muon adds to a matrix of zeros, whose averaged gradient is this."""
-        zeros = nn.Parameter(torch.zeros_like(averaged))
-        zeros.grad = averaged
-        names = ("lr", "ns_coefficients", "eps", "ns_steps", "adjust_lr_fn")
-        options = {name: group[name] for name in names}
-        muon: torch.optim.Optimizer = torch.optim.Muon(
-            [zeros], weight_decay=0.0, momentum=0.0, nesterov=False, **options
-        )
-        muon.step()
-        return zeros.detach()
+                own.add_(change_RC[rows.start : rows.stop], alpha=-muon_rate(averaged.shape, group))

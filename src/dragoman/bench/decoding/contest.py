@@ -108,8 +108,12 @@ class DecodingContest:
         return [one for one in self.results if (one.kind, one.beam) == (kind, beam) and one.turns]
 
     def floor(self, result: DecodingResult) -> float | None:
-        """Sentences per second that the counted operations allow at the ceiling of the type."""
+        """Sentences per second that the counted operations allow at the ceiling of the type.
+
+        A processor that multiplies the type more slowly than float32 can convert it.
+        """
         rate = self.ceiling.get(_RATES[result.contender.dtype])
+        rate = rate and max(rate, self.ceiling["fp32"])
         lengths = [len(answer) for answer in result.answers or ()]
         operations = self.conditions.material.operations(lengths, result.beam)
         return rate / operations if rate and operations else None
