@@ -32,7 +32,7 @@ from dragoman.training import distributed
 from dragoman.training.batches import Batch, collate
 from dragoman.training.distributed import World
 from dragoman.training.malloc import keep_few_products, keep_freed_memory
-from dragoman.training.precision import working_copies
+from dragoman.training.precision import precision_for, working_copies
 from dragoman.training.update import Learner
 
 Part = tuple[str, Callable[[], object]]
@@ -56,7 +56,7 @@ def main() -> None:
         warm=0,
     )
     with distributed.joined() as world:
-        trained = learner(conditions.shape, "bf16", world)
+        trained = learner(conditions.shape, precision_for("auto", world.device), world)
         (batch,) = collated(conditions.workload.batches, World(0, 1, world.device))
         rows = [["part", "ms", "quartiles"]]
         for name, work in parts(trained, batch, world):

@@ -166,7 +166,7 @@ class FeedForward(nn.Module):
         hidden_BTF: Tensor = self.inner(x_BTE)
         match self.activation:
             case "relu":
-                hidden_BTF = hidden_BTF.relu()
+                hidden_BTF = hidden_BTF.relu_()  # in place, because its input is not needed again
             case "gelu":
                 hidden_BTF = nn.functional.gelu(hidden_BTF)
             case "quick-gelu":
