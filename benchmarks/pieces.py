@@ -2,9 +2,9 @@
 
     python benchmarks/pieces.py [--preset small] [--threads 2] [--steps 6] [--rounds 3] [NAME ...]
 
-The model and the batches are those of `dragoman bench train`, on the embedded corpus, and so is the precision:
-bf16 if the processor multiplies that natively, else float32. Without a NAME all pieces are measured. The
-variants take turns, each in a separate process.
+The model and the batches are those of `dragoman bench train`, on the embedded corpus, and so is the
+precision: bf16 if the processor multiplies that natively, else float32. Without a NAME all pieces are
+measured. The variants take turns, each in a separate process.
 
 Prints a line for each variant: the median milliseconds of a step; its ratio to the whole step of the same
 round, as median and spread; and the peak memory of its process. A ratio of 1.14 for "all loops in C" means

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -311,6 +313,31 @@ def test_a_step_is_the_step_of_pytorch_s_operators(norm: str, consistency: float
     objective.double()
     for ours, theirs in zip(got, gradients(), strict=True):
         close(ours, theirs, torch.float32)
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_vectors_of_any_width(lanes: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Processors differ in it. The mask of dropout does not depend on it."""
+    torch.manual_seed(1)
+    mask = dropout(torch.ones(7, 11), 0.5)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(native, "_FLAGS", (*native._FLAGS, f"-DLANES={lanes}"))
+    native._library.cache_clear()
+    try:
+        library = native._library()
+        assert library is not None
+        assert ctypes.c_int64.in_dll(library, "lanes").value == lanes
+        torch.manual_seed(1)
+        assert torch.equal(dropout(torch.ones(7, 11), 0.5), mask)
+        for dtype in TOLERANCE:
+            for shape, kind in itertools.product(SHAPES, ["padding", "head"]):
+                test_attention_is_equation_1(shape, kind, dtype)
+            for width in (1, 7, 16, 33, 256):
+                test_layer_normalisation((5, width), dtype)
+            for vocab, consistency in itertools.product((1, 15, 16, 17, 1000), (0.0, 5.0)):
+                test_a_block_of_the_loss(vocab, consistency, biased=True, dtype=dtype)
+    finally:
+        native._library.cache_clear()
 
 
 def test_they_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

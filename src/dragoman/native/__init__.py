@@ -110,7 +110,8 @@ def softmax_block(
 
 def _whole(numbers: int) -> int:
     """Rounded up to whole vectors."""
-    lanes = ctypes.c_int64.in_dll(_library(), "lanes").value
+    library = _library()
+    lanes = 1 if library is None else ctypes.c_int64.in_dll(library, "lanes").value
     return -(-numbers // lanes) * lanes
 
 

@@ -65,7 +65,7 @@ static void clear(float *z, i64 seen) { memset(z + seen * BLOCK, 0, (up(seen) - 
 typedef struct { i64 b, h, t; } strides;
 typedef struct { i64 B, H, T, S, D; strides q, k, v, bias, out; } attention;
 
-#ifdef __AVX512BF16__
+#ifdef PAIRS_OF_BF16
 static void scale_columns(float *z, float scale, i64 rows, i64 seen) {
     for (i64 s = 0; s < seen; s++)
         for (i64 t = 0; t < rows; t += LANES) *(vec *)(z + s * BLOCK + t) *= scale;

@@ -15,7 +15,7 @@
 #undef KIND
 #define REAL bf16
 #define KIND bf16
-#ifdef __AVX512BF16__
+#ifdef PAIRS_OF_BF16
 #define PAIRED
 #endif
 #include SELF

@@ -5,7 +5,7 @@
 
 #include "products.h"
 
-#ifdef __AVX512BF16__
+#ifdef PAIRS_OF_BF16
 typedef uint32_t pair __attribute__((aligned(2), may_alias));
 
 // c[rows][n] (+)= a b with 1 to 8 rows and one or two vectors of columns, for a sum over `depth` pairs. Pair k of

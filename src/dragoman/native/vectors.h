@@ -11,17 +11,19 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __AVX512BF16__
-#include <immintrin.h>
-#endif
 
 // Numbers in a vector. Wider ones than the processor's do not stay in its registers.
-#if defined(__AVX512F__)
+#ifdef LANES // as a test asks
+#elif defined(__AVX512F__)
 #define LANES 16
 #elif defined(__AVX2__)
 #define LANES 8
 #else
 #define LANES 4
+#endif
+#if defined(__AVX512BF16__) && LANES == 16
+#define PAIRS_OF_BF16 // are multiplied by one instruction
+#include <immintrin.h>
 #endif
 
 typedef uint16_t bf16;
@@ -52,7 +54,7 @@ INLINE vec load_bf16(const bf16 *at) {
 }
 
 // Round to the nearest, ties to even. NaN stays NaN. Subnormal numbers may become zero.
-#ifdef __AVX512BF16__
+#ifdef PAIRS_OF_BF16
 INLINE void store_bf16(bf16 *at, vec x) {
     __m256bh y = _mm512_cvtneps_pbh((__m512)x);
     memcpy(at, &y, sizeof y);
@@ -82,21 +84,17 @@ INLINE void store_bf16(bf16 *at, vec x) {
 #define UPPER(x, y) MIX(x, y, 2, 6, 3, 7)
 #endif
 
-// Halves are combined until one number is left.
-#define EACH_HALF(x)                                                                                  \
-    float part[LANES];                                                                                \
-    memcpy(part, &x, sizeof part);                                                                    \
-    _Pragma("GCC unroll 4") for (int half = LANES / 2; half; half /= 2)                               \
-        _Pragma("GCC unroll 8") for (int i = 0; i < half; i++)
+// What joins the halves of a vector, as often as it can be halved, joins all of its numbers.
+#define EACH_HALVING _Pragma("GCC unroll 4") for (int left = LANES; left > 1; left /= 2)
 
 INLINE float sum_of(vec x) {
-    EACH_HALF(x) part[i] += part[i + half];
-    return part[0];
+    EACH_HALVING x = LOWER(x, x) + UPPER(x, x);
+    return x[0];
 }
 
 INLINE float greatest_of(vec x) {
-    EACH_HALF(x) part[i] = part[i] > part[i + half] ? part[i] : part[i + half];
-    return part[0];
+    EACH_HALVING x = greater(LOWER(x, x), UPPER(x, x));
+    return x[0];
 }
 
 // e^x for x <= 0, to about an ulp; 0 below -87. As 2^(n + f), with Cephes' polynomial for e^r.
