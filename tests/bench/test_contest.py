@@ -108,6 +108,31 @@ def test_ratios_need_another_toolkit(
     assert cells(report.to_text(held), "dragoman")[4:] == ["-", "-", "0", "0%", "-"]
 
 
+@pytest.mark.parametrize(("native", "precision"), [(True, "bf16"), (False, "fp32")])
+def test_everybody_has_the_precision_of_the_processor(
+    native: bool, precision: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without native bf16 a tuned toolkit in bf16 would take a hundred times as long."""
+    monkeypatch.setattr(contenders, "multiplies_bf16", lambda _: native)
+    monkeypatch.setattr(contenders, "python_of", lambda _: tmp_path)
+    chosen = contenders.choose_contenders(["dragoman", "dragoman-fp32", "hf", "hf-tuned"], peers=tmp_path)
+
+    assert [one.precision for one in chosen] == [precision, "fp32", "fp32", precision]
+
+
+def test_tuned_ones_are_compared_in_any_precision(
+    conditions: Conditions, monkeypatch: pytest.MonkeyPatch, known_ceiling: None
+) -> None:
+    rates = {"dragoman": 40.0, "hf-tuned": 20.0, "hf": 10.0}
+    monkeypatch.setattr(Contender, "turn", lambda self, _: turn(rates[self.name]))
+    named = [contender("dragoman"), contender("hf-tuned"), contender("hf", stock=True)]
+
+    assert cells(report.to_text(contest.hold(named, conditions, rounds=1)), "dragoman")[4:6] == [
+        "4.00",
+        "2.00",
+    ]
+
+
 def test_the_ceiling_is_the_median_over_the_rounds(
     conditions: Conditions, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from dragoman.base import machine
 from dragoman.base.errors import ConfigError
 from dragoman.bench import doctor
 from dragoman.bench.doctor import Finding, examine, to_table, to_text
-from dragoman.training import peak
+from dragoman.training import peak, precision
 
 
 @pytest.fixture(autouse=True)
@@ -218,7 +218,9 @@ def test_speed(monkeypatch) -> None:
     assert speed.data == {"cpu_fp32": 200.0, "cpu_bf16": 900.0}
     assert speed.status == "fine"
     speeds[torch.bfloat16] = 210e9
-    assert "fp32" in by_name(measure=True)["speed"].advice
+    for native, advised in ((True, True), (False, False)):  # without bf16, training is in float32 anyway
+        monkeypatch.setattr(precision, "multiplies_bf16", lambda _, native=native: native)
+        assert ("fp32" in by_name(measure=True)["speed"].advice) == advised
 
 
 def test_the_processor_is_named_once() -> None:

@@ -365,6 +365,7 @@ def _encoding() -> Finding:
 def _speed(torch: Any) -> Finding:
     """The rate of matrix products, which are most of the work."""
     from dragoman.training.peak import product_rates
+    from dragoman.training.precision import precision_for
 
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     data: dict[str, float] = {}
@@ -375,13 +376,12 @@ def _speed(torch: Any) -> Finding:
             speed = product_rates(dtype, device, size=size, seconds=0.3).best / _GIGA
             data[f"{device}_{name}"] = speed
             shown.append(f"{name} {speed:,.0f}" if device == "cpu" else f"GPU {name} {speed:,.0f}")
-    slow = data["cpu_bf16"] < 1.2 * data["cpu_fp32"]
+    chosen = precision_for("auto", torch.device(devices[-1]))
+    slow = chosen == "bf16" and len(devices) == 1 and data["cpu_bf16"] < 1.2 * data["cpu_fp32"]
     return Finding(
         name="speed",
         value=f"matrix products: {', '.join(shown)} GFLOP/s",
-        status="note" if slow and len(devices) == 1 else "fine",
-        advice="bf16 is no faster on this processor: set training.precision=fp32"
-        if slow and len(devices) == 1
-        else "",
+        status="note" if slow else "fine",
+        advice="bf16 is no faster on this processor: set training.precision=fp32" if slow else "",
         data=data,
     )

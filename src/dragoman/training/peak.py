@@ -15,7 +15,7 @@ import torch
 from dragoman.models.operations import product
 
 _LEAST = 3  # calls that are timed, however long they take
-_SMALL = 256  # rows of the first products
+_SMALL, _TRIAL = 256, 0.05  # rows of the first products, and the seconds to measure these
 _COPIED = 2**24  # numbers of 4 bytes: 64 MiB, more than a cache holds
 
 
@@ -52,7 +52,7 @@ def product_rates(
     try:
         number = min(most, _SMALL)
         while number < most:
-            trial = _rates(_product(number, dtype, device), product(number, number, number), device, 0.0)
+            trial = _rates(_product(number, dtype, device), product(number, number, number), device, _TRIAL)
             if (1 + _LEAST) * product(2 * number, 2 * number, 2 * number) / trial.best > seconds:
                 break
             number = min(2 * number, most)
