@@ -84,7 +84,8 @@ def parts(trained: Learner, batch: Batch, world: World) -> Iterator[Part]:
     yield "Adam over one buffer", adam_over_one_buffer(sum(weight.numel() for weight in weights)).step
     sides = [[row.numpy() for row in side] for side in (batch.source_BS, batch.predict_BT)]
     yield "batch from its rows", lambda: collate(*sides, pad_id=PAD, start_id=START, end_id=END)
-    yield "bf16 copies and their gradients", lambda: copy_weights(trained)
+    if trained.precision == "bf16":
+        yield "bf16 copies and their gradients", lambda: copy_weights(trained)
 
 
 def adam_over_one_buffer(numbers: int) -> torch.optim.Optimizer:

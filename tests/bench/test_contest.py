@@ -118,6 +118,11 @@ def test_everybody_has_the_precision_of_the_processor(
     chosen = contenders.choose_contenders(["dragoman", "dragoman-fp32", "hf", "hf-tuned"], peers=tmp_path)
 
     assert [one.precision for one in chosen] == [precision, "fp32", "fp32", precision]
+    everybody = [one.name for one in contenders.choose_contenders(None, peers=tmp_path)]
+    assert (
+        ("dragoman-fp32" in everybody) == ("hf-tuned" in everybody) == native
+    )  # else as dragoman, as hf-onednn
+    assert {"dragoman", "dragoman-2", "hf", "hf-onednn"} < set(everybody)
 
 
 def test_tuned_ones_are_compared_in_any_precision(
@@ -246,6 +251,7 @@ def test_a_failure_says_what_went_wrong(conditions: Conditions) -> None:
 
 def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(contenders, "multiplies_bf16", lambda _: True)
 
     def choose_contenders(*names: str, device: contenders.Device = "cpu") -> list[str]:
         return [one.name for one in contenders.choose_contenders(names or None, device, peers=tmp_path)]

@@ -131,7 +131,7 @@ def test_two_processes_average_the_weights_that_one_does(
 
 @pytest.mark.parametrize("name", ["muon", "muon-replicated"])
 def test_two_processes_train_with_muon(name: str, folder: Path, corpora: Corpora, tmp_path: Path) -> None:
-    """Muon rounds to bfloat16, so that a difference in the last digit grows."""
+    """Muon may round to bfloat16, so that a difference in the last digit grows."""
     run = run_of(tmp_path, corpora, ALONE, accumulate=2, **MUON)
     run.train()
 

@@ -40,11 +40,11 @@ def test_a_slow_call_is_repeated_all_the_same(monkeypatch: pytest.MonkeyPatch) -
     assert len(calls) == 1 + 3
 
 
-@pytest.mark.parametrize(("rate", "size"), [(1e12, 2048), (1e10, 1024), (5e9, 512), (1e7, 256)])
+@pytest.mark.parametrize(("rate", "size"), [(1e12, 2048), (1e10, 1024), (1e9, 512), (1e7, 256)])
 def test_products_are_smaller_if_the_type_is_slow(
     rate: float, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The largest whose first call and three more take at most the time; never less than 256."""
+    """The largest whose first call and three more take at most three times the seconds; 256 at least."""
     sizes: list[int] = []
 
     def timed(work: Callable[[], object], device: torch.device) -> float:

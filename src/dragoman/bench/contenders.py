@@ -139,7 +139,7 @@ CONTENDERS = [
     Contender(name="hf", about="Hugging Face MarianMT, not tuned", precision="fp32", file="huggingface.py",
               environment="huggingface", stock=True, cuda=True),
     Contender(name="hf-onednn", about="MarianMT with oneDNN, eager attention, fused Adam", precision="fp32",
-              file="huggingface.py", environment="huggingface", flags=("--onednn",)),
+              file="huggingface.py", environment="huggingface", flags=("--tuned",)),
     Contender(name="hf-tuned", about="MarianMT with autocast if in bf16, the faster attention, fused Adam",
               precision="bf16", file="huggingface.py", environment="huggingface", flags=("--tuned",),
               cuda=True),
@@ -165,6 +165,8 @@ def choose_contenders(
 ) -> list[Contender]:
     """The contenders of these names; by default ours and the installed peers, if `peers` has their drivers.
 
+    Without native bf16 some names mean the same. By default the first of them is measured.
+
     Raises ConfigError for a name that is unknown, not installed, or cannot be measured on the device.
     """
     native = multiplies_bf16(torch.device(device))
@@ -172,10 +174,12 @@ def choose_contenders(
     known = {contender.name: contender for contender in everyone}
     able = [one for one in everyone if one.cuda or device == "cpu"]
     if names is None:
+        different = {replace(one, name="", about="", cuda=False): one for one in reversed(able)}.values()
         return [
             one
             for one in able
-            if not one.environment or (peers is not None and python_of(one.environment).exists())
+            if one in different
+            and (not one.environment or (peers is not None and python_of(one.environment).exists()))
         ]
     for name in names:
         if name not in known:

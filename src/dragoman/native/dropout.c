@@ -20,7 +20,8 @@ INLINE uvec words(uvec place, uint32_t low, uint32_t high) {
 // out = base + x kept with probability 1 - dropped / 2^32 and scaled to keep its mean; base may be null.
 void F(dropout)(const REAL *x, const REAL *base, REAL *out, i64 size, uint32_t dropped, float scale,
                 uint32_t low, uint32_t high) {
-    const uvec steps = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    uvec steps;
+    for (int i = 0; i < LANES; i++) steps[i] = i;
     i64 whole = size / LANES * LANES;
 #pragma omp parallel for schedule(static)
     for (i64 i = 0; i < whole; i += LANES) {

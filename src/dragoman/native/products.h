@@ -5,11 +5,7 @@
 #include "vectors.h"
 
 enum { BLOCK = 64 }; // queries processed together
-#ifdef __AVX512F__
-enum { ROWS = 8 }; // of a product, held in registers
-#else
-enum { ROWS = 4 };
-#endif
+enum { ROWS = LANES == 16 ? 8 : 4 }; // of a product, held in registers; a matrix has whole vectors of rows
 #define EACH_ROW _Pragma("GCC unroll 16") for (int r = 0; r < ROWS; r++)
 
 // Matrices below are float32 and aligned. Their rows and columns are padded to whole vectors.

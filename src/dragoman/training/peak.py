@@ -16,6 +16,7 @@ from dragoman.models.operations import product
 
 _LEAST = 3  # calls that are timed, however long they take
 _SMALL, _TRIAL = 256, 0.05  # rows of the first products, and the seconds to measure these
+_PATIENCE = 3  # times the seconds that a caller wants to spend
 _COPIED = 2**24  # numbers of 4 bytes: 64 MiB, more than a cache holds
 
 
@@ -42,8 +43,9 @@ def product_rates(
     """Operations per second of (size x size) products in `dtype`, for about `seconds`.
 
     `size` defaults to 2,048 on a CPU and 8,192 elsewhere, large enough to keep the device busy. Products are
-    smaller if those would take too long: a processor without bf16 needs a minute for one. `threads` defaults
-    to the number that torch uses in this process. Raises RuntimeError if torch cannot multiply this type.
+    smaller if those would take several times as long as `seconds`, as in bf16 on many processors. `threads`
+    defaults to the number that torch uses in this process. Raises RuntimeError if torch cannot multiply this
+    type.
     """
     device = torch.device(device)
     most = size or (2048 if device.type == "cpu" else 8192)
@@ -53,9 +55,10 @@ def product_rates(
         number = min(most, _SMALL)
         while number < most:
             trial = _rates(_product(number, dtype, device), product(number, number, number), device, _TRIAL)
-            if (1 + _LEAST) * product(2 * number, 2 * number, 2 * number) / trial.best > seconds:
+            larger = min(2 * number, most)
+            if (1 + _LEAST) * product(larger, larger, larger) / trial.best > _PATIENCE * seconds:
                 break
-            number = min(2 * number, most)
+            number = larger
         return _rates(_product(number, dtype, device), product(number, number, number), device, seconds)
     finally:
         torch.set_num_threads(before)

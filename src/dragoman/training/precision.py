@@ -24,7 +24,7 @@ def precision_for(precision: Precision, device: torch.device) -> Literal["fp32",
 def multiplies_bf16(device: torch.device) -> bool:
     """Whether the device multiplies bf16 natively. Others may take a hundred times as long as in float32."""
     if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     capabilities = torch.cpu.get_capabilities()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
