@@ -6,9 +6,11 @@ The reference is CTranslate2 itself, driven as its users drive it.
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -216,8 +218,14 @@ def test_every_type_of_weights_loads_and_stays_close(
     pairs = [
         (cutter.encode_source([source])[0], cutter.encode_target([target])[0]) for source, target in PAIRS
     ]
-    tolerance = 1e-5 if quantization == "float32" else 2.0
-    assert worst(our_scores(trained, pairs), program.token_scores(pairs)) < tolerance
+    ours, theirs = our_scores(trained, pairs), program.token_scores(pairs)
+    if quantization.startswith("int8"):
+        # Without VNNI, CTranslate2's sums of 8-bit products saturate, and a few tokens are far off.
+        difference = [abs(a - b) for a, b in zip(chain(*ours), chain(*theirs), strict=True)]
+        assert statistics.mean(difference) < 0.5
+        assert statistics.median(difference) < 0.1
+    else:
+        assert worst(ours, theirs) < (1e-5 if quantization == "float32" else 0.5)
 
 
 def test_smaller_types_make_smaller_files(trained: Bundle, tmp_path: Path) -> None:
