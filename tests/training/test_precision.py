@@ -50,6 +50,16 @@ def test_auto_is_what_the_processor_multiplies(
     assert precision_for("auto", CPU) == chosen
 
 
+@pytest.mark.parametrize(("native", "chosen"), [(True, "bf16"), (False, "fp32")])
+def test_a_gpu_must_not_emulate_bf16(native: bool, chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def supported(including_emulation: bool = True) -> bool:
+        return native or including_emulation
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+
+    assert precision_for("auto", torch.device("cuda")) == chosen
+
+
 @pytest.mark.parametrize("tie", ["all", "decoder", "none"])
 def test_all_but_the_embeddings_are_copied(tie: str) -> None:
     parts = objective(tie)

@@ -51,7 +51,7 @@ static void transpose(const float *a, i64 lda, float *b, i64 ldb, i64 rows, i64 
         for (i64 j = 0; j < columns; j += LANES) {
             vec x[LANES], y[LANES];
             for (int r = 0; r < LANES; r++) x[r] = *(const vec *)(a + (i + r) * lda + j);
-            // Interleaving rows half a matrix apart transposes it, if done as often as it can be halved.
+            // Interleaving rows half a matrix apart, this many times, transposes it.
             EACH_HALVING {
                 memcpy(y, x, sizeof x);
 #pragma GCC unroll 8

@@ -13,7 +13,7 @@
 #include <string.h>
 
 // Numbers in a vector. Wider ones than the processor's do not stay in its registers.
-#ifdef LANES // as a test asks
+#ifdef LANES // set by a test
 #elif defined(__AVX512F__)
 #define LANES 16
 #elif defined(__AVX2__)
@@ -84,7 +84,7 @@ INLINE void store_bf16(bf16 *at, vec x) {
 #define UPPER(x, y) MIX(x, y, 2, 6, 3, 7)
 #endif
 
-// What joins the halves of a vector, as often as it can be halved, joins all of its numbers.
+// As many times as LANES can be halved.
 #define EACH_HALVING _Pragma("GCC unroll 4") for (int left = LANES; left > 1; left /= 2)
 
 INLINE float sum_of(vec x) {
