@@ -133,7 +133,6 @@ said = []
 for use in (
     lambda: translator.bundle,
     lambda: translator.inspect("A dog."),
-    lambda: translator.pipeline(return_tensors=True),
 ):
     try:
         use()
@@ -144,5 +143,4 @@ print(json.dumps(said))
     assert python(code, folder=tmp_path) == [
         f"{TRANSFORMER}: looking into the model needs PyTorch",
         "inspecting needs PyTorch",
-        "return_tensors needs PyTorch",
     ]
