@@ -14,7 +14,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.bench.decoding.job import Job, Measure, Settings
 from dragoman.bench.decoding.material import LINES, OURS, Material
 from dragoman.bench.turns import answer_of
-from dragoman.interop.formats import PEERS, ExportFormat
+from dragoman.interop.formats import FORMATS, ExportFormat
 
 Kind = Literal["throughput", "latency", "start", "file"]
 ProgramName = Literal["ours", "ctranslate2", "huggingface", "marian"]
@@ -77,7 +77,7 @@ class TranslationContender:
     @property
     def missing(self) -> str | None:
         """Why its program cannot run here; None if it can."""
-        return PEERS[self.peer].missing if self.peer is not None else None
+        return FORMATS[self.peer].missing if self.peer is not None else None
 
     def unable(self, material: Material) -> str | None:
         """Why it cannot take part; None if it can."""

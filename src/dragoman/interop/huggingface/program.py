@@ -15,8 +15,11 @@ from torch import Tensor
 
 from dragoman.base.errors import DragomanError
 from dragoman.decoding.engine import Tokens
+from dragoman.folder.bundle import Bundle
+from dragoman.interop import verify as comparing
 from dragoman.interop.huggingface.files import read_table
 from dragoman.interop.huggingface.settings import CLASSES
+from dragoman.interop.verify import Agreement
 from dragoman.models.positions import sinusoidal
 
 _ROWS = 32  # sentences in a batch
@@ -163,6 +166,11 @@ class Transformers:
         """The tokens between start and end."""
         ids = ids[1:]
         return ids[: ids.index(self._end)] if self._end in ids else ids
+
+
+def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
+    """Compare the model with the folder in transformers. Raises DragomanError if they disagree."""
+    return comparing.verify(bundle, Transformers(folder), lines)
 
 
 def _transformers() -> Any:
