@@ -29,8 +29,14 @@ from dragoman.base.tables import aligned
 from dragoman.cli.options import Debug, Json
 from dragoman.cli.options import Recipe as RecipeFile
 from dragoman.cli.outcome import run
-from dragoman.models.operations import matrix_weights, recomputed, training_step
-from dragoman.models.shapes import TransformerOptions
+from dragoman.models.operations import (
+    attention_products,
+    forward,
+    product,
+    training_step,
+    window_keys,
+)
+from dragoman.models.shapes import FARTHEST_RELATIVE, SSRUConfig, TransformerOptions
 from dragoman.runs.recipe import Recipe, resolve
 
 _BYTES = 4  # of a weight, a gradient or a moment, in float32
@@ -125,6 +131,27 @@ def work_of_recipe(recipe: Recipe, *, processes: int, length: int, update_tokens
     if update_tokens is not None:
         tokens, updates = update_tokens, math.ceil(tokens * updates / update_tokens)
     return Work(token=token / length, weights=matrix_weights(shape), tokens=tokens, updates=updates)
+
+
+def recomputed(shape: TransformerOptions, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
+    """Return the operations that `training.recompute` adds: the layers once more, not the output layer."""
+    output = product(sum(target_len_B), shape.d_model, shape.target_vocab)
+    return forward(shape, source_len_B, target_len_B) - output
+
+
+def matrix_weights(shape: TransformerOptions) -> float:
+    """Return the number of weights in matrices, embeddings included. Biases and norms are under 1% more.
+
+    A token takes a multiplication and an addition for each weight of the layers, beside the products of
+    attention.
+    """
+    readers = shape.encoder_layers + shape.decoder_layers * (not isinstance(shape, SSRUConfig))
+    keys = 1 if shape.window is None else window_keys(shape.window)
+    keys += 2 * FARTHEST_RELATIVE + 1 if shape.positions == "relative" else 0
+    beside = readers * attention_products(1, keys, shape.d_model)
+    beside += shape.decoder_layers * attention_products(1, 1, shape.d_model)
+    separate = {"all": 0, "decoder": shape.source_vocab, "none": shape.source_vocab + shape.target_vocab}
+    return (forward(shape, [1], [1]) - beside) / 2 + separate[shape.tie] * shape.d_model
 
 
 def cost_of(work: Work, cluster: Cluster, gpus: int, *, seed: int = 1) -> Expense:

@@ -204,8 +204,7 @@ def bench_translate(
     """
     from dragoman.base import machine
     from dragoman.bench.decoding import contest, report
-    from dragoman.bench.decoding.contenders import choose_kinds, choose_translators
-    from dragoman.bench.decoding.prepare import prepared
+    from dragoman.bench.decoding.contenders import choose_kinds, choose_translators, prepared
 
     chosen, kinds = choose_translators(contenders), choose_kinds(only)
     say = speaker(quiet)
