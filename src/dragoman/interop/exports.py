@@ -54,7 +54,7 @@ def export_model(
     with _new_file(output) if form.suffix else new_folder(output) as part:
         form.write(bundle, part, quantization)
         comparison = None if unverified else form.verify(bundle, part, lines)
-        notes = tuple(form.writer().notes(bundle))
+        notes = form.notes(bundle)
     if bundle.tokenizer.placeholders:
         notes += (
             "Only dragoman makes sure that a translation has each placeholder of its source (⟦1⟧, ...) once.",

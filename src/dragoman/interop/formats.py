@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from dragoman.folder.bundle import Bundle
@@ -19,44 +20,18 @@ if TYPE_CHECKING:
 ExportFormat = Literal["huggingface", "marian", "ctranslate2", "argos", "onnx"]
 
 
-class Writer(Protocol):
-    """The code of a format that models are written in."""
-
-    @property
-    def write(self) -> Callable[..., None]:
-        """Called with the model and the new path, and `quantization` if the format has such types."""
-        ...
-
-    def notes(self, bundle: Bundle) -> list[str]:
-        """What an export changes, because the program has nothing equal: sentences."""
-        ...
-
-    def verify(self, bundle: Bundle, path: Path, lines: Sequence[str]) -> Agreement:
-        """Compare the model with the program that loads `path`. Raises DragomanError if they disagree."""
-        ...
-
-
-class Reader(Protocol):
-    """The code of a format that models are read from."""
-
-    def read(self, folder: Path) -> Bundle:
-        """Return the model. Raises ModelError if it cannot be one of ours."""
-        ...
-
-
-class _Both(Reader, Writer, Protocol):
-    """The code of a format that models are read from and written in."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A format, and the program that it belongs to. Its functions are those of `Writer` and `Reader`."""
+    """A format, and the program that it belongs to.
+
+    `code` returns the module of the format. It has `write`, `notes` and `verify`, and `read` if models are
+    read from the format.
+    """
 
     program: str
     package: str  # the Python package that has the program
     extra: str  # of dragoman, which installs it
-    writer: Callable[[], Writer]
-    reader: Callable[[], Reader] | None = None  # None for a format that models are only written in
+    code: Callable[[], ModuleType]
     quantized: bool = False  # whether its weights may have other types than float32
     suffix: str = ""  # of the one file that an export is; an export is a folder if it is empty
 
@@ -69,47 +44,54 @@ class Format:
 
     def read(self, folder: Path) -> Bundle:
         """Return the model in a folder of this format. Raises ModelError if it cannot be one of ours."""
-        if self.reader is None:
-            raise TypeError(self.program)  # `format_of` returns formats that are read
-        return self.reader().read(folder)
+        bundle: Bundle = self.code().read(folder)
+        return bundle
 
     def write(self, bundle: Bundle, path: Path, quantization: str | None = None) -> None:
         """Write the model. Raises ConfigError with all that the format cannot hold, before it writes."""
         types = {} if quantization is None else {"quantization": quantization}
-        self.writer().write(bundle, path, **types)
+        self.code().write(bundle, path, **types)
+
+    def notes(self, bundle: Bundle) -> tuple[str, ...]:
+        """Return what an export changes, because the program has nothing equal: sentences."""
+        return tuple(self.code().notes(bundle))
 
     def verify(self, bundle: Bundle, path: Path, lines: Sequence[str] = ()) -> Agreement:
-        """Compare the model with the program that loads `path`, on lines of our own if there are none."""
+        """Compare the model with the program that loads `path`, on lines of our own if there are none.
+
+        Raises DragomanError that shows the first disagreement.
+        """
         from dragoman.interop.verify import lines_to_compare
 
-        return self.writer().verify(bundle, path, lines or lines_to_compare(bundle))
+        agreement: Agreement = self.code().verify(bundle, path, lines or lines_to_compare(bundle))
+        return agreement
 
 
-def _huggingface() -> _Both:
+def _huggingface() -> ModuleType:
     from dragoman.interop import huggingface
 
     return huggingface
 
 
-def _marian() -> _Both:
+def _marian() -> ModuleType:
     from dragoman.interop import marian
 
     return marian
 
 
-def _ctranslate2() -> Writer:
+def _ctranslate2() -> ModuleType:
     from dragoman.interop import ctranslate2
 
     return ctranslate2
 
 
-def _argos() -> Writer:
+def _argos() -> ModuleType:
     from dragoman.interop import argos
 
     return argos
 
 
-def _onnx() -> Writer:
+def _onnx() -> ModuleType:
     from dragoman.interop import onnx
 
     return onnx
@@ -117,21 +99,17 @@ def _onnx() -> Writer:
 
 FORMATS: dict[ExportFormat, Format] = {
     "huggingface": Format(
-        program="Hugging Face transformers", package="transformers", extra="huggingface",
-        writer=_huggingface, reader=_huggingface,
+        program="Hugging Face transformers", package="transformers", extra="huggingface", code=_huggingface
     ),
-    "marian": Format(
-        program="Marian", package="pymarian", extra="marian", writer=_marian, reader=_marian
-    ),
+    "marian": Format(program="Marian", package="pymarian", extra="marian", code=_marian),
     "ctranslate2": Format(
-        program="CTranslate2", package="ctranslate2", extra="ctranslate2", writer=_ctranslate2,
-        quantized=True,
+        program="CTranslate2", package="ctranslate2", extra="ctranslate2", code=_ctranslate2, quantized=True
     ),
     "argos": Format(
-        program="Argos Translate", package="argostranslate", extra="argos", writer=_argos, quantized=True,
+        program="Argos Translate", package="argostranslate", extra="argos", code=_argos, quantized=True,
         suffix=".argosmodel",
     ),
-    "onnx": Format(program="ONNX Runtime", package="onnxruntime", extra="onnx", writer=_onnx),
+    "onnx": Format(program="ONNX Runtime", package="onnxruntime", extra="onnx", code=_onnx),
 }  # fmt: skip
 
 

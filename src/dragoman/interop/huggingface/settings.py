@@ -216,11 +216,7 @@ def config_table(shape: TransformerConfig) -> dict[str, Any]:
         "activation_function": _EXPORTED[shape.activation],
         "scale_embedding": shape.embedding_scale,
         "max_position_embeddings": LONGEST,
-        "pad_token_id": shape.pad_id,
-        "bos_token_id": shape.start_id,
-        "eos_token_id": shape.end_id,
-        "forced_eos_token_id": shape.end_id,
-        "decoder_start_token_id": shape.start_id,
+        **_special(shape),
         "torch_dtype": "float32",
     }
 
@@ -235,12 +231,15 @@ def generation_table(beam: Beam, shape: TransformerConfig) -> dict[str, Any]:
         "renormalize_logits": beam.renormalize,
         "bad_words_ids": [[token] for token in sorted(never)],
         "max_length": _MAX_LENGTH,
-        "pad_token_id": shape.pad_id,
-        "bos_token_id": shape.start_id,
-        "eos_token_id": shape.end_id,
-        "forced_eos_token_id": shape.end_id,
-        "decoder_start_token_id": shape.start_id,
+        **_special(shape),
     }
+
+
+def _special(shape: TransformerConfig) -> dict[str, int]:
+    """The ids that both tables have."""
+    ids = ("pad", shape.pad_id), ("bos", shape.start_id), ("eos", shape.end_id)
+    more = ("forced_eos", shape.end_id), ("decoder_start", shape.start_id)
+    return {f"{name}_token_id": number for name, number in (*ids, *more)}
 
 
 def changed(beam: Beam) -> list[str]:
