@@ -32,12 +32,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from time_to_quality import PEER, TUNED, marian_shape
+
 from dragoman import Translator
 from dragoman.base import machine
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
 from dragoman.bench.peers import python_of
-from dragoman.bench.quality import PEER, TUNED, marian_shape
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.folder.digest import digest_of
 from dragoman.folder.header import read_header

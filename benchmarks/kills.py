@@ -20,7 +20,7 @@ run and no other, with equal weights, and metrics.jsonl every line once and in o
 Prints what went on when the run was killed, and for each kind the kills, the runs, the updates that were
 repeated, the largest folder after a kill, and the mean seconds of an update, of a checkpoint with its
 validation, and of a restart; at last the seconds of all starts, beside those that the simulation of
-`dragoman bench goodput` gives for these means and failures at the same moments. Exits with 1 if a run ended
+`goodput.py` gives for these means and failures at the same moments. Exits with 1 if a run ended
 differently.
 """
 
@@ -48,11 +48,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from goodput import Machines, simulate
 
 from dragoman import train
 from dragoman.base import machine
 from dragoman.base.tables import aligned
-from dragoman.bench.goodput import Machines, simulate
 from dragoman.runs import fit  # noqa: F401  (forks find it loaded)
 from dragoman.text import toy
 from dragoman.training.checkpoints import Checkpoints, whole

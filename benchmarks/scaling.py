@@ -17,10 +17,11 @@ from __future__ import annotations
 import argparse
 import statistics
 
+from complexity import exponent
+
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
 from dragoman.bench import workload
-from dragoman.bench.complexity import exponent
 from dragoman.bench.contenders import Conditions, choose_contenders
 from dragoman.bench.contest import Standing
 from dragoman.bench.turns import MARK, NOTE, OtherWork, megabytes, orders, spread

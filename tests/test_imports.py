@@ -34,7 +34,6 @@ FLOORS = {
     "folder": 4,
     "interop": 5,
     "engine": 5,
-    "pipeline": 5,
     "training": 5,
     "inspection": 5,
     "loading": 6,
@@ -52,7 +51,7 @@ FLOORS = {
 PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing inside may import it
 # Files and folders that never import torch, directly or through what they import.
 TORCHLESS = [
-    *("version", "base", "text", "models.shapes", "loading", "translator", "pipeline", "display"),
+    *("version", "base", "text", "models.shapes", "loading", "translator", "display"),
     *("folder.config", "folder.digest", "folder.header", "folder.fit", "folder.quantised", "folder.summary"),
     *("folder.card", "folder.shortlist", "folder.adapter", "folder.adapter_summary", "models.adapter"),
     *("folder.risk", "evaluation", "engine", "documents", "memory", "serving"),
@@ -64,7 +63,7 @@ TORCHLESS = [
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
     *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
     *("runs.lessons", "runs.outputs", "runs.pace", "runs.teacher", "runs.teaching", "training.lessons"),
-    *("training.mixture", "models.operations", "bench.cost", "bench.goodput", "runs.bulk"),
+    *("training.mixture", "models.operations", "runs.bulk"),
 ]
 # The only file that may read a pickle, and only the tensors in it.
 READS_TENSORS = "dragoman.interop.huggingface.files"
@@ -291,7 +290,6 @@ translator = Translator.load({MODEL!r})
 assert len(translator.translate(["Tom sleeps.", ""], beam=2, n_best=2)) == 2
 assert len(translator.score(["Tom sleeps."], ["Tom schläft."])) == 1
 assert len(translator.risk(["Tom sleeps."], ["Tom schläft."])) == 1
-translator.pipeline()("Tom sleeps.")
 """
     assert loaded_by(code, HEAVY) == []
 

@@ -16,7 +16,7 @@ from dragoman.folder.adapter import ADAPTER_WEIGHTS, AdapterConfig, read_adapter
 from dragoman.folder.config import FolderConfig, read_config
 from dragoman.folder.risk import read_risk
 from dragoman.folder.shortlist import read_shortlist
-from dragoman.interop.formats import format_of
+from dragoman.interop.formats import format_of, read_model
 from dragoman.interop.source import opened
 from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer
@@ -142,13 +142,7 @@ def _read_bundle(path: str | Path, folder: Path, what: str) -> Bundle:
     Raises ConfigError, which says what needs PyTorch, if it is not installed.
     """
     require_pytorch(f"{path}: {what}")
-    if format_of(folder) is None:
-        from dragoman.folder.bundle import load
-
-        return load(folder)
-    from dragoman.interop.imports import read
-
-    return read(folder)
+    return read_model(folder)
 
 
 def _native_engine(bundle: Bundle, dtype: DType | None) -> Engine:

@@ -68,7 +68,7 @@ def test_commands_that_need_it_say_so(tmp_path: Path) -> None:
             ["model", "diff", TRANSFORMER, TRANSFORMER],
             ["model", "average", TRANSFORMER, TRANSFORMER, "-o", "mean"],
         ],
-        "dragoman bench": [["bench", "train"], ["bench", "complexity"]],
+        "dragoman bench": [["bench", "train"]],
         f"{RECURRENT}: translating without the native engine (it has no recurrent models)": [
             ["translate", RECURRENT, EN],
             ["evaluate", RECURRENT, EN, DE],
@@ -133,7 +133,6 @@ said = []
 for use in (
     lambda: translator.bundle,
     lambda: translator.inspect("A dog."),
-    lambda: translator.pipeline(return_tensors=True),
 ):
     try:
         use()
@@ -144,5 +143,4 @@ print(json.dumps(said))
     assert python(code, folder=tmp_path) == [
         f"{TRANSFORMER}: looking into the model needs PyTorch",
         "inspecting needs PyTorch",
-        "return_tensors needs PyTorch",
     ]

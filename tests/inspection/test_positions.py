@@ -8,7 +8,7 @@ import pytest
 from tests.inspection.models import KINDS, bundle, transformer
 
 from dragoman.base.errors import ConfigError
-from dragoman.inspection.positions import cosine_similarity, laboratory, positions_of, rotation
+from dragoman.inspection.positions import cosine_similarity, laboratory, positions_of
 
 
 @pytest.mark.parametrize("base", [10000.0, 100.0])
@@ -17,7 +17,9 @@ def test_a_shift_is_a_rotation(base: float, shift: int) -> None:
     """Section 3.5: PE(pos + k) is a linear function of PE(pos), the same for every pos."""
     table = laboratory(16, 40, base=base).tables[0].values.astype(np.float64)
     pairs = table.reshape(40, 8, 2)  # sine, cosine
-    matrices = rotation(shift, 16, base=base).astype(np.float64)
+    rate = base ** (-2 * np.arange(8) / 16)
+    sine, cosine = np.sin(shift * rate), np.cos(shift * rate)
+    matrices = np.stack((cosine, sine, -sine, cosine), -1).reshape(-1, 2, 2)
     for position in range(5, 30):
         turned = np.einsum("pij,pj->pi", matrices, pairs[position])
         np.testing.assert_allclose(turned, pairs[position + shift], atol=1e-5)

@@ -22,7 +22,7 @@ from dragoman.decoding.engine import Hypothesis, Request
 from dragoman.decoding.options import Beam
 from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.folder.bundle import Bundle
-from dragoman.interop.imports import read
+from dragoman.interop.formats import read_model as read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 MODELS = sorted(path.parent.name for path in FIXTURES.glob("*/expected.json"))

@@ -690,3 +690,47 @@ def test_generate_gives_our_beam_search(tmp_path: Path) -> None:
     found = dict(PyTorchEngine(bundle.model).search(requests))
     ended = [i for i in range(len(lines)) if not found[i][0].truncated]
     assert [texts[i] for i in ended] == [bundle.tokenizer.decode(found[i][0].tokens).strip() for i in ended]
+
+
+@pytest.mark.parametrize(
+    ("options", "theirs"),
+    [
+        ({"beam": 1}, {"num_beams": 1}),
+        ({"beam": 3, "n_best": 3}, {"num_beams": 3, "num_return_sequences": 3}),
+        (
+            {"beam": 4, "length_penalty": 0.0, "stop": "full"},
+            {"num_beams": 4, "length_penalty": 0.0, "early_stopping": True},
+        ),
+        (
+            {"beam": 4, "length_penalty": 0.5, "stop": "exact"},
+            {"num_beams": 4, "length_penalty": 0.5, "early_stopping": "never"},
+        ),
+        ({"beam": 1, "max_extra_tokens": 0}, {"num_beams": 1}),
+        ({"beam": 1, "minimum_length": 11, "max_extra_tokens": 30}, {"num_beams": 1, "min_length": 12}),
+        (
+            {"beam": 1, "no_repeat_ngram": 2, "max_extra_tokens": 30},
+            {"num_beams": 1, "no_repeat_ngram_size": 2},
+        ),
+    ],
+    ids=str,
+)
+def test_our_options_mean_what_theirs_do(
+    options: dict[str, Any], theirs: dict[str, Any], tmp_path: Path
+) -> None:
+    """The table of docs/how-to/opus-mt.md: `translate` with ours gives what `generate` gives with theirs."""
+    from transformers import MarianMTModel, MarianTokenizer
+
+    folder = opus.save(tmp_path, separate=True, activation_function="relu")
+    model, tokenizer = MarianMTModel.from_pretrained(folder), MarianTokenizer.from_pretrained(folder)
+    translator = Translator.of(huggingface.read(folder))
+    for text in ("Two dogs run through the deep snow.", "An old boat lies near the bridge.", "Children play"):
+        inputs = tokenizer(text, return_tensors="pt")
+        # With a beam above 1 no translation may reach the limit: transformers ends it there free of charge.
+        longest = inputs["input_ids"].shape[1] + options.get("max_extra_tokens", 50)
+        generated = model.generate(**inputs, max_length=None, max_new_tokens=longest, **theirs)
+
+        (best,) = translator.translate([text], **options)
+
+        assert [best.text, *(one.text for one in best.alternatives or ())] == tokenizer.batch_decode(
+            generated, skip_special_tokens=True
+        )

@@ -38,6 +38,7 @@ def copy(plain: Path, tmp_path: Path) -> Path:
     [
         ({"model_type": "m2m_100"}, "model_type 'm2m_100'"),
         ({"model_type": None}, "model_type None"),
+        ({"model_type": ["marian"]}, "model_type ['marian']"),
         ({"activation_function": "gelu_new"}, "unknown activation_function 'gelu_new'"),
         ({"decoder_ffn_dim": 64}, "encoder_ffn_dim = 48 and decoder_ffn_dim = 64"),
         ({"decoder_attention_heads": 8}, "encoder_attention_heads = 4"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
+from cost import matrix_weights, recomputed
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman import native
@@ -13,7 +14,7 @@ from dragoman.decoding.engine import Request
 from dragoman.decoding.options import Beam
 from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.decoding.rules import MinimumLength
-from dragoman.models.operations import forward, matrix_weights, recomputed, training_step, translation
+from dragoman.models.operations import forward, training_step, translation
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.transformer import Transformer

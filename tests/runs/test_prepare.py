@@ -19,10 +19,6 @@ from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.distributed import World
 
 PAIRS, VALID = toy.pairs(seed=3, count=60), toy.pairs(seed=4, count=8)
-WORDS = (
-    *("tokenizer.kind=words", "tokenizer.vocab_size=200", "tokenizer.shared=false"),
-    *("model.tie=none", "embeddings.source=vectors.vec"),
-)
 
 
 def prepared(
@@ -71,24 +67,6 @@ def test_a_run_that_has_begun_keeps_its_tokens(tmp_path: Path) -> None:
     assert messages == []
     with pytest.raises(DataError, match="validation text is not what this run began with"):
         prepared(tmp_path, valid=VALID)
-
-
-def test_word_vectors_are_found_beside_the_text_of_the_recipe(tmp_path: Path) -> None:
-    (tmp_path / "vectors.vec").write_text("dog 1 2\n")
-
-    ready = prepared(tmp_path / "x", *WORDS, root=tmp_path)
-
-    assert ready.vectors.source == str(tmp_path / "vectors.vec")
-    assert ready.recipe.embeddings.source == "vectors.vec"  # as the recipe says, on any machine
-
-
-def test_word_vectors_that_are_missing_are_reported_before_the_work(tmp_path: Path) -> None:
-    messages: list[str] = []
-
-    with pytest.raises(ConfigError, match="vectors.vec: no such file"):
-        prepared(tmp_path / "x", *WORDS, messages=messages)
-
-    assert messages == []
 
 
 @pytest.mark.parametrize("option", ["lora_rank=16", "replay_from=self", "base=sha256:0"])

@@ -9,7 +9,16 @@ import pytest
 from dragoman.base.config import from_table, read_toml, to_toml
 from dragoman.base.errors import ConfigError
 from dragoman.models.shapes import RecurrentConfig, TransformerConfig
-from dragoman.runs.recipe import DATA_VARIABLE, PRESETS, DataConfig, Recipe, find_data, preset_for, resolve
+from dragoman.runs.recipe import (
+    DATA_VARIABLE,
+    PRESETS,
+    DataConfig,
+    Recipe,
+    find_data,
+    preset_for,
+    recipe_of_run,
+    resolve,
+)
 from dragoman.text.shards import files_of
 
 
@@ -210,3 +219,18 @@ def test_separate_vocabularies_cannot_share_an_embedding():
 def test_a_seed_that_torch_does_not_take_is_refused(seed):
     with pytest.raises(ConfigError, match="seed = "):
         resolve(preset="tiny", overrides=[f"seed={seed}"])
+
+
+def test_word_vectors_are_refused_and_an_empty_section_of_theirs_is_read(tmp_path):
+    """Earlier versions wrote the section into every recipe."""
+    path = tmp_path / "training.toml"
+    path.write_text('seed = 5\n[embeddings]\nsource = ""\ntarget = ""\nfrozen = false\n')
+
+    assert resolve(recipe=path).seed == recipe_of_run(path).seed == 5
+    path.write_text('[embeddings]\nsource = "vectors.vec"\n')
+    for read in (lambda: resolve(recipe=path), lambda: recipe_of_run(path)):
+        with pytest.raises(ConfigError, match="embeddings.source: embeddings no longer start") as error:
+            read()
+        assert "leave [embeddings] out" in error.value.hint
+    with pytest.raises(ConfigError, match="embeddings.frozen"):
+        resolve(overrides=["embeddings.frozen=true"])

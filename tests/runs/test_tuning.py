@@ -423,7 +423,7 @@ def test_what_is_no_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "option",
-    ["model.heads=4", "tokenizer.vocab_size=500", "embeddings.frozen=true", "tuning.base=x", "preset=tiny"],
+    ["model.heads=4", "tokenizer.vocab_size=500", "tuning.base=x", "preset=tiny"],
 )
 def test_options_that_the_base_determines_are_refused(bare: Path, tmp_path: Path, option: str) -> None:
     with pytest.raises(ConfigError, match=f"the base determines .*{option.partition('=')[0].split('.')[0]}"):

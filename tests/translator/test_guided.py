@@ -257,10 +257,8 @@ def test_a_line_that_is_cut_has_the_terms_of_what_is_left(
 
 def test_what_uses_no_terms_says_so(tokenizer: Tokenizer) -> None:
     translator, _ = translator_of(tokenizer)
-    with pytest.raises(ConfigError, match="the pipeline does not use terms"):
-        translator.using(terms=TERMS).pipeline()
     with pytest.raises(ConfigError, match="inspection does not use terms"):
         translator.using(terms=TERMS).inspect("The file.")
     translator.reverse = translator
-    with pytest.raises(ConfigError, match="the pipeline does not use a reverse model"):
-        translator.pipeline()
+    with pytest.raises(ConfigError, match="inspection does not use a reverse model"):
+        translator.inspect("The file.")

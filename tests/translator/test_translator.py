@@ -199,3 +199,10 @@ def test_a_saved_model_translates_the_same(tmp_path: Path) -> None:
     assert (loaded.source_language, loaded.target_language) == ("en", "de")
     with pytest.raises(ModelError, match="no such model folder"):
         Translator.load(tmp_path / "elsewhere")
+
+
+def test_the_pipeline_of_transformers_says_what_to_write_in_its_place(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match="pipeline is gone") as error:
+        translator.pipeline(num_beams=4)
+
+    assert "translation_text" in error.value.hint

@@ -1,4 +1,4 @@
-"""Speed and cost, measured: training beside other toolkits, layers against length, this machine.
+"""Speed, measured: training and translation compared with other toolkits; checks of this machine.
 
 `workload.py` makes the batches, `contenders.py` lists who trains on them, `contest.py` lets them take turns,
 `report.py` shows the result. `turns.py` holds what makes a measurement fair, `timing.py` the clock inside a

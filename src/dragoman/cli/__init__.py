@@ -51,7 +51,7 @@ _COMMANDS = {
     "export": _Command("exports", "export_model", "Export a model to another program."),
     "memory": _Command("memory", "memory", "Keep translations, find them again, and exchange them."),
     "model": _Command("model", "model", "Look into model folders; check, average and compare them."),
-    "bench": _Command("bench", "bench", "Measure speed and cost on this machine."),
+    "bench": _Command("bench", "bench", "Measure speed on this machine."),
     "config": _Command("config", "config", "Print the options of a recipe with their descriptions."),
     "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
 }

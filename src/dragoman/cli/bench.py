@@ -1,4 +1,4 @@
-"""`dragoman bench`: measure speed and cost on this machine."""
+"""`dragoman bench`: measure speed on this machine, beside other toolkits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.forecasts import cost, goodput
 from dragoman.cli.options import Data, Debug, Json, Quiet, Recipe
 
 bench = typer.Typer(
-    help="Measure speed and cost on this machine.",
+    help="Measure speed on this machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -32,6 +31,14 @@ Peers = Annotated[
 ]
 Busy = Annotated[bool, typer.Option("--busy", help="Measure even if the machine is busy.")]
 _QUIET = 0.2  # cores that others may keep busy before a measurement
+
+# Commands that became scripts of the source checkout, and where they are.
+_MOVED = {
+    "complexity": "benchmarks/complexity.py",
+    "cost": "benchmarks/cost.py",
+    "goodput": "benchmarks/goodput.py",
+    "quality": "benchmarks/time_to_quality.py",
+}
 
 
 @bench.command("train", short_help="Measure the training speed of dragoman and other toolkits.")
@@ -92,7 +99,7 @@ def train(
     from dragoman.runs.recipe import resolve
     from dragoman.runs.texts import open_training
 
-    say = _speaker(quiet)
+    say = speaker(quiet)
     folder = peers or drivers()
     chosen = choose_contenders(contenders or None, device, peers=folder)
     if folder is None and not contenders:
@@ -103,7 +110,7 @@ def train(
         if not torch.cuda.is_available():
             raise ConfigError("PyTorch finds no GPU", hint="run dragoman doctor, which checks the GPU")
     resolve(preset=preset)  # an unknown preset fails here, before any work
-    _check_quiet(busy)
+    check_quiet(busy)
     if recipe is None:
         batches = workload.embedded(batch_tokens=batch_tokens, batches=warm + steps)
     else:
@@ -124,81 +131,6 @@ def train(
     print(json.dumps(result.to_table(), indent=2) if as_json else report.to_text(result))
     if all(one.failure for one in result.results):
         raise typer.Exit(1)
-
-
-@bench.command("quality", short_help="Measure the time of training to a BLEU.")
-def quality(
-    recipe: Annotated[Path, typer.Option("--recipe", metavar="FILE", help="A recipe (TOML).")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Models, logs and curves are kept here.")
-    ],
-    bleu: Annotated[
-        float, typer.Option("--bleu", metavar="X", help="BLEU of the validation text, greedy and cased.")
-    ],
-    contenders: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="dragoman, hf, hf-tuned. [default: those that are installed]"),
-    ] = None,
-    minutes: Annotated[
-        float, typer.Option("--minutes", metavar="N", help="Minutes of training for each, at most.")
-    ] = 240.0,
-    data: Data = None,
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the recipe, for dragoman only."),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", min=1, metavar="N", help="Threads of each. [default: the number of cores]"),
-    ] = None,
-    peers: Peers = None,
-    busy: Busy = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
-    """Train until greedy translations of the validation text reach a BLEU, and compare the minutes.
-
-    dragoman trains the recipe. hf is Seq2SeqTrainer of Hugging Face's transformers with its defaults,
-    hf-tuned with settings for training from nothing. They train models of one shape, one after the other.
-    Minutes do not include validations. A repeated command skips the contenders that have finished.
-
-    \b
-      dragoman bench peers huggingface
-      dragoman bench quality --recipe recipes/multi30k-en-de.toml --data ~/corpora --bleu 40 -o quality
-    """
-    from dragoman.base import machine
-    from dragoman.bench.peers import MISSING, drivers
-    from dragoman.bench.quality import QualityTask, choose, race, to_table, to_text, write_texts
-    from dragoman.runs.recipe import resolve
-
-    if not 0 < bleu <= 100:
-        raise ConfigError(f"--bleu {bleu:g}", hint="it must be above 0 and at most 100")
-    if not minutes > 0:
-        raise ConfigError(f"--minutes {minutes:g}", hint="it must be above 0")
-    say = _speaker(quiet)
-    folder = peers or drivers()
-    chosen = choose(contenders or [], folder)
-    if folder is None and not contenders:
-        say(MISSING)
-    _check_quiet(busy)
-    resolved = resolve(recipe=recipe, overrides=options or [])
-    train, valid = write_texts(resolved, data, output / "text")
-    task = QualityTask(
-        recipe=resolved,
-        recipe_file=recipe,
-        data=data,
-        options=tuple(options or ()),
-        train=train,
-        valid=valid,
-        work=output,
-        bleu=bleu,
-        minutes=minutes,
-        threads=threads or machine.usable_cores(),
-        peers=folder,
-    )
-    curves = race(chosen, task, say=say)
-    print(json.dumps(to_table(curves, task), indent=2) if as_json else to_text(curves, task))
 
 
 @bench.command("translate", short_help="Measure the translation speed of dragoman and other programs.")
@@ -272,11 +204,10 @@ def bench_translate(
     """
     from dragoman.base import machine
     from dragoman.bench.decoding import contest, report
-    from dragoman.bench.decoding.contenders import choose_kinds, choose_translators
-    from dragoman.bench.decoding.prepare import prepared
+    from dragoman.bench.decoding.contenders import choose_kinds, choose_translators, prepared
 
     chosen, kinds = choose_translators(contenders), choose_kinds(only)
-    say = _speaker(quiet)
+    say = speaker(quiet)
     number = threads or machine.usable_cores()
     with prepared(chosen, model=model, preset=preset, text=text, lines=lines, threads=number) as conditions:
         result = contest.compete(
@@ -291,75 +222,6 @@ def bench_translate(
     print(json.dumps(result.to_table(), indent=2) if as_json else report.to_text(result))
     if any(one.disagrees for one in result.results) or not any(one.turns for one in result.results):
         raise typer.Exit(1)
-
-
-@bench.command("complexity", short_help="Measure table 1 of the paper: cost of a layer against length.")
-def complexity(
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write charts: a self-contained page."),
-    ] = None,
-    lengths: Annotated[
-        str, typer.Option("--lengths", metavar="N,N,...", help="Positions in a sentence.")
-    ] = "128,256,512,1024,2048",
-    width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="d: width of the layers.")] = 256,
-    heads: Annotated[int, typer.Option("--heads", min=1, metavar="N", help="Heads of the attention.")] = 4,
-    kernel: Annotated[
-        int, typer.Option("--kernel", min=1, metavar="N", help="k: positions a convolution sees.")
-    ] = 3,
-    neighbours: Annotated[
-        int,
-        typer.Option("--neighbours", min=1, metavar="N", help="r: positions that restricted attention sees."),
-    ] = 32,
-    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Sentences in a batch.")] = 1,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns of each layer.")] = 5,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", min=1, metavar="N", help="Threads. [default: the number of cores]"),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
-    """Measure how the time and memory of each kind of layer grow with the length of a sentence.
-
-    Measures self-attention, recurrent, convolutional and restricted self-attention layers: a forward pass,
-    a training step, and one token of a translation. Prints the fitted exponents beside those of the
-    operations.
-
-    \b
-      dragoman bench complexity -o complexity.html
-      dragoman bench complexity --width 64 --lengths 512,1024,2048,4096
-    """
-    import torch
-
-    from dragoman.base.files import write_whole
-    from dragoman.bench.complexity import FITTED, Setting, measure_costs, to_html, to_table, to_text
-
-    try:
-        chosen = tuple(sorted({int(length) for length in lengths.split(",")}))
-    except ValueError:
-        chosen = ()
-    if len(chosen) < FITTED or chosen[0] < 1:
-        raise ConfigError(f"--lengths {lengths}", hint=f"give {FITTED} or more numbers, as in 128,256,512")
-    if width % heads:
-        raise ConfigError(f"--width {width} is not a multiple of --heads {heads}", hint="change one of them")
-    if kernel % 2 == 0:
-        raise ConfigError(f"--kernel {kernel} is even", hint="choose an odd number")
-    if threads is not None:
-        torch.set_num_threads(threads)
-    setting = Setting(
-        lengths=chosen, width=width, heads=heads, kernel=kernel, neighbours=neighbours, batch=batch,
-        rounds=rounds,
-    )  # fmt: skip
-    costs = measure_costs(setting, _speaker(quiet))
-    print(json.dumps(to_table(setting, costs), indent=2) if as_json else to_text(setting, costs))
-    if output is not None:
-        write_whole(output, to_html(setting, costs))
-
-
-bench.command("goodput", short_help="Simulate a run on machines that fail: how often to save.")(goodput)
-bench.command("cost", short_help="Forecast hours and money of a recipe on some GPUs.")(cost)
 
 
 @bench.command("peers", short_help="Install other toolkits to measure.")
@@ -400,7 +262,27 @@ def peers(
         install(name, folder)
 
 
-def _check_quiet(busy: bool) -> None:
+def _moved(name: str, script: str) -> Callable[[], None]:
+    """A command that says where `bench NAME` went."""
+
+    def command() -> None:
+        raise ConfigError(
+            f"bench {name} moved to {script}", hint=f"in a checkout of the source: python {script} --help"
+        )
+
+    return command
+
+
+for _name, _script in _MOVED.items():
+    bench.command(
+        _name,
+        hidden=True,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )(_moved(_name, _script))
+
+
+def check_quiet(busy: bool) -> None:
     """Raise ConfigError if other processes work, unless the user says that they may."""
     from dragoman.base import machine
 
@@ -412,6 +294,6 @@ def _check_quiet(busy: bool) -> None:
         )
 
 
-def _speaker(quiet: bool) -> Callable[[str], None]:
+def speaker(quiet: bool) -> Callable[[str], None]:
     """Print progress on standard error, or nothing."""
     return (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 
@@ -12,14 +12,14 @@ from dragoman.base.errors import ConfigError
 from dragoman.cli.imports import lines_to_verify
 from dragoman.cli.options import Debug, Model, NoVerify, Quiet, VerifyOn
 from dragoman.cli.outcome import waiting, warn
-from dragoman.interop.formats import ExportFormat
+from dragoman.interop.formats import FORMATS, ExportFormat
 
 
 def export_model(
     model: Model,
     to: Annotated[
         str,
-        typer.Option("--to", metavar="FORMAT", help=f"The format: {', '.join(get_args(ExportFormat))}."),
+        typer.Option("--to", metavar="FORMAT", help=f"The format: {', '.join(FORMATS)}."),
     ],
     output: Annotated[
         Path,
@@ -55,8 +55,8 @@ def export_model(
       dragoman export runs/en-de --to onnx -o en-de-onnx
     """
     target = _format(to)
-    if target == "argos" and output.suffix != ".argosmodel":
-        raise ConfigError(f"{output}: not an .argosmodel file", hint=f"write to {output}.argosmodel")
+    if (suffix := FORMATS[target].suffix) and output.suffix != suffix:
+        raise ConfigError(f"{output}: not an {suffix} file", hint=f"write to {output}{suffix}")
     from dragoman.interop.exports import export_model
     from dragoman.translator import Translator
 
@@ -78,8 +78,7 @@ def export_model(
 
 def _format(name: str) -> ExportFormat:
     """Return the format of that name, in any case. Raises ConfigError for an unknown one."""
-    known: ExportFormat
-    for known in get_args(ExportFormat):
+    for known in FORMATS:
         if name.lower() == known:
             return known
-    raise ConfigError(f"--to {name}: unknown format", hint=f"choose {', '.join(get_args(ExportFormat))}")
+    raise ConfigError(f"--to {name}: unknown format", hint=f"choose {', '.join(FORMATS)}")

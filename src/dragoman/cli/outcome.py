@@ -25,8 +25,11 @@ _UsageError = typer.BadParameter.__mro__[1]
 _LONGEST = 600  # characters in a line of a message
 
 
-def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
-    """Run a command line and return its exit code. Only SystemExit passes through."""
+def run(command: TyperGroup | Any, words: Sequence[str], *, program: str = "dragoman") -> int:
+    """Run a command line and return its exit code. Only SystemExit passes through.
+
+    `program` is its name in help and errors.
+    """
     debug = "--debug" in words
     _open_closed()
     _use_utf8()
@@ -34,7 +37,7 @@ def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
         warnings.simplefilter("ignore")
     try:
         raise_interrupts()
-        with raising(), command.make_context("dragoman", list(words)) as context:
+        with raising(), command.make_context(program, list(words)) as context:
             command.invoke(context)
             sys.stdout.flush()
     except typer.Exit as done:
@@ -56,7 +59,7 @@ def run(command: TyperGroup | Any, words: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # click's; a group without a command shows its help
             print(str(error))
             return 0
-        return _explain(error, words)
+        return _explain(error, " ".join([program, *words[:1]]))
     return 0
 
 
@@ -89,8 +92,8 @@ def waiting(text: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]
         yield lambda text: status.update(Text(text))
 
 
-def _explain(error: Exception, words: Sequence[str]) -> int:
-    error = missing_pytorch(error, f"dragoman {words[0]}") or error
+def _explain(error: Exception, command: str) -> int:
+    error = missing_pytorch(error, command) or error
     if isinstance(error, DragomanError):
         complain(str(error), error.hint)
         return error.exit_code

@@ -18,7 +18,7 @@ from dragoman.base.files import write_whole
 from dragoman.decoding.options import Decoding
 from dragoman.documents.formats import Format, Languages, document_format, format_named, format_of_name
 from dragoman.documents.journal import Journal
-from dragoman.documents.segment import Document, text_of
+from dragoman.documents.segment import text_of
 from dragoman.documents.translate import Counts, translate_document
 from dragoman.text.guidance import Match
 from dragoman.translator import Translator
@@ -254,15 +254,6 @@ def _finished(task: Task, journal: Journal | None) -> Outcome | None:
         return None
     table = journal.result(task.source, task.output)
     return None if table is None else Outcome.of_table(table)
-
-
-def read_document(path: Path, languages: Languages, format: Format | None = None) -> Document:
-    """Read the document at `path`. Raises DataError if it cannot be read."""
-    data = _read(path)
-    try:
-        return (format or document_format(path, data)).parse(data, languages)
-    except DataError as error:
-        raise DataError(f"{path}: {error}", hint=error.hint) from error
 
 
 def _read(path: Path) -> bytes:

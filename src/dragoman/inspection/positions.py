@@ -90,16 +90,6 @@ def cosine_similarity(table: Array) -> Array:
     return _array(rows @ rows.T)
 
 
-def rotation(shift: int, width: int, *, base: float = 10000.0) -> Array:
-    """Return matrix_P22, a rotation for each pair of dimensions: it turns (sin, cos) of pos into pos + shift.
-
-    Section 3.5: PE(pos + k) is a linear function of PE(pos).
-    """
-    rate = base ** (-2 * torch.arange((width + 1) // 2, dtype=torch.float64) / width)
-    sine, cosine = (shift * rate).sin(), (shift * rate).cos()
-    return _array(torch.stack((cosine, sine, -sine, cosine), -1).view(-1, 2, 2))
-
-
 def _on_input(module: object, length: int, where: str) -> list[Table]:
     match module:
         case SinusoidalPositions():

@@ -11,8 +11,8 @@ from pathlib import Path
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_folder, replacing
 from dragoman.folder.bundle import Bundle
-from dragoman.interop.formats import PEERS, ExportFormat
-from dragoman.interop.verify import Agreement, lines_to_compare, verify
+from dragoman.interop.formats import FORMATS, ExportFormat
+from dragoman.interop.verify import Agreement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,93 +44,22 @@ def export_model(
     agree. Raises ConfigError with all that the format cannot hold, before anything is written;
     DragomanError if the programs disagree.
     """
-    if quantization is not None and to not in ("ctranslate2", "argos"):
+    form = FORMATS[to]
+    if quantization is not None and not form.quantized:
         raise ConfigError(
-            f"--quantization {quantization}: an export to {PEERS[to].name} has float32 weights only",
+            f"--quantization {quantization}: an export to {form.program} has float32 weights only",
             hint="leave it out; CTranslate2 and Argos packages have quantized weights",
         )
-    program = PEERS[to]
-    unverified = program.missing if verified else "--no-verify"
-    with _new_file(output) if to == "argos" else new_folder(output) as part:
-        _write(bundle, to, part, quantization)
-        comparison = None if unverified else _compared(bundle, to, part, lines)
-        notes = _notes(bundle, to)
+    unverified = form.missing if verified else "--no-verify"
+    with _new_file(output) if form.suffix else new_folder(output) as part:
+        form.write(bundle, part, quantization)
+        comparison = None if unverified else form.verify(bundle, part, lines)
+        notes = form.notes(bundle)
     if bundle.tokenizer.placeholders:
         notes += (
             "Only dragoman makes sure that a translation has each placeholder of its source (⟦1⟧, ...) once.",
         )
-    return Exported(program=program.name, comparison=comparison, unverified=unverified, notes=notes)
-
-
-def _write(bundle: Bundle, to: ExportFormat, path: Path, quantization: str | None) -> None:
-    match to:
-        case "huggingface":
-            from dragoman.interop import huggingface
-
-            huggingface.write(bundle, path)
-        case "marian":
-            from dragoman.interop import marian
-
-            marian.write(bundle, path)
-        case "ctranslate2":
-            from dragoman.interop import ctranslate2
-
-            ctranslate2.write(bundle, path, quantization=quantization)
-        case "argos":
-            from dragoman.interop import argos
-
-            argos.write(bundle, path, quantization=quantization)
-        case "onnx":
-            from dragoman.interop import onnx
-
-            onnx.write(bundle, path)
-
-
-def _compared(bundle: Bundle, to: ExportFormat, path: Path, lines: Sequence[str]) -> Agreement:
-    lines = lines or lines_to_compare(bundle)
-    match to:
-        case "huggingface":
-            from dragoman.interop import huggingface
-
-            return verify(bundle, huggingface.Program(path), lines)
-        case "marian":
-            from dragoman.interop import marian
-
-            return verify(bundle, marian.Program(path), lines)
-        case "ctranslate2":
-            from dragoman.interop import ctranslate2
-
-            return ctranslate2.verify(bundle, path, lines)
-        case "argos":
-            from dragoman.interop import argos
-
-            return argos.verify(bundle, path, lines)
-        case "onnx":
-            from dragoman.interop import onnx
-
-            return verify(bundle, onnx.OnnxRuntime(path), lines)
-
-
-def _notes(bundle: Bundle, to: ExportFormat) -> tuple[str, ...]:
-    match to:
-        case "huggingface":
-            from dragoman.interop import huggingface
-
-            return tuple(huggingface.notes(bundle))
-        case "ctranslate2":
-            from dragoman.interop import ctranslate2
-
-            return tuple(ctranslate2.notes(bundle))
-        case "argos":
-            from dragoman.interop import argos
-
-            return tuple(argos.notes(bundle))
-        case "marian":
-            from dragoman.interop import marian
-
-            return tuple(marian.notes(bundle))
-        case _:
-            return ()
+    return Exported(program=form.program, comparison=comparison, unverified=unverified, notes=notes)
 
 
 @contextmanager

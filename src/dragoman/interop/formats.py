@@ -1,24 +1,39 @@
-"""The formats: what they are called, and which package has the program that reads them. Imports no torch."""
+"""The formats of other programs: one object each, which reads, writes and compares models. Imports no torch.
+
+The code of a format is a module or folder of this package. It is imported when it is first needed.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
-ImportFormat = Literal["huggingface", "marian"]
+if TYPE_CHECKING:
+    from dragoman.folder.bundle import Bundle
+    from dragoman.interop.verify import Agreement
+
 ExportFormat = Literal["huggingface", "marian", "ctranslate2", "argos", "onnx"]
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A program that reads a format, and the Python package that has it."""
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A format, and the program that it belongs to.
 
-    name: str
-    package: str
-    extra: str
+    `code` returns the module of the format. It has `write`, `notes` and `verify`, and `read` if models are
+    read from the format.
+    """
+
+    program: str
+    package: str  # the Python package that has the program
+    extra: str  # of dragoman, which installs it
+    code: Callable[[], ModuleType]
+    quantized: bool = False  # whether its weights may have other types than float32
+    suffix: str = ""  # of the one file that an export is; an export is a folder if it is empty
 
     @property
     def missing(self) -> str | None:
@@ -27,20 +42,81 @@ class Peer:
             return None
         return f"{self.package} is not installed: pip install 'dragoman[{self.extra}]'"
 
+    def read(self, folder: Path) -> Bundle:
+        """Return the model in a folder of this format. Raises ModelError if it cannot be one of ours."""
+        bundle: Bundle = self.code().read(folder)
+        return bundle
 
-PEERS: dict[ExportFormat, Peer] = {
-    "huggingface": Peer("Hugging Face transformers", "transformers", "huggingface"),
-    "marian": Peer("Marian", "pymarian", "marian"),
-    "ctranslate2": Peer("CTranslate2", "ctranslate2", "ctranslate2"),
-    "argos": Peer("Argos Translate", "argostranslate", "argos"),
-    "onnx": Peer("ONNX Runtime", "onnxruntime", "onnx"),
-}
+    def write(self, bundle: Bundle, path: Path, quantization: str | None = None) -> None:
+        """Write the model. Raises ConfigError with all that the format cannot hold, before it writes."""
+        types = {} if quantization is None else {"quantization": quantization}
+        self.code().write(bundle, path, **types)
+
+    def notes(self, bundle: Bundle) -> tuple[str, ...]:
+        """Return what an export changes, because the program has nothing equal: sentences."""
+        return tuple(self.code().notes(bundle))
+
+    def verify(self, bundle: Bundle, path: Path, lines: Sequence[str] = ()) -> Agreement:
+        """Compare the model with the program that loads `path`, on lines of our own if there are none.
+
+        Raises DragomanError that shows the first disagreement.
+        """
+        from dragoman.interop.verify import lines_to_compare
+
+        agreement: Agreement = self.code().verify(bundle, path, lines or lines_to_compare(bundle))
+        return agreement
 
 
-def format_of(folder: Path) -> ImportFormat | None:
+def _huggingface() -> ModuleType:
+    from dragoman.interop import huggingface
+
+    return huggingface
+
+
+def _marian() -> ModuleType:
+    from dragoman.interop import marian
+
+    return marian
+
+
+def _ctranslate2() -> ModuleType:
+    from dragoman.interop import ctranslate2
+
+    return ctranslate2
+
+
+def _argos() -> ModuleType:
+    from dragoman.interop import argos
+
+    return argos
+
+
+def _onnx() -> ModuleType:
+    from dragoman.interop import onnx
+
+    return onnx
+
+
+FORMATS: dict[ExportFormat, Format] = {
+    "huggingface": Format(
+        program="Hugging Face transformers", package="transformers", extra="huggingface", code=_huggingface
+    ),
+    "marian": Format(program="Marian", package="pymarian", extra="marian", code=_marian),
+    "ctranslate2": Format(
+        program="CTranslate2", package="ctranslate2", extra="ctranslate2", code=_ctranslate2, quantized=True
+    ),
+    "argos": Format(
+        program="Argos Translate", package="argostranslate", extra="argos", code=_argos, quantized=True,
+        suffix=".argosmodel",
+    ),
+    "onnx": Format(program="ONNX Runtime", package="onnxruntime", extra="onnx", code=_onnx),
+}  # fmt: skip
+
+
+def format_of(folder: Path) -> Format | None:
     """Whose model a folder holds; None for one of dragoman's, or one of no known format."""
     if any(folder.glob("*.npz")):
-        return "marian"
+        return FORMATS["marian"]
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -49,4 +125,13 @@ def format_of(folder: Path) -> ImportFormat | None:
         return None
     stated = isinstance(config, dict) and "model_type" in config
     # With a damaged config.json the files beside it tell, and reading the folder says what is wrong.
-    return "huggingface" if stated or (folder / "vocab.json").exists() else None
+    return FORMATS["huggingface"] if stated or (folder / "vocab.json").exists() else None
+
+
+def read_model(folder: Path) -> Bundle:
+    """Return the model in a folder of dragoman's or of another format, with PyTorch."""
+    if (form := format_of(folder)) is not None:
+        return form.read(folder)
+    from dragoman.folder.bundle import load
+
+    return load(folder)

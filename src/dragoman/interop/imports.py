@@ -10,9 +10,9 @@ from dragoman.base.errors import ModelError
 from dragoman.base.files import new_folder
 from dragoman.folder.bundle import Bundle, save
 from dragoman.folder.card import origin, write_card
-from dragoman.interop.formats import PEERS, format_of
+from dragoman.interop.formats import format_of
 from dragoman.interop.source import opened
-from dragoman.interop.verify import Agreement, lines_to_compare, verify
+from dragoman.interop.verify import Agreement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,25 +23,6 @@ class Imported:
     program: str
     comparison: Agreement | None
     unverified: str | None
-
-
-def read(folder: Path) -> Bundle:
-    """Return the model in a folder of another program. Raises ModelError if it cannot be one of ours."""
-    match format_of(folder):
-        case "huggingface":
-            from dragoman.interop import huggingface
-
-            return huggingface.read(folder)
-        case "marian":
-            from dragoman.interop import marian
-
-            return marian.read(folder)
-        case None:
-            raise ModelError(
-                f"{folder}: {_what_it_is(folder)}",
-                hint="an import reads Hugging Face's Marian models (config.json, model.safetensors, "
-                "source.spm, vocab.json) and Marian's own (an .npz, vocabularies, decoder.yml)",
-            )
 
 
 def import_model(
@@ -62,28 +43,27 @@ def import_model(
     the programs disagree.
     """
     with opened(source, revision=revision) as folder, new_folder(output) as part:
-        bundle = read(folder)
+        form = format_of(folder)
+        if form is None:
+            raise ModelError(
+                f"{folder}: {_what_it_is(folder)}",
+                hint="an import reads Hugging Face's Marian models (config.json, model.safetensors, "
+                "source.spm, vocab.json) and Marian's own (an .npz, vocabularies, decoder.yml)",
+            )
+        bundle = form.read(folder)
         bundle = replace(
             bundle,
             source_language=source_language or bundle.source_language,
             target_language=target_language or bundle.target_language,
         )
-        program = PEERS[format_of(folder) or "huggingface"]
-        unverified = program.missing if verified else "--no-verify"
-        comparison = None if unverified else _compared(bundle, folder, lines)
+        unverified = form.missing if verified else "--no-verify"
+        comparison = None if unverified else form.verify(bundle, folder, lines)
         save(bundle, part)
         write_card(
             part,
-            origin(source, program=program.name, verified=str(comparison) if comparison else None),
+            origin(source, program=form.program, verified=str(comparison) if comparison else None),
         )
-    return Imported(bundle=bundle, program=program.name, comparison=comparison, unverified=unverified)
-
-
-def _compared(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
-    from dragoman.interop import huggingface, marian
-
-    program = marian.Program(folder) if format_of(folder) == "marian" else huggingface.Program(folder)
-    return verify(bundle, program, lines or lines_to_compare(bundle))
+    return Imported(bundle=bundle, program=form.program, comparison=comparison, unverified=unverified)
 
 
 def _what_it_is(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Tables of weight names: one a format, read in both directions.
+"""Tables of weight names: one a format, read in both directions; and the models that such weights make.
 
 A table is a list of rows. A row says which of their tensors make one of ours:
 
@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
+from dragoman.folder.weights import put_weights, weights_of
+from dragoman.models.seq2seq import AnySeq2Seq, build_model
+from dragoman.models.shapes import SSRUConfig, TransformerConfig
 
 Layout = Literal["same", "transposed", "row"]  # a "row" is a vector of n numbers stored as a 1 x n matrix
 Shape = tuple[int, ...]
@@ -89,6 +93,33 @@ class NameTable:
                 name: _write(block, row.layout) for name, block in zip(row.theirs, blocks, strict=True)
             }
         return tensors
+
+
+def shapes_of(config: TransformerConfig | SSRUConfig, count: int, where: str) -> dict[str, Shape]:
+    """Return the shapes of the weights of such a model, which is built without memory.
+
+    `count` is the number of their tensors. Raises ModelError for sizes that no model of so many can have.
+    """
+    if (layers := config.encoder_layers + config.decoder_layers) > count:
+        raise ModelError(
+            f"{where}: {layers} layers, but the weights are {count} tensors",
+            hint="does this configuration belong to these weights?",
+        )
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            return {name: tuple(weight.shape) for name, weight in weights_of(build_model(config)).items()}
+    except (RuntimeError, OverflowError, TypeError) as error:  # sizes that no tensor can have
+        raise ModelError(f"{where}: a model of impossible size", hint="was the file damaged?") from error
+
+
+def model_of(
+    config: TransformerConfig | SSRUConfig, weights: Mapping[str, Tensor], where: Path
+) -> AnySeq2Seq:
+    """Return the model with these weights, in evaluation mode. Raises ModelError if they do not fit."""
+    with torch.random.fork_rng(devices=[]):  # building draws weights; keep the caller's generator as it is
+        model = build_model(config)
+    put_weights(model, weights, where)
+    return model.eval()
 
 
 def linear(ours: str, theirs: str | Iterable[str], *, bias: bool = True) -> list[Row]:

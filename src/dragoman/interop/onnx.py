@@ -29,6 +29,7 @@ from dragoman.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from dragoman.decoding.engine import Tokens
     from dragoman.folder.bundle import Bundle
+    from dragoman.interop.verify import Agreement
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +45,18 @@ def unsupported(bundle: Bundle) -> list[str]:
     if isinstance(config, TransformerConfig | SSRUConfig):
         return []
     return [f"the {config.architecture} architecture"]
+
+
+def notes(bundle: Bundle) -> list[str]:
+    """Nothing changes: model.json has the options of the search."""
+    return []
+
+
+def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
+    """Compare the model with onnxruntime. Raises DragomanError if they disagree."""
+    from dragoman.interop import verify as comparing
+
+    return comparing.verify(bundle, OnnxRuntime(folder), lines)
 
 
 def write(bundle: Bundle, folder: Path) -> None:

@@ -19,7 +19,7 @@ from dragoman.text.toy.corpus import pairs
 
 TOO_LONG = "is a line too long? leave it out of --verify-on"
 TOLERANCE = 1e-4  # nats a token: what two programs may differ by in float32
-_EXTRA = 50  # tokens that a translation may be longer than its source
+EXTRA = 50  # tokens that a translation may be longer than its source
 _ODD_LINES = [
     "Hello",
     "HOW MUCH DOES IT COST?",
@@ -115,7 +115,7 @@ def verify(
     sources = tokenizer.encode_source(lines)
     _expect_equal(program, "tokens", lines, sources, program.encode(lines))
 
-    limits = [len(source) + _EXTRA for source in sources]
+    limits = [len(source) + EXTRA for source in sources]
     requests = [
         Request(source=source, how=greedy, max_tokens=limit)
         for source, limit in zip(sources, limits, strict=True)

@@ -60,27 +60,6 @@ def training_step(
     return 3 * forward(shape, source_len_B, target_len_B)
 
 
-def recomputed(shape: TransformerOptions, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
-    """Return the operations that `training.recompute` adds: the layers once more, not the output layer."""
-    output = product(sum(target_len_B), shape.d_model, shape.target_vocab)
-    return forward(shape, source_len_B, target_len_B) - output
-
-
-def matrix_weights(shape: TransformerOptions) -> float:
-    """Return the number of weights in matrices, embeddings included. Biases and norms are under 1% more.
-
-    A token takes a multiplication and an addition for each weight of the layers, beside the products of
-    attention.
-    """
-    readers = shape.encoder_layers + shape.decoder_layers * (not isinstance(shape, SSRUConfig))
-    keys = 1 if shape.window is None else window_keys(shape.window)
-    keys += 2 * FARTHEST_RELATIVE + 1 if shape.positions == "relative" else 0
-    beside = readers * attention_products(1, keys, shape.d_model)
-    beside += shape.decoder_layers * attention_products(1, 1, shape.d_model)
-    separate = {"all": 0, "decoder": shape.source_vocab, "none": shape.source_vocab + shape.target_vocab}
-    return (forward(shape, [1], [1]) - beside) / 2 + separate[shape.tie] * shape.d_model
-
-
 def translation(shape: TransformerOptions, source: int, target: int, beam: int = 1) -> float:
     """Return the operations of a search that reads `source` tokens and generates `target`, both with the end.
 

@@ -16,7 +16,7 @@ from dragoman.folder.config import WEIGHTS, FolderConfig, read_config
 from dragoman.folder.digest import digest_of
 from dragoman.folder.header import read_header
 from dragoman.folder.vocabulary import tokenizer_of_folder
-from dragoman.interop.formats import format_of
+from dragoman.interop.formats import format_of, read_model
 from dragoman.interop.source import opened
 from dragoman.runs.folder import RunFolder
 from dragoman.text.tokenizer import Tokenizer
@@ -70,11 +70,6 @@ def open_model(source: str | Path) -> Iterator[Base]:
 
 
 def _ours(name: str, folder: Path) -> Base:
-    def load() -> Bundle:
-        from dragoman.folder.bundle import load
-
-        return load(folder)
-
     config = read_config(folder)
     read_header(folder / WEIGHTS)  # so that missing weights are found before the text is read
     return Base(
@@ -84,15 +79,13 @@ def _ours(name: str, folder: Path) -> Base:
         digest=config.weights or digest_of(folder / WEIGHTS),
         checkpoints=Checkpoints(folder / "checkpoints"),
         general=_REPLAYED if _is_tuned(folder) else _OWN,
-        load=load,
+        load=lambda: read_model(folder),
         folder=folder,
     )
 
 
 def _imported(name: str, folder: Path) -> Base:
-    from dragoman.interop.imports import read
-
-    bundle = read(folder)
+    bundle = read_model(folder)
     return Base(
         name=name,
         config=bundle.config,
@@ -100,7 +93,7 @@ def _imported(name: str, folder: Path) -> Base:
         digest=_digest(bundle),
         checkpoints=Checkpoints(folder / "checkpoints"),
         general=_OWN,
-        load=lambda: read(folder),
+        load=lambda: read_model(folder),
     )
 
 

@@ -19,7 +19,7 @@ from dragoman.folder.weights import not_finite, put_weights, read_weights, weigh
 from dragoman.models.embeddings import close, open_tokens, reopen
 from dragoman.models.lora import add_lora
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
-from dragoman.runs import card, word_vectors
+from dragoman.runs import card
 from dragoman.runs.effect import AFTER, IN_DOMAIN
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared
@@ -39,7 +39,7 @@ def fit(
     """Continue the run to its end and write the model folder.
 
     Raises ModelError for a base that is not finite or a damaged checkpoint, DataError and ConfigError for
-    word vectors, text or processes that do not fit the run, TrainingError if the disk is too small, and what
+    text or processes that do not fit the run, TrainingError if the disk is too small, and what
     `Trainer.train` raises.
     """
     recipe, tokenizer = prepared.recipe, prepared.tokenizer
@@ -48,7 +48,7 @@ def fit(
     if precision_for(recipe.training.precision, world.device) == "fp32":
         send_to_onednn()
     say = observer.on_message if world.leads else lambda _: None
-    model, base = _initial_model(prepared, world, say)
+    model, base = _initial_model(prepared, say)
     bundle = Bundle(
         model=model,
         tokenizer=tokenizer,
@@ -124,9 +124,7 @@ def fit(
         folder.metrics.end(finished, finished.step)
 
 
-def _initial_model(
-    prepared: Prepared, world: World, say: Callable[[str], None]
-) -> tuple[AnySeq2Seq, Bundle | None]:
+def _initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySeq2Seq, Bundle | None]:
     """Return the model before its first update, and in tuning the base that it starts from."""
     recipe, tokenizer = prepared.recipe, prepared.tokenizer
     config = replace(
@@ -154,9 +152,6 @@ def _initial_model(
         put_weights(model, weights_of(base.model), recipe.tuning.base)
         if (adapter := recipe.tuning.adapter) is not None:
             add_lora(model, rank=adapter.rank, alpha=adapter.alpha, on=adapter.on)
-    word_vectors.freeze(model, prepared.vectors)
-    if not prepared.begun:
-        world.leader_first(lambda: word_vectors.fill(model, tokenizer, prepared.vectors, say=say))
     if recipe.training.close_unseen:
         close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
     return model, base

@@ -14,13 +14,13 @@ import filecmp
 from pathlib import Path
 from typing import Self
 
-from dragoman.base.config import difference, from_table, read_toml, to_table, to_toml
+from dragoman.base.config import difference, to_table, to_toml
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import is_utf8, sweep, write_whole
 from dragoman.folder.config import check_digests, read_config
 from dragoman.folder.digest import check_digest
 from dragoman.runs.lock import Lock
-from dragoman.runs.recipe import Recipe
+from dragoman.runs.recipe import Recipe, recipe_of_run
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.metrics import Metrics
 
@@ -143,8 +143,7 @@ class RunFolder:
 
         One line each, such as `model.heads: 4 -> 8`.
         """
-        # An option that is newer than the file gets its default.
-        before = to_table(from_table(Recipe, read_toml(self.recipe)))
+        before = to_table(recipe_of_run(self.recipe))
         lines = difference(before, to_table(recipe))
         return [line for line in lines if not _may_change(line.partition(":")[0], recipe)]
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.config import from_table, read_toml
 from dragoman.base.errors import ConfigError
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.outputs import TeachersOutputs
 from dragoman.runs.pace import Pace
-from dragoman.runs.recipe import Recipe
+from dragoman.runs.recipe import Recipe, recipe_of_run
 from dragoman.runs.teacher import Teachers
 from dragoman.runs.teaching import REFERENCE, TeacherConfig, outputs_of
 from dragoman.runs.texts import Say, Texts
@@ -41,7 +40,7 @@ def check_same_teachers(teachers: Teachers, folder: RunFolder) -> None:
     """Raise ConfigError if the run in the folder began with a teacher of other weights."""
     if not (folder.recipe.exists() and folder.checkpoints.resumable):
         return
-    before = from_table(Recipe, read_toml(folder.recipe)).teacher.digests
+    before = recipe_of_run(folder.recipe).teacher.digests
     for teacher, digest in zip(teachers.members, before, strict=False):
         if teacher.digest != digest:
             raise ConfigError(

@@ -6,17 +6,16 @@ It finds most errors before it writes anything and before torch is imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast
 
 from dragoman.base.config import from_table, to_table
-from dragoman.base.errors import ConfigError
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.lessons import check_same_teachers, epoch_weights, lessons_of, with_outputs, write_lessons
-from dragoman.runs.recipe import EmbeddingsConfig, Recipe
+from dragoman.runs.recipe import Recipe
 from dragoman.runs.teaching import outputs_of
 from dragoman.runs.texts import Data, Say, open_texts, two_sided
 from dragoman.runs.tokens import tokenise_texts
@@ -38,7 +37,6 @@ class Prepared:
 
     recipe: Recipe  # with its languages
     begun: bool  # whether there is a run to resume
-    vectors: EmbeddingsConfig  # with the paths of its files on this machine, unless the run has begun
     tokenizer: Tokenizer
     training: TrainingText
     validation: TokenisedCorpus | None
@@ -62,14 +60,12 @@ class _Settled:
 
     recipe: Recipe
     begun: bool
-    vectors: EmbeddingsConfig
     validation_pairs: Pairs | None
     general_pairs: Pairs | None
 
     def packed(self) -> dict[str, Any]:
         """What JSON can hold, for the other processes."""
-        tables = {"recipe": to_table(self.recipe), "vectors": to_table(self.vectors)}
-        return vars(self) | tables
+        return vars(self) | {"recipe": to_table(self.recipe)}
 
     @classmethod
     def unpacked(cls, table: dict[str, Any]) -> Self:
@@ -78,9 +74,7 @@ class _Settled:
             name: None if table[name] is None else tuple((source, target) for source, target in table[name])
             for name in ("validation_pairs", "general_pairs")
         }
-        recipe = from_table(Recipe, table["recipe"])
-        vectors = from_table(EmbeddingsConfig, table["vectors"])
-        return cls(recipe=recipe, begun=table["begun"], vectors=vectors, **pairs)
+        return cls(recipe=from_table(Recipe, table["recipe"]), begun=table["begun"], **pairs)
 
 
 def prepare(
@@ -116,8 +110,6 @@ def prepare(
         if texts.teachers is not None:
             check_same_teachers(texts.teachers, folder)
         begun = folder.begin(texts.recipe)
-        # The weights of a run that has begun are in its checkpoint.
-        vectors = texts.recipe.embeddings if begun else _find_vectors(texts.recipe, data_root)
         texts = with_outputs(texts, folder.checkpoints, say)
         given = None if start is None else start.base.tokenizer
         tokenise_texts(texts, folder, given=given, begun=begun, say=say)
@@ -127,7 +119,6 @@ def prepare(
         return _Settled(
             recipe=texts.recipe,
             begun=begun,
-            vectors=vectors,
             validation_pairs=texts.validation_pairs,
             general_pairs=None if texts.general is None else two_sided(texts.general),
         )
@@ -158,7 +149,6 @@ def prepare(
     return Prepared(
         recipe=options,
         begun=settled.begun,
-        vectors=settled.vectors,
         tokenizer=tokenizer,
         training=training,
         validation=None if settled.validation_pairs is None else tokens("valid"),
@@ -177,21 +167,3 @@ def _weighted(
         text = learnt(f"train.{name}")
         parts.append(Weighted(text, max(round(weight * len(text)), 1), name, marks.get(name)))
     return Mixture(parts)
-
-
-def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:
-    """Return the files of word vectors: each is a path, or a name in the folder of the recipe's text."""
-    folder = data_root / recipe.data.folder if data_root is not None else Path()
-
-    def find(name: str) -> str:
-        for path in (Path(name), folder / name):
-            if path.exists():
-                return str(path)
-        raise ConfigError(f"{name}: no such file of word vectors", hint="check its path")
-
-    sides = recipe.embeddings
-    return replace(
-        sides,
-        source=find(sides.source) if sides.source else "",
-        target=find(sides.target) if sides.target else "",
-    )

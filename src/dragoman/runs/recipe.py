@@ -150,17 +150,6 @@ class DataConfig(Options, section="data"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingsConfig(Options, section="embeddings"):
-    """Word vectors (word2vec, GloVe, fastText) as first embeddings. They need tokenizer.kind = "words"."""
-
-    source: Annotated[str, Option("File of vectors for the source words.")] = ""
-    target: Annotated[str, Option("File of vectors for the target words.")] = ""
-    frozen: Annotated[
-        bool, Option("Do not train embeddings that have a file, including those of words it lacks.")
-    ] = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Expected(Options, section="expected"):
     """The expected score and cost of the recipe. Training does not use them."""
 
@@ -183,7 +172,6 @@ class Recipe(Options):
     data: DataConfig = DataConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: Architecture = TransformerConfig()
-    embeddings: EmbeddingsConfig = EmbeddingsConfig()
     training: TrainingConfig = TrainingConfig()
     tuning: TuningConfig = TuningConfig()
     teacher: TeacherConfig = TeacherConfig()
@@ -192,7 +180,6 @@ class Recipe(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_embeddings()
         self._check_annotations()
         self._check_words()
         self._check_unseen()
@@ -250,28 +237,6 @@ class Recipe(Options):
         }
         if names := [name for name, share in changing.items() if share]:
             raise changes_targets(names[0])
-
-    def _check_embeddings(self) -> None:
-        """Word vectors need a vocabulary of words, and a shared matrix cannot start from two files."""
-        source, target, frozen = self.embeddings.source, self.embeddings.target, self.embeddings.frozen
-        tie = self.model.tie
-        if (source or target) and self.tokenizer.kind != "words":
-            raise ConfigError(
-                f'word vectors in [embeddings], but tokenizer.kind = "{self.tokenizer.kind}"',
-                hint='set tokenizer.kind="words", or leave the embeddings out',
-            )
-        if source and target and tie == "all":
-            raise ConfigError(
-                'embeddings for both sides, but model.tie = "all" has one matrix for both',
-                hint='set model.tie="decoder", or name one file',
-            )
-        if frozen and not (source or target):
-            raise ConfigError("embeddings.frozen = true without a file", hint="set embeddings.source")
-        if frozen and (tie == "all" or (target and tie == "decoder")):
-            raise ConfigError(
-                f'embeddings.frozen = true, but model.tie = "{tie}" uses the same matrix elsewhere',
-                hint='set model.tie="none"',
-            )
 
 
 def changes_targets(name: str) -> ConfigError:
@@ -358,7 +323,25 @@ def preset_for(pairs: int) -> str:
 
 def set_options(recipe: Path | None, overrides: Iterable[str]) -> dict[str, Any]:
     """Return the options that the user has set: those of the file, changed by the overrides."""
-    return override(read_toml(recipe) if recipe is not None else {}, overrides)
+    return _without_word_vectors(override(read_toml(recipe) if recipe is not None else {}, overrides))
+
+
+def recipe_of_run(path: Path) -> Recipe:
+    """Return the recipe in a `training.toml`. An option that is newer than the file gets its default."""
+    return from_table(Recipe, _without_word_vectors(read_toml(path)))
+
+
+def _without_word_vectors(table: dict[str, Any]) -> dict[str, Any]:
+    """Leave out an empty [embeddings], which earlier versions wrote. Raises ConfigError for another."""
+    section = table.get("embeddings")
+    if not isinstance(section, Mapping):
+        return table
+    if names := [f"embeddings.{name}" for name, value in section.items() if value]:
+        raise ConfigError(
+            f"{names[0]}: embeddings no longer start from files of word vectors",
+            hint="leave [embeddings] out; the model learns its embeddings from the text",
+        )
+    return {name: value for name, value in table.items() if name != "embeddings"}
 
 
 def resolve(

@@ -14,12 +14,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from dragoman.base.config import from_table, read_toml
+from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import Recipe, find_data, set_options
+from dragoman.runs.recipe import Recipe, find_data, recipe_of_run, set_options
 from dragoman.training.distributed import joined
 from dragoman.training.events import Observer, Stop
 
@@ -217,7 +217,7 @@ def _scores(run: Seeded, data_root: Path | None) -> tuple[SeedScores, Iterable[s
     from dragoman.translator import Translator
 
     folder = RunFolder(run.folder)
-    recipe = from_table(Recipe, read_toml(folder.recipe))
+    recipe = recipe_of_run(folder.recipe)
     progress, result = folder.checkpoints.progress(), folder.metrics.result() or {}
     scores = SeedScores(
         seed=run.seed,

@@ -38,7 +38,7 @@ def check_own(own: Mapping[str, Any], preset: str | None) -> None:
     model = own.get("model")
     model = model if isinstance(model, Mapping) else {}
     names = [f"model.{name}" for name in model if not name.endswith("dropout")]
-    names += [name for name in ("tokenizer", "embeddings", "preset") if name in own]
+    names += [name for name in ("tokenizer", "preset") if name in own]
     names += ["--preset"] if preset is not None else []
     if "teacher" in own:
         raise ConfigError(

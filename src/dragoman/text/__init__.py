@@ -1,1 +1,1 @@
-"""Text and files: parallel corpora, tokenizers, word vectors and the embedded corpus. Imports no torch."""
+"""Text and files: parallel corpora, tokenizers and the embedded corpus. Imports no torch."""

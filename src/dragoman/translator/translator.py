@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, overload
+from typing import TYPE_CHECKING, NoReturn, Unpack, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from dragoman.memory.store import TranslationMemory
     from dragoman.memory.store_guide import MemoryGuide
     from dragoman.memory.terms import TermList, TermsMode
-    from dragoman.pipeline import Pipeline, PipelineOptions
     from dragoman.translator.next_words import NextWord
 
 
@@ -534,23 +533,12 @@ class Translator:
             name=name,
         )
 
-    def pipeline(self, **options: Unpack[PipelineOptions]) -> Pipeline:
-        """Return a callable with the interface of the translation pipeline of transformers 4.
-
-        `translator.pipeline()("A dog.")` is `[{"translation_text": "Ein Hund."}]`. The options have the names
-        and meanings of transformers, such as `num_beams`, and are the defaults of every call. Raises
-        ConfigError for an option that has no counterpart here, and if the translator has terms, a memory or
-        a reverse model, which a pipeline does not use.
-        """
-        from dragoman.pipeline import Pipeline
-
-        check_unguided("the pipeline", self.guides, self.reverse)
-        return Pipeline(
-            self.tokenizer,
-            self.engine,
-            self.generation,
-            target_language=self.target_language,
-            options=options,
+    def pipeline(self, **_options: object) -> NoReturn:
+        """Removed. Raises ConfigError, which says what to write in its place."""
+        raise ConfigError(
+            "Translator.pipeline is gone: it answered as the translation pipeline of transformers 4",
+            hint="use translate, as in "
+            '[{"translation_text": found.text} for found in translator.translate(lines, beam=4)]',
         )
 
     @property

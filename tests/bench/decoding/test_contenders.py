@@ -18,8 +18,9 @@ from dragoman.bench.decoding.contenders import (
     choose_kinds,
     choose_translators,
 )
-from dragoman.bench.decoding.job import Job
 from dragoman.bench.decoding.material import Material
+from dragoman.bench.decoding.measured import Job
+from dragoman.bench.decoding.programs import PROGRAMS
 from dragoman.interop import formats
 from dragoman.models.shapes import TransformerConfig
 
@@ -71,7 +72,7 @@ def test_settings_give_every_program_what_it_reads(one: contenders.TranslationCo
             assert len({str(settings) for settings in stage}) == len(stage)
         if measure == "latency":
             assert len(stages[0]) == 2
-    assert (PACKAGE / f"run_{one.program}.py").exists()
+    assert one.program in PROGRAMS
 
 
 def test_a_job_survives_its_command_line() -> None:
@@ -106,7 +107,7 @@ def test_quantile() -> None:
 def test_a_clean_process_imports_little() -> None:
     """CTranslate2's process has no torch; what all share has nothing but the standard library."""
     code = (
-        "import sys, dragoman.bench.decoding.run_ctranslate2;"
+        "import sys, dragoman.bench.decoding.programs;"
         "print({name.partition('.')[0] for name, module in sys.modules.items() if module})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

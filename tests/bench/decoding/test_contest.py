@@ -13,8 +13,8 @@ from dragoman.base.errors import TrainingError
 from dragoman.bench import turns
 from dragoman.bench.decoding import contest, report
 from dragoman.bench.decoding.contenders import DecodingConditions, DecodingTurn, TranslationContender
-from dragoman.bench.decoding.job import Job
 from dragoman.bench.decoding.material import Material
+from dragoman.bench.decoding.measured import Job
 from dragoman.models.operations import translation
 from dragoman.models.shapes import TransformerConfig
 

@@ -10,8 +10,7 @@ from tests.interop.memorised import SOURCES, random_bundle, tokenizer
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.bench.decoding import material
-from dragoman.bench.decoding.contenders import choose_translators
-from dragoman.bench.decoding.prepare import prepared
+from dragoman.bench.decoding.contenders import choose_translators, prepared
 from dragoman.models.operations import translation
 from dragoman.models.shapes import ConvolutionalConfig
 

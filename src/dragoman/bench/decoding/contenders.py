@@ -5,16 +5,28 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dragoman.base.errors import ConfigError
-from dragoman.bench.decoding.job import Job, Measure, Settings
-from dragoman.bench.decoding.material import LINES, OURS, Material
+from dragoman.bench.decoding.material import (
+    EMBEDDED,
+    LINES,
+    OURS,
+    Material,
+    embedded_lines,
+    make_material,
+    random_bundle,
+    varied,
+)
+from dragoman.bench.decoding.measured import Job, Measure, Settings
 from dragoman.bench.turns import answer_of
-from dragoman.interop.formats import PEERS, ExportFormat
+from dragoman.interop.formats import FORMATS, ExportFormat
+from dragoman.text.lines import read_lines
 
 Kind = Literal["throughput", "latency", "start", "file"]
 ProgramName = Literal["ours", "ctranslate2", "huggingface", "marian"]
@@ -77,7 +89,7 @@ class TranslationContender:
     @property
     def missing(self) -> str | None:
         """Why its program cannot run here; None if it can."""
-        return PEERS[self.peer].missing if self.peer is not None else None
+        return FORMATS[self.peer].missing if self.peer is not None else None
 
     def unable(self, material: Material) -> str | None:
         """Why it cannot take part; None if it can."""
@@ -139,7 +151,7 @@ class TranslationContender:
 
     def run(self, job: Job, threads: int) -> DecodingTurn:
         """Do a job in a separate process. Raises TrainingError if that fails."""
-        command = [sys.executable, "-m", f"dragoman.bench.decoding.run_{self.program}", job.to_json()]
+        command = [sys.executable, "-m", "dragoman.bench.decoding.programs", self.program, job.to_json()]
         facts = answer_of(command, self._variables(threads), name=self.name, timeout=_PATIENCE)
         seconds = facts["seconds"]
         value, each = statistics.median(seconds), 1 if job.measure == "latency" else job.lines
@@ -252,3 +264,32 @@ def choose_kinds(names: Sequence[str] | None) -> list[Kind]:
         if name not in kinds:
             raise ConfigError(f"--only {name}", hint=f"choose among: {', '.join(kinds)}")
     return [kind for kind in kinds if not names or kind in names]
+
+
+@contextmanager
+def prepared(
+    contenders: Sequence[TranslationContender],
+    *,
+    model: str | None,
+    preset: str | None,
+    text: Path | None,
+    lines: int,
+    threads: int,
+) -> Iterator[DecodingConditions]:
+    """Yield the conditions; the folder is removed afterwards. Raises ConfigError for options that exclude."""
+    if model is not None and preset is not None:
+        raise ConfigError("--model together with --preset", hint="a preset has random weights: leave out one")
+    own = list(read_lines(text)) if text is not None else embedded_lines(min(lines, EMBEDDED))
+    chosen = varied(own, lines)
+    if model is not None:
+        from dragoman.translator import Translator
+
+        title, bundle = str(model), Translator.load(model, device="cpu", engine="pytorch").bundle
+    else:
+        title = preset or "small"
+        bundle = random_bundle(title, own)
+    formats = {one.model for one in contenders if one.missing is None}
+    with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
+        material = make_material(Path(folder), bundle, chosen, formats, title=title, forced=model is None)
+        del bundle
+        yield DecodingConditions(material=material, threads=threads)

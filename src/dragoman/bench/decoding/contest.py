@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.base import machine
 from dragoman.base.errors import DragomanError
 from dragoman.bench.decoding.contenders import DecodingConditions, DecodingTurn, Kind, TranslationContender
-from dragoman.bench.decoding.job import Measure, Settings
+from dragoman.bench.decoding.measured import Measure, Settings
 from dragoman.bench.turns import OtherWork, answer_of, disturbed, orders
 
 SEARCHED = 1000  # sentences that each setting translates in the search for the best

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import DataError, DragomanError
-from dragoman.bench.decoding.job import SENTENCES
+from dragoman.bench.decoding.measured import SENTENCES
 from dragoman.models.operations import translation
 from dragoman.models.shapes import Architecture, TransformerConfig, TransformerOptions
 from dragoman.text import toy

@@ -1,4 +1,4 @@
-"""Inside a measured process: the clock around a program, and the process's answer.
+"""What a measured process does: its job, the clock around a program, and its answer.
 
 It needs the standard library only, because some programs are slowed down by what others import: two OpenMP
 runtimes in one process wait for the same cores.
@@ -10,14 +10,56 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from dragoman.base.machine import peak_memory
-from dragoman.bench.decoding.job import COMPARED, WARMING, Job
 
+Measure = Literal["throughput", "latency"]
+Settings = dict[str, Any]  # how a program uses the machine: threads, batches
+
+SENTENCES = "sentences.json"  # ids of each source, without the end
+WARMING = 64  # sentences that are translated before the clock runs
+COMPARED = 1000  # sentences whose translations are compared with those of other programs
 _ENOUGH = 5.0  # seconds of measured work after which no other pass begins
 _FIRST = 5  # sentences that are translated one by one before the clock runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """Translate the first `lines` sentences of the material in `folder`."""
+
+    folder: str
+    model: str  # name of the folder inside `folder` that has the model in the program's format
+    measure: Measure
+    lines: int
+    beam: int
+    limit: int  # most tokens of a translation
+    forced: bool  # every translation has exactly `limit` tokens
+    dtype: str
+    settings: Settings = field(default_factory=dict)
+    passes: int = 3  # over all sentences, unless they take long
+    answers: str | None = None  # the file to write translations to, as ids
+
+    @property
+    def model_folder(self) -> Path:
+        """The folder that the program reads."""
+        return Path(self.folder) / self.model
+
+    def to_json(self) -> str:
+        """The job as one line."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Job:
+        """The job that `to_json` wrote."""
+        return Job(**json.loads(text))
+
+    def sentences(self) -> list[list[int]]:
+        """The ids of each source."""
+        sources: list[list[int]] = json.loads((Path(self.folder) / SENTENCES).read_text(encoding="utf-8"))
+        return sources[: self.lines]
 
 
 class Clock:
@@ -53,12 +95,11 @@ class TimedProgram(Protocol):
         ...
 
 
-def measure_program(open_program: Callable[[Job], TimedProgram]) -> None:
-    """Do the job on the command line. Answer with seconds, the peak of memory in bytes, and the version.
+def measure_program(open_program: Callable[[Job], TimedProgram], job: Job) -> None:
+    """Do the job. Answer with seconds, the peak of memory in bytes, and the version.
 
     `seconds` are of each pass or sentence, `work` those of all cores together in the same time.
     """
-    job = Job.from_json(sys.argv[1])
     program = open_program(job)
     sources = program.encode(job.sentences())
     if job.measure == "latency":

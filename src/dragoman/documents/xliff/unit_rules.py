@@ -76,10 +76,6 @@ def check_unit(unit: Element, file: str, units: frozenset[str], core: str) -> No
     _check_deleted(parts, {event.get("id") for event in targets})
 
 
-def _ids(parent: Element | None) -> set[str | None]:
-    return {one.attributes.get("id") for one in parent.children} if parent else set()
-
-
 def _child(part: Element, name: str) -> Element | None:
     return next((one for one in part.children if one.name == name), None)
 

@@ -21,7 +21,6 @@ from dragoman.text.tokenizer import Tokenizer
 
 _LANGUAGE = re.compile(">>.+?<<")
 _BATCH = 2048  # tokens, padding included
-_EXTRA = 50  # tokens that a translation may be longer than its source
 
 
 class CTranslate2:
@@ -154,7 +153,7 @@ def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> comparing.Agre
         write(bundle, exact)
         comparison = comparing.verify(ours, CTranslate2(exact), lines)
         sources = program.encode(lines)
-        limits = [len(source) + _EXTRA for source in sources]
+        limits = [len(source) + comparing.EXTRA for source in sources]
         wanted = CTranslate2(exact).translate(sources, limits)
     same = sum(a == b for a, b in zip(wanted, program.translate(sources, limits), strict=True))
     return replace(comparison, note=f"with {program.weights} weights {same} of {len(lines)} are equal")

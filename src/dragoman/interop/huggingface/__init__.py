@@ -6,5 +6,6 @@ transformers, to compare.
 
 from dragoman.interop.huggingface.model import notes, read, unsupported, write
 from dragoman.interop.huggingface.program import Transformers as Program
+from dragoman.interop.huggingface.program import verify
 
-__all__ = ["Program", "notes", "read", "unsupported", "write"]
+__all__ = ["Program", "notes", "read", "unsupported", "verify", "write"]

@@ -1,10 +1,11 @@
-"""The files of a Hugging Face folder: JSON tables and tensors. Nothing in them is executed."""
+"""The files of a Hugging Face folder, read once: JSON tables, vocabularies, tensors. Nothing is executed."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -13,39 +14,136 @@ from torch import Tensor
 
 from dragoman.base.errors import ModelError
 
+V = TypeVar("V", int, float, bool, str)
+
+# The class in transformers of each model_type that is read.
+CLASSES = {"marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration"}
+SEGMENTERS = ("source.spm", "target.spm")
+
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _AGAIN = "was it copied whole? download it again"
+_MARIAN = "is this a folder of Hugging Face's Marian?"
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that exists is read
 
 
-def read_table(path: Path) -> dict[str, Any]:
-    """Return a JSON object. Raises ModelError if the file is missing or holds something else."""
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ModelError(f"{path}: missing", hint="is this a folder of Hugging Face's Marian?") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read as JSON ({error})", hint=_AGAIN) from error
-    if not isinstance(table, dict):
-        raise ModelError(f"{path}: not a JSON object", hint=_AGAIN)
-    return table
+class Table:
+    """A JSON object with the name of its file, which errors give."""
+
+    def __init__(self, path: Path, values: dict[str, Any]) -> None:
+        self.path, self.values = path, values
+
+    @classmethod
+    def read(cls, path: Path) -> Table:
+        """Raises ModelError if the file is missing or holds something else."""
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise ModelError(f"{path}: missing", hint=_MARIAN) from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise ModelError(f"{path}: cannot be read as JSON ({error})", hint=_AGAIN) from error
+        if not isinstance(values, dict):
+            raise ModelError(f"{path}: not a JSON object", hint=_AGAIN)
+        return cls(path, values)
+
+    @classmethod
+    def read_if_any(cls, path: Path) -> Table:
+        """As `read`, but empty if the file does not exist."""
+        return cls.read(path) if path.exists() else cls(path, {})
+
+    def get(self, name: str) -> Any:
+        """Return a value of any type; None if it is missing."""
+        return self.values.get(name)
+
+    def typed(self, name: str, default: V) -> V:
+        """Return a value of the type of `default`, or `default` if it is missing or null."""
+        value = self.get(name)
+        if value is None:
+            return default
+        if type(default) is float and type(value) is int and abs(value) < 2**53:
+            value = float(value)
+        if type(value) is not type(default):
+            raise self._wrong(name, _KINDS[type(default)])
+        return value
+
+    def token(self, name: str) -> int | None:
+        """Return a token id, which may be in a list of one."""
+        value = self.get(name)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if value is not None and (type(value) is not int or value < 0):
+            raise self._wrong(name, "one token id")
+        return value
+
+    def tokens(self, name: str) -> list[int]:
+        """Return a list of token ids."""
+        if not _are_ids(value := [] if self.get(name) is None else self.get(name)):
+            raise self._wrong(name, "a list of token ids")
+        return list(value)
+
+    def sequences(self, name: str) -> list[list[int]]:
+        """Return a list of lists of token ids."""
+        value = [] if self.get(name) is None else self.get(name)
+        if not isinstance(value, list) or not all(map(_are_ids, value)):
+            raise self._wrong(name, "a list of lists of token ids")
+        return value
+
+    def _wrong(self, name: str, kind: str) -> ModelError:
+        return ModelError(f"{self.path}: {name} = {self.get(name)!r}", hint=f"it must be {kind}")
 
 
-def read_table_if_any(path: Path) -> dict[str, Any]:
-    """Return a JSON object, empty if the file does not exist."""
-    return read_table(path) if path.exists() else {}
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """The files of a model, all read once. Tables of files that may be missing are empty."""
+
+    path: Path
+    config: Table
+    generation: Table  # generation_config.json; config.json in folders of early versions
+    tokenizer: Table  # tokenizer_config.json
+    added: Table  # added_tokens.json
+    vocabularies: tuple[Table, Table]  # of source and target; the same table twice if they share it
+    segmenters: tuple[bytes, bytes]  # SentencePiece models of source and target
+    tensors: dict[str, Tensor]
+
+    @classmethod
+    def read(cls, path: Path) -> Folder:
+        """Raises ModelError for a file that is missing or damaged, and for another kind of model."""
+        config = Table.read(path / "config.json")
+        kind = config.get("model_type")
+        if not isinstance(kind, str) or kind not in CLASSES:  # before its large files are read
+            raise ModelError(
+                f"{config.path}: model_type {kind!r}, and this reads only Marian models",
+                hint="choose a model such as Helsinki-NLP/opus-mt-en-de",
+            )
+        generation = Table.read_if_any(path / "generation_config.json")
+        tokenizer = Table.read_if_any(path / "tokenizer_config.json")
+        vocabulary = Table.read(path / "vocab.json")
+        separate = tokenizer.get("separate_vocabs") is True
+        return cls(
+            path=path,
+            config=config,
+            generation=generation if generation.values else config,
+            tokenizer=tokenizer,
+            added=Table.read_if_any(path / "added_tokens.json"),
+            vocabularies=(vocabulary, Table.read(path / "target_vocab.json") if separate else vocabulary),
+            segmenters=(_read_bytes(path / SEGMENTERS[0]), _read_bytes(path / SEGMENTERS[1])),
+            tensors=_read_tensors(path),
+        )
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file. Raises ModelError if it cannot be read."""
+def _are_ids(value: object) -> bool:
+    return isinstance(value, list) and all(type(token) is int for token in value)
+
+
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise ModelError(f"{path}: missing", hint="is this a folder of Hugging Face's Marian?") from error
+        raise ModelError(f"{path}: missing", hint=_MARIAN) from error
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_AGAIN) from error
 
 
-def read_tensors(folder: Path) -> dict[str, Tensor]:
+def _read_tensors(folder: Path) -> dict[str, Tensor]:
     """Return the weights by their names, from one file or from several with an index.
 
     Raises ModelError if they are missing or damaged, or if a pickle holds anything but tensors.
@@ -65,7 +163,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 def _parts(index: Path) -> list[str]:
     """Return the names of the files that an index lists."""
-    weight_map = read_table(index).get("weight_map")
+    weight_map = Table.read(index).get("weight_map")
     names = sorted(set(map(str, weight_map.values()))) if isinstance(weight_map, dict) else []
     if not names or any(Path(name).name != name for name in names):
         raise ModelError(f"{index}: weight_map does not list files of this folder", hint=_AGAIN)

@@ -21,13 +21,26 @@ from torch import Tensor
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.folder.bundle import Bundle
-from dragoman.folder.weights import put_weights, weights_of, write_weights
-from dragoman.interop.huggingface import settings
-from dragoman.interop.huggingface import tokenizer as tokenizers
-from dragoman.interop.huggingface.files import read_table, read_table_if_any, read_tensors
-from dragoman.interop.names import NameTable, Row, Shape, linear
+from dragoman.folder.weights import weights_of, write_weights
+from dragoman.interop.huggingface.files import Folder
+from dragoman.interop.huggingface.settings import (
+    Settings,
+    beam_of,
+    changed,
+    config_table,
+    generation_table,
+    shape_faults,
+    shape_of,
+)
+from dragoman.interop.huggingface.tokenizer import (
+    read_languages,
+    read_tokenizer,
+    tokenizer_faults,
+    write_tokenizer,
+)
+from dragoman.interop.names import NameTable, Row, Shape, linear, model_of, shapes_of
 from dragoman.models.positions import sinusoidal
-from dragoman.models.seq2seq import build_model
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.shapes import Tie, TransformerConfig
 
 log = logging.getLogger(__name__)
@@ -41,7 +54,6 @@ _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_posit
 
 # A key of config.json, unknown to transformers: the order that the columns of our weights had.
 _ORDER = "dragoman_positions"
-_UNDETERMINED = "und"  # ISO 639-3
 
 
 def read(folder: Path) -> Bundle:
@@ -50,46 +62,37 @@ def read(folder: Path) -> Bundle:
     Raises ModelError for another kind of model, a missing or damaged file, and weights or a vocabulary that
     do not fit. Logs a warning about settings that cannot be kept.
     """
-    folder = Path(folder)
-    where = str(folder / "config.json")
-    config = read_table(folder / "config.json")
-    settings.check_kind(config, where)
-    own = read_table_if_any(folder / "generation_config.json")
-    generation = own or config
-    ids = settings.ids_of(config, generation, where)
-    sizes = settings.vocab_sizes(config, where)
-    tokenizer = tokenizers.read_tokenizer(folder, ids, sizes)
-    beam = settings.beam_of(
-        generation, ids, sizes[1], str(folder / "generation_config.json") if own else where
-    )
-
-    tensors = read_tensors(folder)
-    names = _Embeddings.in_file(settings.tied(config, where), tensors)
-    shape = settings.shape_of(
-        config,
-        ids,
-        tie=names.tie,
-        attention_bias=_any(tensors, _is_attention_bias),
-        output_bias=_any(tensors, lambda name: name == _BIAS),
-        where=where,
-    )
-    _check_positions(tensors, shape.d_model, folder)
-    shapes = _shapes(shape, len(tensors), where)
-    weights = _table(shape, names).to_ours(tensors, shapes, str(folder))
-    if config.get(_ORDER) == "sinusoidal":
-        shape = replace(shape, positions="sinusoidal")
-        weights = _reordered(weights, _sines_first(shape.d_model).argsort())
-    with torch.random.fork_rng(devices=[]):  # building draws weights; keep the caller's generator as it is
-        model = build_model(shape)
-    put_weights(model, weights, folder)
-    source_language, target_language = _languages(folder)
+    files = Folder.read(Path(folder))
+    settings = Settings.of(files)
+    tokenizer = read_tokenizer(files, settings.ids, settings.sizes)
+    source_language, target_language = read_languages(files)
     return Bundle(
-        model=model.eval(),
+        model=_model(files, settings),
         tokenizer=tokenizer,
         source_language=source_language,
         target_language=target_language,
-        generation=beam,
+        generation=beam_of(files.generation, settings),
     )
+
+
+def _model(files: Folder, settings: Settings) -> AnySeq2Seq:
+    """Return the model with its weights. Raises ModelError if they do not fit the settings."""
+    tensors, config = files.tensors, files.config
+    names = _Embeddings.in_file(settings.tied, tensors)
+    shape = shape_of(
+        config,
+        settings,
+        tie=names.tie,
+        attention_bias=_any(tensors, _is_attention_bias),
+        output_bias=_any(tensors, lambda name: name == _BIAS),
+    )
+    _check_positions(tensors, shape.d_model, files.path)
+    shapes = shapes_of(shape, len(tensors), str(config.path))
+    weights = _table(shape, names).to_ours(tensors, shapes, str(files.path))
+    if config.get(_ORDER) == "sinusoidal":
+        shape = replace(shape, positions="sinusoidal")
+        weights = _reordered(weights, _sines_first(shape.d_model).argsort())
+    return model_of(shape, weights, files.path)
 
 
 def write(bundle: Bundle, folder: Path) -> None:
@@ -107,13 +110,13 @@ def write(bundle: Bundle, folder: Path) -> None:
             f"Hugging Face's Marian cannot hold {', '.join(faults)}",
             hint="it has sinusoidal positions, SentencePiece, and no window",
         )
-    weights, config = weights_of(bundle.model), settings.config_table(shape)
+    weights, config = weights_of(bundle.model), config_table(shape)
     if shape.positions == "sinusoidal":
         weights = _reordered(weights, _sines_first(shape.d_model))
         config[_ORDER] = shape.positions
     tensors = _table(shape, _Embeddings.written(shape.tie)).to_theirs(weights)
-    tokenizers.write_tokenizer(bundle.tokenizer, bundle.source_language, bundle.target_language, folder)
-    generation = settings.generation_table(bundle.generation, shape)
+    write_tokenizer(bundle.tokenizer, bundle.source_language, bundle.target_language, folder)
+    generation = generation_table(bundle.generation, shape)
     for name, table in (("config.json", config), ("generation_config.json", generation)):
         write_whole(folder / name, json.dumps(table, indent=2) + "\n")
     # Without this metadata, transformers 4 refuses the file.
@@ -126,13 +129,13 @@ def unsupported(bundle: Bundle) -> list[str]:
     if not isinstance(shape, TransformerConfig) or shape.architecture != "transformer":
         faults = [f'model.architecture = "{shape.architecture}"']
     else:
-        faults = settings.shape_faults(shape)
-    return faults + tokenizers.tokenizer_faults(bundle.tokenizer)
+        faults = shape_faults(shape)
+    return faults + tokenizer_faults(bundle.tokenizer)
 
 
 def notes(bundle: Bundle) -> list[str]:
     """Return the settings that an export changes, because Hugging Face has nothing equal, and how."""
-    return settings.changed(bundle.generation)
+    return changed(bundle.generation)
 
 
 @dataclass(frozen=True)
@@ -255,22 +258,6 @@ def _check_positions(tensors: Mapping[str, Tensor], width: int, folder: Path) ->
             )
 
 
-def _shapes(shape: TransformerConfig, count: int, where: str) -> dict[str, Shape]:
-    """The shapes of our weights, from a model without memory. `count` is the number of their tensors."""
-    layers = shape.encoder_layers + shape.decoder_layers
-    if layers > count:
-        raise ModelError(
-            f"{where}: {layers} layers, but the weights are {count} tensors",
-            hint="does this configuration belong to these weights?",
-        )
-    try:
-        with torch.device("meta"):
-            model = build_model(shape)
-    except (RuntimeError, OverflowError, TypeError) as error:  # sizes that no tensor can have
-        raise ModelError(f"{where}: a model of impossible size", hint="restore config.json") from error
-    return {name: tuple(weight.shape) for name, weight in weights_of(model).items()}
-
-
 def _sines_first(width: int) -> Tensor:
     """The columns of alternating sines and cosines, in the order that has all sines first."""
     return torch.cat((torch.arange(0, width, 2), torch.arange(1, width, 2)))
@@ -293,13 +280,3 @@ def _reordered(weights: Mapping[str, Tensor], order_E: Tensor) -> dict[str, Tens
         return weight[order_E.to(weight.device)] if name.endswith(_WRITERS) else weight
 
     return {name: reorder(name, weight) for name, weight in weights.items()}
-
-
-def _languages(folder: Path) -> tuple[str, str]:
-    """The source and target language. Logs a warning if one is unknown."""
-    found = tokenizers.read_languages(folder)
-    for side, language in zip(("source", "target"), found, strict=True):
-        if language is None:
-            log.warning("%s: the %s language is not stated; it becomes %r", folder, side, _UNDETERMINED)
-    source, target = (language or _UNDETERMINED for language in found)
-    return source, target

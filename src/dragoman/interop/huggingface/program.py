@@ -15,8 +15,11 @@ from torch import Tensor
 
 from dragoman.base.errors import DragomanError
 from dragoman.decoding.engine import Tokens
-from dragoman.interop.huggingface.files import read_table
-from dragoman.interop.huggingface.settings import CLASSES
+from dragoman.decoding.pytorch import pad
+from dragoman.folder.bundle import Bundle
+from dragoman.interop import verify as comparing
+from dragoman.interop.huggingface.files import CLASSES, Table
+from dragoman.interop.verify import Agreement
 from dragoman.models.positions import sinusoidal
 
 _ROWS = 32  # sentences in a batch
@@ -34,8 +37,8 @@ class Transformers:
         with _quiet(self._transformers):
             try:
                 self.tokenizer = self._transformers.MarianTokenizer.from_pretrained(folder)
-                kind = getattr(self._transformers, CLASSES[read_table(folder / "config.json")["model_type"]])
-                model = kind.from_pretrained(folder, dtype=torch.float32)
+                name = CLASSES[Table.read(folder / "config.json").get("model_type")]
+                model = getattr(self._transformers, name).from_pretrained(folder, dtype=torch.float32)
             except Exception as error:  # whatever a foreign loader raises for a file that it refuses
                 raise DragomanError(
                     f"{folder}: {self.name} cannot load it: {error}", hint="--no-verify skips the comparison"
@@ -153,16 +156,19 @@ class Transformers:
                 table.weight = torch.nn.Parameter(longer, requires_grad=False)
 
     def _inputs(self, sources: Sequence[Tokens]) -> dict[str, Tensor]:
-        longest = max(map(len, sources)) + 1
-        filler = [longest - 1 - len(source) for source in sources]
-        rows = [[*source, self._end, *[self._pad] * n] for source, n in zip(sources, filler, strict=True)]
-        seen = [[1] * (longest - n) + [0] * n for n in filler]
-        return {"input_ids": torch.tensor(rows), "attention_mask": torch.tensor(seen)}
+        source_BS, length_B = pad(sources, self._pad, self._end)
+        seen_BS = torch.arange(source_BS.shape[1]) < length_B[:, None]
+        return {"input_ids": source_BS, "attention_mask": seen_BS.long()}
 
     def _cut(self, ids: list[int]) -> list[int]:
         """The tokens between start and end."""
         ids = ids[1:]
         return ids[: ids.index(self._end)] if self._end in ids else ids
+
+
+def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
+    """Compare the model with the folder in transformers. Raises DragomanError if they disagree."""
+    return comparing.verify(bundle, Transformers(folder), lines)
 
 
 def _transformers() -> Any:

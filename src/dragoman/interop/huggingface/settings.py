@@ -7,18 +7,16 @@ model is a `PegasusForConditionalGeneration`, whose names are the same.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.options import Beam
+from dragoman.interop.huggingface.files import CLASSES, Folder, Table
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.models.shapes import Norm, Tie, TransformerConfig
 
 log = logging.getLogger(__name__)
-
-Table = Mapping[str, Any]
-V = TypeVar("V", int, float, bool, str)
 
 NORM_EPSILON = 1e-5  # that of PyTorch, which MarianMTModel does not change
 LONGEST = 1024  # positions in the table of an exported model; it is computed, not stored
@@ -31,10 +29,7 @@ _ACTIVATIONS = {
     "quick_gelu": "quick-gelu",
 }  # fmt: skip
 _EXPORTED = {"relu": "relu", "gelu": "gelu", "swish": "swish", "quick-gelu": "quick_gelu"}
-# model_type, the class in transformers, and where the network normalises.
-_MARIAN, _PEGASUS = ("marian", "MarianMTModel"), ("pegasus", "PegasusForConditionalGeneration")
-_NORMS: dict[str, Norm] = {_MARIAN[0]: "post", _PEGASUS[0]: "pre"}
-CLASSES = dict((_MARIAN, _PEGASUS))
+_NORMS: dict[str, Norm] = {"marian": "post", "pegasus": "pre"}  # where a model_type normalises
 # Options of early configurations that change the network. transformers 5 ignores them.
 _FIXED = {
     "normalize_before": False,
@@ -61,25 +56,43 @@ _WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
 }
 
 
-def check_kind(config: Table, where: str) -> None:
-    """Raises ModelError unless the configuration is Marian's, or Pegasus's as an export writes it."""
-    kind = config.get("model_type")
-    if kind not in _NORMS:
-        raise ModelError(
-            f"{where}: model_type {kind!r}, and this reads only Marian models",
-            hint="choose a model such as Helsinki-NLP/opus-mt-en-de",
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the tables of a folder say about its vocabularies."""
+
+    ids: dict[str, int]  # pad_id, start_id and end_id
+    sizes: tuple[int, int]  # embeddings of source and target
+    tied: tuple[bool, bool]  # whether source and target embeddings are one; target embeddings and output
+
+    @classmethod
+    def of(cls, folder: Folder) -> Settings:
+        """Raises ModelError for values that do not fit."""
+        config = folder.config
+        ids = _ids(config, folder.generation)
+        tied = (
+            config.typed("share_encoder_decoder_embeddings", True),
+            config.typed("tie_word_embeddings", True),
         )
+        source = config.typed("vocab_size", 58101)
+        target = source if tied[0] else config.typed("decoder_vocab_size", source)
+        if max(source, target) > _MOST_TOKENS:  # before memory is taken for them
+            raise ModelError(
+                f"{config.path}: a vocabulary of {max(source, target):,} tokens", hint="restore config.json"
+            )
+        return cls(ids=ids, sizes=(source, target), tied=tied)
 
 
-def ids_of(config: Table, generation: Table, where: str) -> dict[str, int]:
+def _ids(config: Table, generation: Table) -> dict[str, int]:
     """Return pad_id, start_id and end_id.
 
     As in transformers, generation_config.json wins. A missing start is padding, as in Marian.
     """
-    tables = (generation, config)
-    pad = _first(tables, "pad_token_id", where)
-    start = _first(tables, "decoder_start_token_id", where)
-    end = _first(tables, "eos_token_id", where)
+
+    def first(name: str) -> int | None:
+        return config.token(name) if (stated := generation.token(name)) is None else stated
+
+    pad, start, end = map(first, ("pad_token_id", "decoder_start_token_id", "eos_token_id"))
+    where = config.path
     if end is None:
         raise ModelError(f"{where}: no eos_token_id", hint="add the id of the end token, 0 in OPUS-MT models")
     if pad is None:
@@ -88,17 +101,14 @@ def ids_of(config: Table, generation: Table, where: str) -> dict[str, int]:
 
 
 def shape_of(
-    config: Table, ids: Mapping[str, int], *, tie: Tie, attention_bias: bool, output_bias: bool, where: str
+    config: Table, settings: Settings, *, tie: Tie, attention_bias: bool, output_bias: bool
 ) -> TransformerConfig:
     """Return the shape of the model. Raises ModelError for what our Transformer cannot be."""
-
-    def get(name: str, default: V) -> V:
-        return _typed(config, name, default, where)
-
+    get, where = config.typed, config.path
     for name, value in _FIXED.items():
         if get(name, value) != value:
             raise ModelError(
-                f"{where}: {name} = {config[name]}, which transformers 5 ignores and Marian never has",
+                f"{where}: {name} = {config.get(name)}, which transformers 5 ignores and Marian never has",
                 hint="this model is of another architecture",
             )
     activation = get("activation_function", "gelu")
@@ -115,11 +125,10 @@ def shape_of(
                 f"{where}: {one} = {config.get(one)} and {other} = {config.get(other)}",
                 hint="they must be equal here",
             )
-    source_vocab, target_vocab = vocab_sizes(config, where)
     try:
         return TransformerConfig(
-            source_vocab=source_vocab,
-            target_vocab=target_vocab,
+            source_vocab=settings.sizes[0],
+            target_vocab=settings.sizes[1],
             d_model=get("d_model", 1024),
             d_ff=get("encoder_ffn_dim", 4096),
             heads=get("encoder_attention_heads", 16),
@@ -130,51 +139,29 @@ def shape_of(
             activation_dropout=get("activation_dropout", 0.0),
             activation=_ACTIVATIONS[activation],  # type: ignore[arg-type]
             embedding_scale=get("scale_embedding", False),
-            norm=_NORMS[config["model_type"]],
+            norm=_NORMS[config.get("model_type")],
             positions="sinusoidal-halves",
             norm_epsilon=NORM_EPSILON,
             tie=tie,
             attention_bias=attention_bias,
             output_bias=output_bias,
-            **ids,  # type: ignore[arg-type]
+            **settings.ids,  # type: ignore[arg-type]
         )
     except ConfigError as error:
         raise ModelError(f"{where}: {error}", hint=error.hint) from error
 
 
-def vocab_sizes(config: Table, where: str) -> tuple[int, int]:
-    """Return the numbers of source and target embeddings."""
-    source = _typed(config, "vocab_size", 58101, where)
-    separate = not tied(config, where)[0]
-    target = _typed(config, "decoder_vocab_size", source, where) if separate else source
-    if max(source, target) > _MOST_TOKENS:  # before memory is taken for them
-        raise ModelError(
-            f"{where}: a vocabulary of {max(source, target):,} tokens", hint="restore config.json"
-        )
-    return source, target
-
-
-def tied(config: Table, where: str) -> tuple[bool, bool]:
-    """Return whether source and target embeddings are one, and target embeddings and the output layer."""
-    return (
-        _typed(config, "share_encoder_decoder_embeddings", True, where),
-        _typed(config, "tie_word_embeddings", True, where),
-    )
-
-
-def beam_of(generation: Table, ids: Mapping[str, int], vocab: int, where: str) -> Beam:
+def beam_of(generation: Table, settings: Settings) -> Beam:
     """Return the search that the configuration asks for. A warning names what cannot be kept."""
-
-    def get(name: str, default: V) -> V:
-        return _typed(generation, name, default, where)
-
+    get, where = generation.typed, generation.path
+    ids, vocab = settings.ids, settings.sizes[1]
     lost = [
         f"{name} = {value}"
         for name, harmless in _WITHOUT_EFFECT.items()
         if (value := generation.get(name)) is not None and value not in harmless
     ]
-    banned = [*_token_ids(generation, "suppress_tokens", where)]
-    for word in _lists(generation, "bad_words_ids", where):
+    banned = generation.tokens("suppress_tokens")
+    for word in generation.sequences("bad_words_ids"):
         if len(word) == 1:
             banned += word
         else:
@@ -183,7 +170,7 @@ def beam_of(generation: Table, ids: Mapping[str, int], vocab: int, where: str) -
     if early not in (None, True, False, "never"):
         lost.append(f"early_stopping = {early!r}")
     if generation.get("forced_eos_token_id") not in (None, ids["end_id"], [ids["end_id"]]):
-        lost.append(f"forced_eos_token_id = {generation['forced_eos_token_id']}")
+        lost.append(f"forced_eos_token_id = {generation.get('forced_eos_token_id')}")
     if lost:
         log.warning("%s: not kept, so translations may differ: %s", where, "; ".join(lost))
     if outside := [token for token in banned if not 0 <= token < vocab]:
@@ -206,9 +193,9 @@ def beam_of(generation: Table, ids: Mapping[str, int], vocab: int, where: str) -
 
 def config_table(shape: TransformerConfig) -> dict[str, Any]:
     """Return config.json."""
-    kind, name = _MARIAN if shape.norm == "post" else _PEGASUS
+    kind = next(kind for kind, norm in _NORMS.items() if norm == shape.norm)
     return {
-        "architectures": [name],
+        "architectures": [CLASSES[kind]],
         "model_type": kind,
         "is_encoder_decoder": True,
         "vocab_size": shape.source_vocab,
@@ -229,11 +216,7 @@ def config_table(shape: TransformerConfig) -> dict[str, Any]:
         "activation_function": _EXPORTED[shape.activation],
         "scale_embedding": shape.embedding_scale,
         "max_position_embeddings": LONGEST,
-        "pad_token_id": shape.pad_id,
-        "bos_token_id": shape.start_id,
-        "eos_token_id": shape.end_id,
-        "forced_eos_token_id": shape.end_id,
-        "decoder_start_token_id": shape.start_id,
+        **_special(shape),
         "torch_dtype": "float32",
     }
 
@@ -248,12 +231,15 @@ def generation_table(beam: Beam, shape: TransformerConfig) -> dict[str, Any]:
         "renormalize_logits": beam.renormalize,
         "bad_words_ids": [[token] for token in sorted(never)],
         "max_length": _MAX_LENGTH,
-        "pad_token_id": shape.pad_id,
-        "bos_token_id": shape.start_id,
-        "eos_token_id": shape.end_id,
-        "forced_eos_token_id": shape.end_id,
-        "decoder_start_token_id": shape.start_id,
+        **_special(shape),
     }
+
+
+def _special(shape: TransformerConfig) -> dict[str, int]:
+    """The ids that both tables have."""
+    ids = ("pad", shape.pad_id), ("bos", shape.start_id), ("eos", shape.end_id)
+    more = ("forced_eos", shape.end_id), ("decoder_start", shape.start_id)
+    return {f"{name}_token_id": number for name, number in (*ids, *more)}
 
 
 def changed(beam: Beam) -> list[str]:
@@ -283,52 +269,3 @@ def shape_faults(shape: TransformerConfig) -> list[str]:
     if shape.norm_epsilon != NORM_EPSILON:
         faults.append(f"model.norm_epsilon = {shape.norm_epsilon:g}")
     return faults
-
-
-def _first(tables: Sequence[Table], name: str, where: str) -> int | None:
-    """Return the id that the first table with `name` has."""
-    for table in tables:
-        value = table.get(name)
-        if isinstance(value, list) and len(value) == 1:
-            value = value[0]
-        if value is None:
-            continue
-        if type(value) is not int or value < 0:
-            raise ModelError(f"{where}: {name} = {value!r}", hint="it must be one token id")
-        return value
-    return None
-
-
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-
-
-def _typed(table: Table, name: str, default: V, where: str) -> V:
-    """Return a value of the type of `default`, or `default` if it is missing or null."""
-    value = table.get(name)
-    if value is None:
-        return default
-    if type(default) is float and type(value) is int and abs(value) < 2**53:
-        value = float(value)
-    if type(value) is not type(default):
-        raise ModelError(f"{where}: {name} = {value!r}", hint=f"it must be {_KINDS[type(default)]}")
-    return value
-
-
-def _token_ids(table: Table, name: str, where: str) -> list[int]:
-    value = table.get(name)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(type(token) is int for token in value):
-        raise ModelError(f"{where}: {name} = {value!r}", hint="it must be a list of token ids")
-    return value
-
-
-def _lists(table: Table, name: str, where: str) -> list[list[int]]:
-    value = table.get(name)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(
-        isinstance(word, list) and all(type(token) is int for token in word) for word in value
-    ):
-        raise ModelError(f"{where}: {name} = {value!r}", hint="it must be a list of lists of token ids")
-    return value

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
-from dragoman.interop.huggingface.files import read_bytes, read_table, read_table_if_any
+from dragoman.interop.huggingface.files import SEGMENTERS, Folder, Table
 from dragoman.interop.pieces import sentencepiece_model
 from dragoman.text.ids import Specials
 from dragoman.text.mapped import Mapped
@@ -28,64 +28,64 @@ from dragoman.text.tokenizer import Side, Tokenizer, TokenizerConfig, Vocabulary
 
 log = logging.getLogger(__name__)
 
-Table = Mapping[str, Any]
-
+_UNDETERMINED = "und"  # ISO 639-3
 _LONGEST = 512  # the model_max_length of every OPUS-MT tokenizer
 
 
-def read_tokenizer(folder: Path, ids: Mapping[str, int], sizes: tuple[int, int]) -> Tokenizer:
+def read_tokenizer(folder: Folder, ids: Mapping[str, int], sizes: tuple[int, int]) -> Tokenizer:
     """Return the tokenizer. `sizes` are the numbers of embeddings of both sides.
 
-    Raises ModelError if a file is missing or damaged, or the vocabulary does not fit the ids or sizes.
+    Raises ModelError if the vocabulary does not fit the ids or sizes.
     """
-    config = read_table_if_any(folder / "tokenizer_config.json")
-    separate = config.get("separate_vocabs") is True
-    paths = [folder / "vocab.json"] + [folder / "target_vocab.json"] * separate
-    vocabularies = [_ids_by_piece(path) for path in paths]
-    unknown = _special_id("unk_token", "<unk>", config, vocabularies, paths)
-    end = _special_id("eos_token", "</s>", config, vocabularies, paths)
+    for vocabulary in folder.vocabularies:
+        _check_ids(vocabulary)
+    unknown, end = _special_id("unk_token", "<unk>", folder), _special_id("eos_token", "</s>", folder)
     if end != ids["end_id"]:
         raise ModelError(
-            f"{paths[0]}: the end token has id {end}, but eos_token_id is {ids['end_id']}", hint=_BELONG
+            f"{folder.vocabularies[0].path}: the end token has id {end}, but eos_token_id is {ids['end_id']}",
+            hint=_BELONG,
         )
-    if added := _added(config, read_table_if_any(folder / "added_tokens.json"), vocabularies):
-        log.warning("%s: added tokens are not kept and are read as text: %s", folder, ", ".join(added))
+    if added := _added(folder):
+        log.warning("%s: added tokens are not kept and are read as text: %s", folder.path, ", ".join(added))
     specials = Specials(pad=ids["pad_id"], start=ids["start_id"], end=end, unknown=unknown)
-    sides = [
-        _mapped(folder / spm, _by_id(vocabulary, size, path), specials)
-        for spm, vocabulary, size, path in zip(
-            ("source.spm", "target.spm"),
-            (vocabularies[0], vocabularies[-1]),
-            sizes,
-            (paths[0], paths[-1]),
-            strict=True,
-        )
-    ]
+    sides = []
+    for vocabulary, size, name, model in zip(
+        folder.vocabularies, sizes, SEGMENTERS, folder.segmenters, strict=True
+    ):
+        try:
+            sides.append(Mapped(model, _by_id(vocabulary, size), specials))
+        except ValueError as error:
+            raise ModelError(f"{folder.path / name}: {error}", hint=_BELONG) from error
     return Tokenizer(
         TokenizerConfig(kind="mapped", vocab_size=max(sizes), shared=False), *sides, specials=specials
     )
 
 
-def read_languages(folder: Path) -> tuple[str | None, str | None]:
-    """Return source and target language: those of tokenizer_config.json, else of the folder's name."""
-    config = read_table_if_any(folder / "tokenizer_config.json")
+def read_languages(folder: Folder) -> tuple[str, str]:
+    """Return source and target language: those of tokenizer_config.json, else of the folder's name.
+
+    Logs a warning if one is unknown.
+    """
     # In the cache of the hub, the name of the model is two folders above.
-    names = map(_languages_of_name, reversed(folder.resolve().parts[-3:]))
+    names = map(_languages_of_name, reversed(folder.path.resolve().parts[-3:]))
     named = next((pair for pair in names if any(pair)), (None, None))
-    source, target = (
-        value if isinstance(value := config.get(key), str) and value else of_name
-        for key, of_name in zip(("source_lang", "target_lang"), named, strict=True)
-    )
+    languages = []
+    for side, of_name in zip(get_args(Side), named, strict=True):
+        stated = folder.tokenizer.get(f"{side}_lang")
+        language = stated if isinstance(stated, str) and stated else of_name
+        if language is None:
+            log.warning("%s: the %s language is not stated; it becomes %r", folder.path, side, _UNDETERMINED)
+        languages.append(language or _UNDETERMINED)
     # Early conversions have "opus-mt-en" for en.
-    return source.rpartition("opus-mt-")[2] if source else None, target
+    return languages[0].rpartition("opus-mt-")[2] or _UNDETERMINED, languages[1]
 
 
 def write_tokenizer(tokenizer: Tokenizer, source_language: str, target_language: str, folder: Path) -> None:
     """Write the files of `MarianTokenizer`."""
     pieces = [_pieces(vocabulary) for vocabulary in tokenizer.vocabularies]
     separate = pieces[0] != pieces[1]
-    for side in get_args(Side):
-        write_whole(folder / f"{side}.spm", sentencepiece_model(tokenizer, side) or b"")
+    for file, side in zip(SEGMENTERS, get_args(Side), strict=True):
+        write_whole(folder / file, sentencepiece_model(tokenizer, side) or b"")
     for name, side in zip(["vocab.json"] + ["target_vocab.json"] * separate, pieces, strict=False):
         _write(folder / name, {piece: i for i, piece in enumerate(side)})
     special = dict(zip(("pad_token", "eos_token", "unk_token"), _special_pieces(tokenizer, 0), strict=True))
@@ -119,38 +119,38 @@ def tokenizer_faults(tokenizer: Tokenizer) -> list[str]:
 _BELONG = "do these files belong to the same model?"
 
 
-def _ids_by_piece(path: Path) -> dict[str, int]:
-    table = read_table(path)
-    for piece, number in table.items():
+def _check_ids(vocabulary: Table) -> None:
+    for piece, number in vocabulary.values.items():
         if type(number) is not int:
-            raise ModelError(f"{path}: the id of {piece!r} is {number!r}", hint="it must be a whole number")
-    return table
+            raise ModelError(
+                f"{vocabulary.path}: the id of {piece!r} is {number!r}", hint="it must be a whole number"
+            )
 
 
-def _special_id(
-    name: str, default: str, config: Table, vocabularies: Sequence[Mapping[str, int]], paths: Sequence[Path]
-) -> int:
-    """Return the id of a special token, which must be the same in all vocabularies."""
-    token = _content(config.get(name)) or default
-    for vocabulary, path in zip(vocabularies, paths, strict=True):
-        if token not in vocabulary:
-            raise ModelError(f"{path}: the {name} {token!r} is not in it", hint=_BELONG)
-    found = [vocabulary[token] for vocabulary in vocabularies]
-    if found[0] != found[-1]:
+def _special_id(name: str, default: str, folder: Folder) -> int:
+    """Return the id of a special token, which must be the same in both vocabularies."""
+    token = _content(folder.tokenizer.get(name)) or default
+    for vocabulary in folder.vocabularies:
+        if token not in vocabulary.values:
+            raise ModelError(f"{vocabulary.path}: the {name} {token!r} is not in it", hint=_BELONG)
+    source, target = folder.vocabularies
+    one, other = int(source.values[token]), int(target.values[token])
+    if one != other:
         raise ModelError(
-            f"{paths[0]} and {paths[-1]}: {token!r} has ids {found[0]} and {found[-1]}",
+            f"{source.path} and {target.path}: {token!r} has ids {one} and {other}",
             hint="they must be equal here",
         )
-    return found[0]
+    return one
 
 
-def _by_id(vocabulary: Mapping[str, int], size: int, path: Path) -> list[str]:
+def _by_id(vocabulary: Table, size: int) -> list[str]:
     """Return the pieces in order of their ids, as many as there are embeddings.
 
     A model may have more embeddings than pieces. The last ids then have a name that no text is cut into.
     """
-    pieces: list[str | None] = [None] * min(max(vocabulary.values(), default=0) + 1, size)
-    for piece, number in vocabulary.items():
+    path, ids = vocabulary.path, vocabulary.values
+    pieces: list[str | None] = [None] * min(max(ids.values(), default=0) + 1, size)
+    for piece, number in ids.items():
         if not 0 <= number < size:
             raise ModelError(
                 f"{path}: {piece!r} has id {number}, but the model has {size} embeddings", hint=_BELONG
@@ -165,13 +165,6 @@ def _by_id(vocabulary: Mapping[str, int], size: int, path: Path) -> list[str]:
     return [piece or "" for piece in pieces] + [f"<no piece {i}>" for i in range(len(pieces), size)]
 
 
-def _mapped(path: Path, pieces: Sequence[str], specials: Specials) -> Mapped:
-    try:
-        return Mapped(read_bytes(path), pieces, specials)
-    except ValueError as error:
-        raise ModelError(f"{path}: {error}", hint=_BELONG) from error
-
-
 def _pieces(vocabulary: Vocabulary) -> list[str]:
     return vocabulary.pieces(range(len(vocabulary)))
 
@@ -181,13 +174,13 @@ def _special_pieces(tokenizer: Tokenizer, side: int) -> list[str]:
     return tokenizer.vocabularies[side].pieces([tokenizer.pad_id, tokenizer.end_id, tokenizer.unk_id])
 
 
-def _added(config: Table, added: Table, vocabularies: Sequence[Table]) -> list[str]:
+def _added(folder: Folder) -> list[str]:
     """Return the tokens that were added to the tokenizer after training and are in no vocabulary."""
-    tokens: list[object] = list(added)
+    tokens: list[object] = list(folder.added.values)
     for name in ("added_tokens_decoder", "extra_special_tokens", "additional_special_tokens"):
-        listed = config.get(name)
+        listed = folder.tokenizer.get(name)
         tokens += listed.values() if isinstance(listed, dict) else listed if isinstance(listed, list) else []
-    known = vocabularies[0].keys() | vocabularies[-1].keys()
+    known = folder.vocabularies[0].values.keys() | folder.vocabularies[1].values.keys()
     return sorted({text for token in tokens if (text := _content(token)) is not None} - known)
 
 

@@ -77,15 +77,7 @@ def read_npz(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             raise ModelError(f"{path}: it would unpack to {inflated:,} bytes", hint="do not trust this file")
         with np.load(path) as arrays:  # refuses pickled objects, numpy's default
             found = {name: arrays[name] for name in arrays.files}
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        MemoryError,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except _UNREADABLE as error:
         raise ModelError(f"{path}: cannot be read as a numpy archive ({error})", hint=_WHOLE) from error
     text = found.pop(OPTIONS, None)
     if not isinstance(text, np.ndarray) or text.dtype.itemsize != 1:

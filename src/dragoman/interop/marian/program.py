@@ -16,9 +16,11 @@ import sentencepiece
 
 from dragoman.base.errors import DragomanError
 from dragoman.decoding.engine import Tokens
+from dragoman.folder.bundle import Bundle
+from dragoman.interop import verify as comparing
 from dragoman.interop.marian import files
 from dragoman.interop.marian.shape import ModelOptions, is_pre_norm, is_recurrent
-from dragoman.interop.verify import TOO_LONG
+from dragoman.interop.verify import TOO_LONG, Agreement
 from dragoman.text.punctuation import normalise_punctuation
 
 _FIXED = ("--cpu-threads", "1", "--quiet", "--max-length", "1000000", "--workspace", "512")
@@ -146,6 +148,11 @@ class Marian:
                 hint="is it a model of this release of Marian's?",
             )
         return run.stdout.decode()
+
+
+def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> Agreement:
+    """Compare the model with the folder in Marian. Raises DragomanError if they disagree."""
+    return comparing.verify(bundle, Marian(folder), lines)
 
 
 class _Pieces:

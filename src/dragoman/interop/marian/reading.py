@@ -18,7 +18,6 @@ from torch import Tensor
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.options import Beam
 from dragoman.folder.bundle import Bundle
-from dragoman.folder.weights import put_weights, weights_of
 from dragoman.interop.marian import files, modern
 from dragoman.interop.marian.shape import (
     CONTROLS,
@@ -35,8 +34,8 @@ from dragoman.interop.marian.shape import (
     tie_of,
     unused,
 )
-from dragoman.interop.names import NameTable
-from dragoman.models.seq2seq import AnySeq2Seq, build_model
+from dragoman.interop.names import NameTable, model_of, shapes_of
+from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.ids import Specials
 from dragoman.text.mapped import Mapped
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
@@ -226,13 +225,7 @@ def _tokenizer(sides: Sequence[_Side], specials: Specials, punctuation: str | No
 
 def _model(config: Config, weights: dict[str, Tensor], path: Path, options: ModelOptions) -> AnySeq2Seq:
     """Return our model. Raises ModelError with all weights that are missing, unknown or of another shape."""
-    if (layers := config.encoder_layers + config.decoder_layers) > len(weights):
-        raise ModelError(f"{path}: {layers} layers, but {len(weights)} weights", hint="was the file damaged?")
-    try:
-        with torch.random.fork_rng(devices=[]), torch.device("meta"):
-            shapes = {name: tuple(weight.shape) for name, weight in weights_of(build_model(config)).items()}
-    except (RuntimeError, OverflowError, TypeError) as error:  # sizes that no tensor can have
-        raise ModelError(f"{path}: a model of impossible size", hint="was the file damaged?") from error
+    shapes = shapes_of(config, len(weights), str(path))
     wanted = dict(shapes)
     for ours, theirs in (
         ("target_embedding.weight", ("decoder_Wemb", "Wemb")),
@@ -252,10 +245,7 @@ def _model(config: Config, weights: dict[str, Tensor], path: Path, options: Mode
         if more := shape[0] - len(tensors[name]):
             fill = torch.full((more, *shape[1:]), SILENT if name == "logits.bias" else 0.0)
             tensors[name] = torch.cat((tensors[name], fill))
-    with torch.random.fork_rng(devices=[]):
-        model = build_model(config)
-    put_weights(model, tensors, path)
-    return model.eval()
+    return model_of(config, tensors, path)
 
 
 def _generation(decoding: dict[str, object], target: _Side, vocabulary: Path) -> Beam:

@@ -38,9 +38,9 @@ from dragoman.interop.marian.shape import (
     unused,
     yaml_of,
 )
+from dragoman.interop.names import shapes_of
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.interop.pieces import sentencepiece_model
-from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.text.tokenizer import Tokenizer, Vocabulary
 from dragoman.version import __version__
@@ -192,9 +192,8 @@ def _for_marian(bundle: Bundle) -> tuple[Config, dict[str, Any], dict[str, Tenso
 
 def _complete(bundle: Bundle, config: Config) -> dict[str, Tensor]:
     """Return all weights that `config` needs, zeros for biases that the model has not."""
-    with torch.random.fork_rng(devices=[]), torch.device("meta"):
-        shapes = {name: weight.shape for name, weight in weights_of(build_model(config)).items()}
     weights = {name: weight.cpu().float() for name, weight in weights_of(bundle.model).items()}
+    shapes = shapes_of(config, len(weights), "model")
     weights = {name: weights.get(name, torch.zeros(shape)).clone() for name, shape in shapes.items()}
     if bundle.generation.renormalize:
         silent = [config.pad_id, config.start_id, *bundle.generation.banned]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import complexity
 import pytest
 import torch
-
-from dragoman.bench import complexity
-from dragoman.bench.complexity import (
+from complexity import (
     LAWS,
     Cost,
     Setting,

@@ -1,5 +1,10 @@
 """What a recipe costs on some GPUs: operations, hours and money, before it is run.
 
+    python benchmarks/cost.py [--recipe FILE] [--preset NAME] [--gpus N,N,...] [--processes N]
+        [--update-tokens N] [--price P] [--utilisation X] [--json]
+
+Prints the hours and the price on each number of GPUs, below what is counted and what is assumed.
+
 The operations of a token are counted (`models/operations.py`). Everything about the machines is assumed: see
 `Cluster`. Processes compute their share of an update, then sum the gradients. Neither overlaps the other. The
 share of the peak that a GPU reaches does not fall with its batch, so small batches on many GPUs take longer.
@@ -9,17 +14,30 @@ Sharded training exchanges as many bytes as are summed here: weights in bf16 twi
 
 from __future__ import annotations
 
+import json
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+from goodput import Machines, best_interval, counts, expected_goodput, simulate
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.tables import aligned
-from dragoman.bench.goodput import Machines, best_interval, expected_goodput, simulate
-from dragoman.models.operations import matrix_weights, recomputed, training_step
-from dragoman.models.shapes import TransformerOptions
-from dragoman.runs.recipe import Recipe
+from dragoman.cli.options import Debug, Json
+from dragoman.cli.options import Recipe as RecipeFile
+from dragoman.cli.outcome import run
+from dragoman.models.operations import (
+    attention_products,
+    forward,
+    product,
+    training_step,
+    window_keys,
+)
+from dragoman.models.shapes import FARTHEST_RELATIVE, SSRUConfig, TransformerOptions
+from dragoman.runs.recipe import Recipe, resolve
 
 _BYTES = 4  # of a weight, a gradient or a moment, in float32
 
@@ -115,6 +133,27 @@ def work_of_recipe(recipe: Recipe, *, processes: int, length: int, update_tokens
     return Work(token=token / length, weights=matrix_weights(shape), tokens=tokens, updates=updates)
 
 
+def recomputed(shape: TransformerOptions, source_len_B: Sequence[int], target_len_B: Sequence[int]) -> float:
+    """Return the operations that `training.recompute` adds: the layers once more, not the output layer."""
+    output = product(sum(target_len_B), shape.d_model, shape.target_vocab)
+    return forward(shape, source_len_B, target_len_B) - output
+
+
+def matrix_weights(shape: TransformerOptions) -> float:
+    """Return the number of weights in matrices, embeddings included. Biases and norms are under 1% more.
+
+    A token takes a multiplication and an addition for each weight of the layers, beside the products of
+    attention.
+    """
+    readers = shape.encoder_layers + shape.decoder_layers * (not isinstance(shape, SSRUConfig))
+    keys = 1 if shape.window is None else window_keys(shape.window)
+    keys += 2 * FARTHEST_RELATIVE + 1 if shape.positions == "relative" else 0
+    beside = readers * attention_products(1, keys, shape.d_model)
+    beside += shape.decoder_layers * attention_products(1, 1, shape.d_model)
+    separate = {"all": 0, "decoder": shape.source_vocab, "none": shape.source_vocab + shape.target_vocab}
+    return (forward(shape, [1], [1]) - beside) / 2 + separate[shape.tie] * shape.d_model
+
+
 def cost_of(work: Work, cluster: Cluster, gpus: int, *, seed: int = 1) -> Expense:
     """What the work takes on so many GPUs, with a checkpoint as often as is best."""
     computing = work.token * work.tokens / (gpus * cluster.peak * cluster.utilisation)
@@ -185,3 +224,99 @@ def costs_to_text(work: Work, cluster: Cluster, costs: Sequence[Expense]) -> str
             ]
         )
     return "\n".join([*lines, *aligned(rows, right=range(8))])
+
+
+def cost(
+    recipe: RecipeFile = None,
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="A preset in place of a recipe.")
+    ] = None,
+    options: Annotated[
+        list[str] | None, typer.Argument(metavar="key=value", help="Options that override the recipe's.")
+    ] = None,
+    gpus: Annotated[str, typer.Option("--gpus", metavar="N,N,...", help="Numbers of GPUs.")] = "1,8,64",
+    processes: Annotated[
+        int,
+        typer.Option("--processes", metavar="N", min=1, help="Processes that the recipe is written for."),
+    ] = 8,
+    update_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--update-tokens",
+            metavar="N",
+            min=1,
+            help="Target tokens of an update; the tokens of the run stay the same. [default: the recipe's]",
+        ),
+    ] = None,
+    length: Annotated[
+        int, typer.Option("--length", metavar="N", min=1, help="Tokens of a sentence, mean.")
+    ] = 28,
+    peak: Annotated[
+        float, typer.Option("--peak", metavar="T", help="TFLOP/s of a GPU; 989 is an H100 in bf16.")
+    ] = 989,
+    utilisation: Annotated[
+        float, typer.Option("--utilisation", metavar="X", help="Share of the peak that training reaches.")
+    ] = 0.3,
+    price: Annotated[
+        float, typer.Option("--price", metavar="P", help="Price of a GPU for an hour, in any currency.")
+    ] = 2.5,
+    inside: Annotated[
+        float, typer.Option("--inside", metavar="B", help="GB/s that GPUs of a machine exchange.")
+    ] = 300,
+    bandwidth: Annotated[
+        float, typer.Option("--bandwidth", metavar="B", help="GB/s that GPUs of several machines exchange.")
+    ] = 50,
+    disk: Annotated[
+        float, typer.Option("--disk", metavar="B", help="GB/s that a checkpoint is written with.")
+    ] = 1,
+    restart: Annotated[
+        float, typer.Option("--restart", metavar="S", help="Seconds from a failure to the next update.")
+    ] = 180,
+    failure: Annotated[
+        float, typer.Option("--failure", metavar="H", help="Hours between two failures of one machine, mean.")
+    ] = 1000,
+    machine: Annotated[int, typer.Option("--machine", metavar="N", min=1, help="GPUs of a machine.")] = 8,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Forecast what training by a recipe takes on some GPUs: hours and money.
+
+    The operations of a token are counted. Everything about the machines is assumed; give the figures of
+    yours in place of the defaults. A failure loses the updates since the last checkpoint, as
+    `benchmarks/goodput.py` simulates it.
+
+    \b
+      python benchmarks/cost.py --recipe recipes/wmt14-en-de-base.toml
+      python benchmarks/cost.py --preset big training.recompute=true --gpus 8 --price 2 --utilisation 0.4
+    """
+    numbers = counts("--gpus", gpus)
+    named = resolve(recipe=recipe, preset=preset, overrides=options or ())
+    work = work_of_recipe(named, processes=processes, length=length, update_tokens=update_tokens)
+    cluster = Cluster(
+        peak=peak * 1e12,
+        utilisation=utilisation,
+        price=price,
+        inside=inside * 1e9,
+        bandwidth=bandwidth * 1e9,
+        disk=disk * 1e9,
+        restart=restart,
+        failure=failure * 3600,
+        gpus=machine,
+    )
+    costs = [cost_of(work, cluster, count) for count in numbers]
+    print(
+        json.dumps(costs_to_table(work, cluster, costs), indent=2)
+        if as_json
+        else costs_to_text(work, cluster, costs)
+    )
+
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command()(cost)
+
+if __name__ == "__main__":
+    sys.exit(run(typer.main.get_command(app), sys.argv[1:], program="benchmarks/cost.py"))

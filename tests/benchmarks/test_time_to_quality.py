@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from dragoman.base.errors import ConfigError, DataError, TrainingError
-from dragoman.bench import quality
-from dragoman.bench.quality import (
+import time_to_quality as quality
+from time_to_quality import (
     LearningCurve,
     Point,
     QualityTask,
@@ -25,9 +23,13 @@ from dragoman.bench.quality import (
     to_text,
     write_texts,
 )
+
+from dragoman.base.errors import ConfigError, DataError, TrainingError
 from dragoman.runs.recipe import resolve
 from dragoman.runs.run import train
 from dragoman.text import toy
+
+SCRIPT = quality
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 LINES = ["A dog runs over the old bridge.", "Two men carry a heavy box home."]
@@ -295,3 +297,16 @@ def test_the_table_says_who_reached_it_and_when(task: QualityTask) -> None:
 
     assert lines[2].split() == ["dragoman", "20.0", "200", "30.50", "1.0"]
     assert lines[3].split() == ["hf", ">", "30.0", ">", "300", "9.00", ">", "1.5"]
+
+
+@pytest.mark.parametrize(
+    "goal", ["--bleu nan", "--bleu 0", "--bleu 40 --minutes nan", "--bleu 40 --minutes -1"]
+)
+def test_a_goal_that_no_run_reaches(goal, script_, tmp_path):
+    words = ["--recipe", tmp_path / "r.toml", "-o", tmp_path / "x", *goal.split()]
+
+    ended = script_(*words)
+
+    assert ended.code == 2
+    assert f"error: {' '.join(goal.split()[-2:])}" in ended.err
+    assert not (tmp_path / "x").exists()

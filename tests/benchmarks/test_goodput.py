@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 
+import goodput
 import pytest
+from goodput import Machines, best_interval, daly, expected_goodput, simulate, young
 
 from dragoman.base.errors import ConfigError
-from dragoman.bench.goodput import Machines, best_interval, daly, expected_goodput, simulate, young
+
+SCRIPT = goodput
 
 HOUR = 3600.0
 
@@ -107,3 +111,20 @@ def test_a_run_without_an_end() -> None:
         simulate(machines(), every=10)
     with pytest.raises(ConfigError, match="without failures"):
         best_interval(machines(failure=math.inf), hours=1)
+
+
+def test_the_command(script_):
+    words = "--update 0.5 --checkpoint 20 --restart 180 --failure 2000".split()
+
+    shown = script_(*words)
+    table = json.loads(script_(*words, "--every", "500", "--machines", "8", "--hours", "20000", "--json").out)
+
+    assert shown.out.startswith(
+        "update 0.5 s, checkpoint 20 s, restart 180 s, a machine fails every 2000 hours"
+    )
+    assert [line.split()[0] for line in shown.out.splitlines()[3:6]] == ["1", "8", "64"]
+    (forecast,) = table["forecasts"]
+    assert (forecast["machines"], forecast["every"]) == (8, 500)
+    assert forecast["goodput"] == pytest.approx(forecast["expected"], abs=0.01)
+    assert script_(*words, "--machines", "some").code == 2
+    assert script_(*words, "--machines", "0").code == 2

@@ -1,5 +1,10 @@
 """How much of its time a run that fails now and then spends on updates that count, and how often to save.
 
+    python benchmarks/goodput.py --update S --checkpoint S --restart S --failure H [--machines N,N,...]
+        [--every N] [--hours H] [--seed N] [--json]
+
+Prints the goodput of a run on each number of machines, simulated and by a closed form.
+
 A run makes updates and writes a checkpoint after every few. A failure loses the updates since the last
 checkpoint; the run starts again, which takes a while and may fail too. Failures have no memory: the time
 between two has an exponential distribution, and machines fail independently of each other.
@@ -9,14 +14,20 @@ Goodput is the share of the time that goes into updates that no failure undoes.
 
 from __future__ import annotations
 
+import json
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.tables import aligned
+from dragoman.cli.options import Debug, Json
+from dragoman.cli.outcome import run
 
 FAILURES = 2000  # that a simulation meets on average, unless its hours are limited
 
@@ -205,3 +216,69 @@ def to_text(machines: Machines, forecasts: Sequence[Forecast]) -> str:
         "Young, Daly: their best minutes between two checkpoints"
     )
     return "\n".join([about, "", *aligned(rows, right=range(len(rows[0]))), "", legend])
+
+
+def goodput(
+    update: Annotated[float, typer.Option("--update", metavar="S", help="Seconds of an update.")],
+    checkpoint: Annotated[
+        float, typer.Option("--checkpoint", metavar="S", help="Seconds that training waits for a checkpoint.")
+    ],
+    restart: Annotated[
+        float, typer.Option("--restart", metavar="S", help="Seconds from a failure to the next update.")
+    ],
+    failure: Annotated[
+        float, typer.Option("--failure", metavar="H", help="Hours between two failures of one machine, mean.")
+    ],
+    machines: Annotated[
+        str, typer.Option("--machines", metavar="N,N,...", help="Machines; the run fails with any of them.")
+    ] = "1,8,64",
+    every: Annotated[
+        int | None,
+        typer.Option(
+            "--every", metavar="N", min=1, help="Updates between two checkpoints. [default: the best]"
+        ),
+    ] = None,
+    hours: Annotated[
+        float | None,
+        typer.Option("--hours", metavar="H", help="Hours to simulate. [default: as long as 2,000 failures]"),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the failures.")] = 1,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Simulate training on machines that fail, and find the best time between two checkpoints.
+
+    A failure loses the updates since the last checkpoint, and the restart takes its time. Goodput is the
+    share of the time that goes into updates that are kept. Beside it: the closed form, and the best
+    intervals of Young 1974 and Daly 2006.
+
+    \b
+      python benchmarks/goodput.py --update 0.5 --checkpoint 20 --restart 180 --failure 2000
+      python benchmarks/goodput.py --update 0.5 --checkpoint 20 --restart 180 --failure 2000 --every 1000
+    """
+    numbers = counts("--machines", machines)
+    one = Machines(update=update, checkpoint=checkpoint, restart=restart, failure=3600 * failure)
+    forecasts = forecast(one, numbers, every=every, hours=hours, seed=seed)
+    print(json.dumps(to_table(one, forecasts), indent=2) if as_json else to_text(one, forecasts))
+
+
+def counts(option: str, text: str) -> list[int]:
+    """The numbers of `N,N,...`. Raises ConfigError for others than positive ones."""
+    try:
+        counts = [int(count) for count in text.split(",")]
+    except ValueError:
+        counts = []
+    if not counts or min(counts) < 1:
+        raise ConfigError(f"{option} {text}", hint="give numbers from 1 on, as in 1,8,64")
+    return counts
+
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command()(goodput)
+
+if __name__ == "__main__":
+    sys.exit(run(typer.main.get_command(app), sys.argv[1:], program="benchmarks/goodput.py"))

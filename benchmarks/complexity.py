@@ -1,5 +1,10 @@
 """The paper's table 1 on this machine: how the cost of a layer grows with the length of a sentence.
 
+    python benchmarks/complexity.py [-o FILE] [--lengths N,N,...] [--width N] [--heads N] [--kernel N]
+        [--neighbours N] [--batch N] [--rounds N] [--threads N] [--json]
+
+Prints the times and the memory of each kind of layer, and the fitted exponents.
+
 The layers are those of our models, with their projections. Time is the median over turns. Memory is the most
 bytes held at once beyond the input and the weights, counted from the allocator's requests.
 
@@ -8,21 +13,30 @@ B batch, n positions, d width, k kernel, r neighbours.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import torch
+import typer
 from torch import Tensor, nn
 
 from dragoman import native
 from dragoman.base import charts, machine
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
 from dragoman.bench.turns import orders
+from dragoman.cli.bench import speaker
+from dragoman.cli.options import Debug, Json, Quiet
+from dragoman.cli.outcome import run
 from dragoman.models.cache import KeyValueCache
 from dragoman.models.convolutional import Convolution
 from dragoman.models.operations import product, self_attention, window_keys
@@ -374,3 +388,73 @@ def _peak(work: Callable[[], object], before: Callable[[], object] = lambda: Non
         held += event.nbytes()
         most = max(most, held)
     return most
+
+
+def complexity(
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write charts: a self-contained page."),
+    ] = None,
+    lengths: Annotated[
+        str, typer.Option("--lengths", metavar="N,N,...", help="Positions in a sentence.")
+    ] = "128,256,512,1024,2048",
+    width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="d: width of the layers.")] = 256,
+    heads: Annotated[int, typer.Option("--heads", min=1, metavar="N", help="Heads of the attention.")] = 4,
+    kernel: Annotated[
+        int, typer.Option("--kernel", min=1, metavar="N", help="k: positions a convolution sees.")
+    ] = 3,
+    neighbours: Annotated[
+        int,
+        typer.Option("--neighbours", min=1, metavar="N", help="r: positions that restricted attention sees."),
+    ] = 32,
+    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Sentences in a batch.")] = 1,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns of each layer.")] = 5,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", min=1, metavar="N", help="Threads. [default: the number of cores]"),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Measure how the time and memory of each kind of layer grow with the length of a sentence.
+
+    Measures self-attention, recurrent, convolutional and restricted self-attention layers: a forward pass,
+    a training step, and one token of a translation. Prints the fitted exponents beside those of the
+    operations.
+
+    \b
+      python benchmarks/complexity.py -o complexity.html
+      python benchmarks/complexity.py --width 64 --lengths 512,1024,2048,4096
+    """
+    try:
+        chosen = tuple(sorted({int(length) for length in lengths.split(",")}))
+    except ValueError:
+        chosen = ()
+    if len(chosen) < FITTED or chosen[0] < 1:
+        raise ConfigError(f"--lengths {lengths}", hint=f"give {FITTED} or more numbers, as in 128,256,512")
+    if width % heads:
+        raise ConfigError(f"--width {width} is not a multiple of --heads {heads}", hint="change one of them")
+    if kernel % 2 == 0:
+        raise ConfigError(f"--kernel {kernel} is even", hint="choose an odd number")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    setting = Setting(
+        lengths=chosen, width=width, heads=heads, kernel=kernel, neighbours=neighbours, batch=batch,
+        rounds=rounds,
+    )  # fmt: skip
+    costs = measure_costs(setting, speaker(quiet))
+    print(json.dumps(to_table(setting, costs), indent=2) if as_json else to_text(setting, costs))
+    if output is not None:
+        write_whole(output, to_html(setting, costs))
+
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command()(complexity)
+
+if __name__ == "__main__":
+    sys.exit(run(typer.main.get_command(app), sys.argv[1:], program="benchmarks/complexity.py"))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cost
 import pytest
 import torch
+from cost import Cluster, Work, cost_of, costs_to_text, work_of_recipe
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman import native
 from dragoman.base.errors import ConfigError
-from dragoman.bench.cost import Cluster, Work, cost_of, costs_to_text, work_of_recipe
 from dragoman.models.seq2seq import build_model
 from dragoman.runs.recipe import Recipe, resolve
 from dragoman.training.batches import collate
 from dragoman.training.distributed import World
 from dragoman.training.update import Learner
+
+SCRIPT = cost
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -111,3 +115,17 @@ def test_the_table_says_what_is_assumed() -> None:
 
     assert "counted: 2.000 GFLOP a target token, 100.0 million weights" in text
     assert "assumed: 1000 TFLOP/s, of which 30% are reached; 2.5 a GPU and hour" in text
+
+
+def test_the_command(script_):
+    words = "--preset base training.recompute=true --gpus 8,64".split()
+
+    shown, table = script_(*words), json.loads(script_(*words, "--price", "2", "--json").out)
+
+    assert [line.split()[0] for line in shown.out.splitlines()[-2:]] == ["8", "64"]
+    assert "989 TFLOP/s, of which 30% are reached" in shown.out
+    first, second = table["costs"]
+    assert first["price"] == pytest.approx(first["hours"] * 8 * 2)
+    assert second["summing"] > first["summing"]
+    assert script_(*words, "--gpus", "0").code == 2
+    assert script_("--preset", "base", "--utilisation", "30").code == 2

@@ -1,5 +1,10 @@
 """Time to quality: minutes of training until greedy translations of the validation text reach a BLEU.
 
+    python benchmarks/time_to_quality.py --recipe FILE --bleu X -o FOLDER [NAME ...] [--minutes N]
+        [--data FOLDER] [--set KEY=VALUE] [--threads N] [--peers FOLDER] [--busy] [--json]
+
+Prints the minutes and updates of each trainer.
+
 `dragoman train` trains the recipe. Seq2SeqTrainer of Hugging Face's transformers trains a MarianMT model of
 the same shape (benchmarks/peers/huggingface_training.py). Both learn their own vocabulary, from the same text
 and of one size. They train one after the other, until the BLEU is reached or the time is over.
@@ -16,19 +21,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+import typer
 
 from dragoman.base import config, machine
 from dragoman.base.errors import ConfigError, DataError, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
 from dragoman.bench.contenders import OURS
-from dragoman.bench.peers import python_of
+from dragoman.bench.peers import MISSING, drivers, python_of
 from dragoman.bench.turns import MARK, NOTE, OtherWork, disturbed
+from dragoman.cli.bench import Busy, Peers, check_quiet, speaker
+from dragoman.cli.options import Data, Debug, Json, Quiet
+from dragoman.cli.outcome import run
 from dragoman.models.shapes import TransformerConfig
-from dragoman.runs.recipe import Recipe, find_data
+from dragoman.runs.recipe import Recipe, find_data, resolve
 from dragoman.runs.texts import open_training
 from dragoman.text.corpus import open_corpus
 from dragoman.training.precision import multiplies_bf16
@@ -353,3 +362,83 @@ def to_text(curves: Mapping[str, LearningCurve], task: QualityTask) -> str:
     if any(disturbed(curve.others) for curve in curves.values()):
         lines.append(NOTE)
     return "\n".join(lines)
+
+
+def measure(
+    recipe: Annotated[Path, typer.Option("--recipe", metavar="FILE", help="A recipe (TOML).")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Models, logs and curves are kept here.")
+    ],
+    bleu: Annotated[
+        float, typer.Option("--bleu", metavar="X", help="BLEU of the validation text, greedy and cased.")
+    ],
+    contenders: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="dragoman, hf, hf-tuned. [default: those that are installed]"),
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option("--minutes", metavar="N", help="Minutes of training for each, at most.")
+    ] = 240.0,
+    data: Data = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of the recipe, for dragoman only."),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", min=1, metavar="N", help="Threads of each. [default: the number of cores]"),
+    ] = None,
+    peers: Peers = None,
+    busy: Busy = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Train until greedy translations of the validation text reach a BLEU, and compare the minutes.
+
+    dragoman trains the recipe. hf is Seq2SeqTrainer of Hugging Face's transformers with its defaults,
+    hf-tuned with settings for training from nothing. They train models of one shape, one after the other.
+    Minutes do not include validations. A repeated command skips the contenders that have finished.
+
+    \b
+      dragoman bench peers huggingface
+      python benchmarks/time_to_quality.py --recipe r.toml --data ~/corpora --bleu 40 -o quality
+    """
+    if not 0 < bleu <= 100:
+        raise ConfigError(f"--bleu {bleu:g}", hint="it must be above 0 and at most 100")
+    if not minutes > 0:
+        raise ConfigError(f"--minutes {minutes:g}", hint="it must be above 0")
+    say = speaker(quiet)
+    folder = peers or drivers()
+    chosen = choose(contenders or [], folder)
+    if folder is None and not contenders:
+        say(MISSING)
+    check_quiet(busy)
+    resolved = resolve(recipe=recipe, overrides=options or [])
+    train, valid = write_texts(resolved, data, output / "text")
+    task = QualityTask(
+        recipe=resolved,
+        recipe_file=recipe,
+        data=data,
+        options=tuple(options or ()),
+        train=train,
+        valid=valid,
+        work=output,
+        bleu=bleu,
+        minutes=minutes,
+        threads=threads or machine.usable_cores(),
+        peers=folder,
+    )
+    curves = race(chosen, task, say=say)
+    print(json.dumps(to_table(curves, task), indent=2) if as_json else to_text(curves, task))
+
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command()(measure)
+
+if __name__ == "__main__":
+    sys.exit(run(typer.main.get_command(app), sys.argv[1:], program="benchmarks/time_to_quality.py"))
