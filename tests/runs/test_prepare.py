@@ -11,7 +11,7 @@ import pytest
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared, prepare
-from dragoman.runs.texts import Texts
+from dragoman.runs.texts import Request, Texts
 from dragoman.runs.tokens import tokenise_texts
 from dragoman.text import toy
 from dragoman.text.guidance import marks_of, synthetic_mark
@@ -33,11 +33,11 @@ def prepared(
     messages: list[str] | None = None,
 ) -> Prepared:
     with RunFolder(output) as folder:
-        return prepare(
-            PAIRS, valid, folder=folder, world=World(0, 1), preset="tiny", recipe=None,
-            languages=("en", "de"), overrides=overrides or ("tokenizer.vocab_size=400",), data_root=root,
-            say=[].append if messages is None else messages.append,
+        request = Request(
+            data=PAIRS, valid=valid, preset="tiny", languages=("en", "de"),
+            overrides=overrides or ("tokenizer.vocab_size=400",), data_root=root,
         )  # fmt: skip
+        return prepare(request, folder, World(0, 1), [].append if messages is None else messages.append)
 
 
 def test_everything_that_training_needs(tmp_path: Path) -> None:
@@ -135,10 +135,8 @@ def of_recipe(
 ) -> tuple[Prepared, list[str]]:
     messages: list[str] = []
     with RunFolder(output) as folder:
-        ready = prepare(
-            data, None, folder=folder, world=World(0, 1), preset=None, recipe=text / "recipe.toml",
-            languages=(None, None), overrides=overrides, data_root=text, say=messages.append,
-        )  # fmt: skip
+        request = Request(data=data, recipe=text / "recipe.toml", overrides=overrides, data_root=text)
+        ready = prepare(request, folder, World(0, 1), messages.append)
     return ready, messages
 
 

@@ -13,7 +13,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
-from dragoman.runs import word_vectors as pretrained
+from dragoman.runs import initial_model as pretrained
 from dragoman.runs.recipe import EmbeddingsConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 

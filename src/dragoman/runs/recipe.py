@@ -14,7 +14,7 @@ from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from dragoman.base.config import from_table, override, read_toml
+from dragoman.base.config import from_table, override, read_toml, to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options, entries
 from dragoman.decoding.options import Beam
@@ -356,9 +356,12 @@ def preset_for(pairs: int) -> str:
     return "small" if pairs < 1_000_000 else "base"
 
 
-def set_options(recipe: Path | None, overrides: Iterable[str]) -> dict[str, Any]:
-    """Return the options that the user has set: those of the file, changed by the overrides."""
-    return override(read_toml(recipe) if recipe is not None else {}, overrides)
+def set_options(
+    recipe: Path | Recipe | None, overrides: Iterable[str], sections: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the options that the user has set: a recipe's, changed by `sections`, then by the overrides."""
+    table = read_toml(recipe) if isinstance(recipe, Path) else {} if recipe is None else to_table(recipe)
+    return override(merge_tables(table, sections or {}), overrides)
 
 
 def resolve(
@@ -374,9 +377,14 @@ def resolve(
     no preset. Raises ConfigError.
     """
     own = set_options(recipe, overrides)
+    if preset is None and "preset" not in own and recipe is None and pairs is not None:
+        preset = preset_for(pairs)
+    return resolve_options(own, preset)
+
+
+def resolve_options(own: Mapping[str, Any], preset: str | None = None) -> Recipe:
+    """Return the recipe of the options that the user has set, upon `preset` or theirs. Raises ConfigError."""
     name = preset or own.get("preset")
-    if name is None and recipe is None and pairs is not None:
-        name = preset_for(pairs)
     if name is not None and (not isinstance(name, str) or name not in PRESETS):
         raise ConfigError(f"no preset {name!r}", hint=f"choose one of: {', '.join(PRESETS)}")
     table = merge_tables(_applicable(PRESETS.get(name or "", {}), own), own)

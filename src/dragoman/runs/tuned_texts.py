@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from dragoman.base.tables import count
 from dragoman.runs import replay
 from dragoman.runs.base import Base
 from dragoman.runs.held_out import MOST, Pair, count_and_draw, pairs_to_hold_out, without
-from dragoman.runs.recipe import DataConfig, Recipe, find_data, set_options
-from dragoman.runs.texts import Data, Say, Texts, check_named_once, open_data, two_sided
+from dragoman.runs.recipe import DataConfig, Recipe
+from dragoman.runs.texts import Data, Request, Say, Texts, open_data, two_sided
 from dragoman.runs.tuned_recipe import check_own, replay_share, tuned_recipe
 from dragoman.runs.tuning import ReplayFrom, TuningConfig
 from dragoman.text.compressed import without_suffix
@@ -21,44 +20,22 @@ from dragoman.text.corpus import Corpus
 from dragoman.text.languages import Languages, closest, of_pair, of_side
 
 
-@dataclass(frozen=True, kw_only=True)
-class Start:
-    """What a tuning run starts from."""
-
-    base: Base
-    replay: Data | None = None  # general text to train on
-    general: Data | None = None  # general text to measure with
-
-
-def open_tuned_texts(
-    start: Start,
-    data: Data | None,
-    valid: Data | None,
-    *,
-    preset: str | None,
-    recipe: Path | None,
-    overrides: Iterable[str],
-    languages: Languages,
-    data_root: Path | None,
-    say: Say,
-) -> Texts:
+def open_tuned_texts(request: Request, base: Base, say: Say) -> Texts:
     """Resolve the recipe for the base and the memory, and open all text.
 
     Raises ConfigError for options that do not fit the base, DataError for text that cannot be read or is not
     in the languages of the base.
     """
-    base = start.base
-    check_named_once(data, valid, overrides)
-    own = set_options(recipe, overrides)
-    check_own(own, preset)
+    data, valid, own = request.data, request.valid, request.own
+    check_own(own, request.preset)
     files = from_table(DataConfig, own.get("data", {}), "data")
     if data is None:
         if not files.train:
             raise ConfigError("no memory to tune on", hint="name a .tmx or .tsv file, or two text files")
-        data = find_data(files, data_root, files.train)
+        data = request.find(files, files.train)
         if valid is None and files.valid:
-            valid = find_data(files, data_root, files.valid)
-    _check_languages(base, languages)
+            valid = request.find(files, files.valid)
+    _check_languages(base, request.languages)
     if files.corpora:
         raise ConfigError("data.corpora: tuning takes one text", hint="name its files in data.train")
     _check_languages(base, (files.source_language, files.target_language))
@@ -85,7 +62,7 @@ def open_tuned_texts(
     pairs = held or (() if validation is None else two_sided(validation))
     if validation is None and held:
         validation = replay.kept_pairs("held-out pairs", [*held])
-    finder = _GeneralText(start, tuning, seed=seed, held=held, say=say)
+    finder = _GeneralText(request, base, tuning, seed=seed, held=held, say=say)
     chosen, replayed = finder.to_train_on(memory)
     general, replayed = finder.to_measure_with(replayed)
     share = (tuning.replay or 0.0) if replayed is not None else 0.0
@@ -107,7 +84,8 @@ def open_tuned_texts(
 class _GeneralText:
     """Finds the general text to train on and to measure with."""
 
-    start: Start
+    request: Request
+    base: Base
     tuning: TuningConfig
     seed: int
     held: tuple[Pair, ...]  # of the memory: nothing like them is trained on
@@ -115,7 +93,7 @@ class _GeneralText:
 
     def to_train_on(self, memory: Corpus) -> tuple[ReplayFrom, Corpus | None]:
         """Return where the text comes from, and the text."""
-        base, kind, named = self.start.base, self.tuning.replay_from, self.start.replay
+        base, kind, named = self.base, self.tuning.replay_from, self.request.replay
         if named is not None and kind not in ("auto", "files"):
             raise ConfigError(
                 f'--replay, but tuning.replay_from = "{kind}"', hint="leave out one or the other"
@@ -144,10 +122,10 @@ class _GeneralText:
 
     def to_measure_with(self, replayed: Corpus | None) -> tuple[Corpus | None, Corpus | None]:
         """Return that text, and the text to train on without what is like it."""
-        if self.start.general is not None:
-            return _not_empty(_open(self.start.general, self.start.base)), replayed
-        general = replay.own_text(self.start.base, "valid", MOST, seed=self.seed)
-        if general is None and self.start.replay is not None and replayed is not None:
+        if self.request.general is not None:
+            return _not_empty(_open(self.request.general, self.base)), replayed
+        general = replay.own_text(self.base, "valid", MOST, seed=self.seed)
+        if general is None and self.request.replay is not None and replayed is not None:
             counted = count_and_draw(replayed, most=MOST, seed=self.seed)
             sample = counted.sample[: pairs_to_hold_out(counted.pairs)]
             general = replay.kept_pairs("held-out general pairs", [*sample]) if sample else None

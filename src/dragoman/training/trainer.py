@@ -33,6 +33,7 @@ from dragoman.training.mixture import TrainingText
 from dragoman.training.options import TrainingConfig
 from dragoman.training.profile import Profile
 from dragoman.training.progress import Candidate, Progress, Totals
+from dragoman.training.room import check_room, checkpoint_bytes
 from dragoman.training.saving import MENDING, Saver
 from dragoman.training.soup import greedy_soup
 from dragoman.training.tokenised import TokenisedCorpus
@@ -103,6 +104,10 @@ class Trainer:
             )
         self.progress = progress
         return True
+
+    def check_room(self) -> None:
+        """Raise TrainingError unless a checkpoint fits on the disk."""
+        check_room(self.checkpoints.folder, checkpoint_bytes(self.learner.trained, self.config))
 
     def _look_for_weights(self, *, read: bool) -> None:
         """Leave out the checkpoints whose weights are gone, or with `read` damaged, in every process.
