@@ -59,12 +59,15 @@ TORCHLESS = [
     *("decoding.options", "decoding.rules", "decoding.engine", "decoding.requests", "decoding.stream"),
     *("decoding.evidence", "decoding.phrases", "decoding.risk"),
     *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
-    *(f"training.{name}" for name in ("chunk", "duplicates", "pools", "tokenising", "unfinished", "workers")),
+    *(
+        f"training.{name}"
+        for name in ("chunk", "duplicates", "mixture", "tokenising", "unfinished", "workers")
+    ),
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),
     *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
     *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
     *("runs.lessons", "runs.outputs", "runs.pace", "runs.teacher", "runs.teaching", "training.lessons"),
-    *("training.mixture", "models.operations", "bench.cost", "bench.goodput", "runs.bulk"),
+    *("models.operations", "bench.cost", "bench.goodput", "runs.bulk"),
 ]
 # The only file that may read a pickle, and only the tensors in it.
 READS_TENSORS = "dragoman.interop.huggingface.files"

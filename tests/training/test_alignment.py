@@ -21,10 +21,9 @@ from dragoman.folder.config import read_config
 from dragoman.models.shapes import RecurrentConfig, SSRUConfig, TransformerConfig
 from dragoman.runs.recipe import resolve
 from dragoman.text import toy
-from dragoman.training.alignment import alignment_loss
 from dragoman.training.batches import Batch, collate
 from dragoman.training.distributed import World
-from dragoman.training.loss import Objective
+from dragoman.training.loss import Objective, alignment_loss
 from dragoman.training.options import TrainingConfig
 from dragoman.training.update import Learner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from dragoman.training.anchor import Anchor
+from dragoman.training.update import Anchor
 
 
 def test_the_gradient_is_that_of_the_definition() -> None:

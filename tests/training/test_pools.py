@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dragoman.training import batches
-from dragoman.training import pools as module
+from dragoman.training import mixture as module
 from dragoman.training.batches import plan, updates_of
-from dragoman.training.pools import pools
+from dragoman.training.mixture import pools
 
 Ints = np.ndarray
 

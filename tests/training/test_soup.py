@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError
 from dragoman.folder.weights import put_weights, read_weights
-from dragoman.training.soup import greedy_soup
+from dragoman.training.selection import greedy_soup
 
 Losses = dict[frozenset[int], float]
 

@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.models.shapes import ModelConfig
-from dragoman.training.mixture import LessonRows, Rows
-from dragoman.training.pools import LARGE, pools
+from dragoman.training.mixture import LARGE, LessonRows, Rows, pools
 from dragoman.training.taught import Taught, padded
 
 Ints = np.ndarray[Any, np.dtype[Any]]

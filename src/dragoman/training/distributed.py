@@ -140,17 +140,10 @@ class World:
             dist.all_gather(parts, padded)
         return [_unpacked(part[:length]) for part, length in zip(parts, lengths.tolist(), strict=True)]
 
-    def lead(
-        self,
-        work: Callable[[], T],
-        *,
-        pack: Callable[[T], Any] = lambda result: result,
-        unpack: Callable[[Any], T] = lambda packed: packed,
-    ) -> T:
-        """Do `work` on the leader alone and return its result on every process.
+    def lead(self, work: Callable[[], T]) -> T:
+        """Do `work` on the leader alone and return its result, which JSON can hold, on every process.
 
-        `pack` makes of the result what JSON can hold, and `unpack` the result again. If the work fails, the
-        leader raises the error and the other processes raise Elsewhere.
+        If the work fails, the leader raises the error and the other processes raise Elsewhere.
         """
         if self.size == 1:
             return work()
@@ -162,12 +155,12 @@ class World:
                 with contextlib.suppress(TrainingError):  # the first error is the one to report
                     self.share(None)
                 raise
-            self.share([pack(result)])
+            self.share([result])
             return result
-        packed = self.share(None)
-        if packed is None:
+        shared: list[T] | None = self.share(None)
+        if shared is None:
             raise Elsewhere("the first process of this run reports what went wrong")
-        return unpack(packed[0])
+        return shared[0]
 
     def leader_first(self, work: Callable[[], T]) -> T:
         """Do `work` on the leader, then on the other processes; return each one's own result.

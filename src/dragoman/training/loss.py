@@ -1,7 +1,7 @@
 """Label-smoothed cross-entropy over the vocabulary (section 5.4), without holding all the logits at once.
 
 N target positions, E model width, V vocabulary, C copies of a position (2 for R-Drop), R rows of a block,
-K tokens that teachers find likeliest at a position.
+K tokens that teachers find likeliest at a position. B sentences, T target length, S source length, H heads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dragoman.decoding.attention import recorded
 from dragoman.decoding.options import AttentionOf
 from dragoman.models.embeddings import open_tokens
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.training.alignment import alignment_loss
 from dragoman.training.batches import Batch
 from dragoman.training.taught import TaughtRows
 
@@ -235,6 +234,28 @@ class Output:
             return self
         taught = taught and taught.renumbered(place_V, len(kept))
         return Output(self.weight_VE.index_select(0, kept), self.bias_V[kept], target_N, taught)
+
+
+def alignment_loss(weights_BHTS: Tensor, source_len_B: Tensor, target_len_B: Tensor) -> Tensor:
+    """Summed cross-entropy in nats of the first head at the labels that the other heads give.
+
+    The labels are from the mean of the layer's other heads, at the step that predicts a token (Garg et al.
+    2019). The first head learns them one step later, when the decoder has read the token (Chen et al. 2020).
+    A source and a target token are a label if each has the largest mean weight of the other. Lengths count
+    the ends, which are never labels.
+    """
+    length, steps = weights_BHTS.shape[3], weights_BHTS.shape[2]
+    if length == 1 or steps == 1:  # the ends alone
+        return weights_BHTS.sum() * 0
+    device = weights_BHTS.device
+    source_BS = torch.arange(length, device=device) < source_len_B[:, None] - 1
+    target_BT = torch.arange(steps - 1, device=device) < target_len_B[:, None] - 1
+    real_BTS = target_BT[:, :, None] & source_BS[:, None]
+    mean_BTS = weights_BHTS[:, 1:, :-1].detach().mean(1).masked_fill(~real_BTS, -1)
+    best_BTS = (mean_BTS == mean_BTS.amax(2, keepdim=True)) & (mean_BTS == mean_BTS.amax(1, keepdim=True))
+    reading_BTS = weights_BHTS[:, 0, 1:]
+    least = torch.finfo(reading_BTS.dtype).tiny  # log(0) has no gradient
+    return -reading_BTS[best_BTS & real_BTS].clamp_min(least).log().sum()
 
 
 class Objective(nn.Module):

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
 
-from dragoman.training.pools import BLOCK, LARGE
 from dragoman.training.tokenised import Flags, TokenisedCorpus
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+LARGE = 1 << 21  # pairs of a text that should not be sorted at once
+POOL = 1 << 20
+BLOCK = 1 << 10
+
+
+def pools(count: int, *, seed: int, epoch: int) -> Iterator[Array]:
+    """Yield the rows of each pool of an epoch; every one of `count` rows is in exactly one pool.
+
+    Planning needs about 50 bytes of memory for each pair (`benchmarks/planning.py`). A text of more than
+    `LARGE` pairs is therefore cut into blocks of neighbouring pairs. Each epoch shuffles the blocks and plans
+    pools of about `POOL` pairs, one after the other, so memory does not grow with the text. A pool has blocks
+    from all over the text, and its batches mix them, while reading stays close to sequential.
+    """
+    blocks = np.random.default_rng((seed, epoch, 0, 1)).permutation(-(-count // BLOCK))
+    for pool in np.array_split(blocks, -(-count // POOL)):
+        rows = (pool[:, None] * BLOCK + np.arange(BLOCK)).ravel()
+        yield rows[rows < count]
 
 
 class Rows(Protocol):

@@ -7,8 +7,6 @@ import os
 import shutil
 from pathlib import Path
 
-from torch import nn
-
 from dragoman.base.errors import TrainingError
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.options import TrainingConfig
@@ -22,7 +20,7 @@ def checkpoint_bytes(model: AnySeq2Seq, config: TrainingConfig) -> int:
     With `training.ema`, also their moving average.
     """
     others = (1 if config.optimizer == "muon" else 2) + bool(config.ema)
-    return sum(_bytes(one) * (1 + others * one.requires_grad) for one in model.parameters())
+    return sum(one.nbytes * (1 + others * one.requires_grad) for one in model.parameters())
 
 
 def check_room(folder: Path, needed: int, *, what: str = "a checkpoint") -> None:
@@ -45,10 +43,6 @@ def check_room(folder: Path, needed: int, *, what: str = "a checkpoint") -> None
         ) from error
     finally:
         probe.unlink(missing_ok=True)
-
-
-def _bytes(parameter: nn.Parameter) -> int:
-    return parameter.numel() * parameter.element_size()
 
 
 def size_text(count: int) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -12,10 +13,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from dragoman.base.errors import DragomanError, Elsewhere, TrainingError
+from dragoman.base.errors import DragomanError, Elsewhere, ModelError, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import listing
-from dragoman.folder.weights import not_finite, write_weights
+from dragoman.folder.weights import not_finite, read_weights, write_weights
 from dragoman.training import checkpoint, selection
 from dragoman.training.checkpoints import PROGRESS, Checkpoints, is_sharded
 from dragoman.training.distributed import World
@@ -25,6 +26,8 @@ from dragoman.training.update import Learner
 
 if TYPE_CHECKING:
     from dragoman.training.shard_files import Snapshot
+
+log = logging.getLogger(__name__)
 
 WRITING, FAILED = 1, 2
 MENDING = "repeat the command with training.clip=1.0 or training.precision=fp32 to go on from there"
@@ -73,6 +76,31 @@ class Saver:
         kept = selection.kept(progress.candidates, self.config)
         self._writing = _Writing(own, part, progress.to_json(), kept, step, weights if world.leads else None)
         self._writing.start()
+
+    def usable(self, steps: Sequence[int], needed: Iterable[int], *, read: bool) -> list[int]:
+        """Return the updates to average: all of `steps`, unless weights that are `needed` are gone.
+
+        Then those whose weights are there, and a warning is logged. With `read`, the files are read, and a
+        damaged one is deleted: it counts as gone. Raises ModelError if the system cannot open one.
+        """
+        gone = []
+        for step in sorted(needed):
+            path = self.checkpoints.step(step)
+            if path.exists() and read:
+                try:
+                    read_weights(path)
+                except ModelError as error:
+                    if isinstance(error.__cause__, OSError):  # too many open files, say: it may be whole
+                        raise
+                    log.warning("%s", error)
+                    path.unlink(missing_ok=True)
+            if not path.exists():
+                gone.append(f"{step:,}")
+        if gone:
+            text = "%s: the weights of update %s are gone, so the final average does without them"
+            log.warning(text, self.checkpoints.folder, ", ".join(gone))
+            return [step for step in steps if self.checkpoints.step(step).exists()]
+        return [*steps]
 
     def check_finite(self, step: int) -> None:
         """Raise TrainingError if a weight of any process is not finite."""

@@ -6,10 +6,16 @@ The candidates of a run come in the order of their updates. Section 6.1 of the p
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dragoman.training.options import StopOn, TrainingConfig
 from dragoman.training.progress import Candidate
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = Mapping[str, Tensor]
 
 
 def validation_score(step: int, loss: float | None, bleu: float | None, by: StopOn) -> float:
@@ -69,3 +75,41 @@ def out_of_patience(history: Sequence[Candidate], config: TrainingConfig) -> boo
     if not config.patience or not candidates:
         return False
     return len(candidates) - 1 - candidates.index(best_candidate(candidates)) >= config.patience
+
+
+def greedy_soup(
+    steps: Sequence[int],
+    *,
+    read: Callable[[int], Weights],
+    loss_of: Callable[[list[int], Callable[[], Weights]], float],
+) -> list[int]:
+    """Return those of `steps`, best first, whose mean has a low loss; the first one if no loss is a number.
+
+    Greedy soup (Wortsman et al. 2022, "Model soups", recipe 1): a checkpoint stays in the average if it
+    lowers the loss.
+
+    `read` returns the weights of an update. `loss_of` gets the updates of an average, and a function that
+    returns their mean. Of several processes, only the leader calls that function. Holds one sum in float64,
+    and the weights of one update at a time.
+    """
+    chosen: list[int] = []
+    least = math.inf
+    total: dict[str, Tensor] = {}
+    last: Weights = {}
+
+    def mean_with(step: int) -> Weights:
+        nonlocal last
+        last = read(step)
+        return {
+            name: ((total[name] + weight if chosen else weight.double()) / (len(chosen) + 1)).to(weight.dtype)
+            for name, weight in last.items()
+        }
+
+    for step in steps:
+        tried = [*chosen, step]
+        loss = loss_of(tried, lambda step=step: mean_with(step))  # type: ignore[misc]  # a default
+        if loss < least:
+            for name, weight in last.items():
+                total[name] = total[name] + weight if chosen else weight.double()
+            chosen, least = tried, loss
+    return chosen or list(steps[:1])

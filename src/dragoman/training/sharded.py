@@ -44,8 +44,9 @@ class Shards:
         mesh = init_device_mesh(world.device.type, (world.size,))
         twin = copy.deepcopy(objective)
         units = list(_units(twin))
-        if precision == "bf16" and units:
-            _compute_in(torch.bfloat16, twin.model)
+        if precision == "bf16" and units and isinstance(twin.model, Transformer):
+            # The embeddings return it. FSDP gives it to the layers only while they compute.
+            twin.model.computes_in = torch.bfloat16
         bf16 = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
         policy = bf16 if precision == "bf16" else MixedPrecisionPolicy()
         for unit in units:
@@ -87,10 +88,6 @@ class Shards:
     def _empty(self) -> None:
         for _, parameter in self._whole.named_parameters():
             parameter.data = parameter.data.new_empty(0)
-
-    def own_rows_of(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The rows that this process has of each weight."""
-        return {name: local_part(weight) for name, weight in weights.items()}
 
     def clip(self, parameters: Iterable[nn.Parameter], most: float) -> float:
         """Scale the gradients down to the norm `most`, as `clip_grad_norm_` does. Return the norm before."""
@@ -138,12 +135,6 @@ def _aligned(objective: Objective) -> nn.Module | None:
     if objective.aligning is None or not isinstance(objective.model, Transformer):
         return None
     return objective.model.decoder[objective.aligning.layer - 1]
-
-
-def _compute_in(dtype: torch.dtype, model: AnySeq2Seq) -> None:
-    """Make the embeddings return `dtype`, which FSDP gives the layers only while they compute."""
-    if isinstance(model, Transformer):
-        model.computes_in = dtype
 
 
 def whole_of(value: Tensor) -> Tensor:

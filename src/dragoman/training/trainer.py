@@ -27,7 +27,6 @@ from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.distributed import World
 from dragoman.training.events import Finished, Observer, Report, Stop, Validation
 from dragoman.training.examine import Examiner, Scored, Translate, perplexity
-from dragoman.training.intact import left
 from dragoman.training.metrics import Metrics
 from dragoman.training.mixture import TrainingText
 from dragoman.training.options import TrainingConfig
@@ -35,7 +34,6 @@ from dragoman.training.profile import Profile
 from dragoman.training.progress import Candidate, Progress, Totals
 from dragoman.training.room import check_room, checkpoint_bytes
 from dragoman.training.saving import MENDING, Saver
-from dragoman.training.soup import greedy_soup
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.training.update import Learner, Update
 
@@ -119,7 +117,7 @@ class Trainer:
             return
         steps = [candidate.step for candidate in progress.candidates]
         needed = selection.kept(progress.candidates, self.config)
-        usable = self.world.lead(lambda: left(steps, needed, self.checkpoints, read=read))
+        usable = self.world.lead(lambda: self.saver.usable(steps, needed, read=read))
         progress.lost += [step for step in steps if step not in usable]
         if not progress.candidates and self.done():
             raise TrainingError(
@@ -347,7 +345,7 @@ class Trainer:
         config, history = self.config, self.progress.candidates
         steps = selection.averaged(history, config)
         if config.average_of == "soup":
-            steps = greedy_soup(
+            steps = selection.greedy_soup(
                 steps, read=lambda step: read_weights(self.checkpoints.step(step)), loss_of=self._loss_of_mean
             )
         self._put(lambda: average([self.checkpoints.step(step) for step in steps]), "the average")

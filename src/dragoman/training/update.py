@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -18,7 +18,6 @@ from dragoman.folder.weights import weights_of
 from dragoman.models.embeddings import CLOSED, close
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import Transformer
-from dragoman.training.anchor import Anchor
 from dragoman.training.batches import Batch, collate
 from dragoman.training.distributed import World
 from dragoman.training.ema import MovingAverage
@@ -126,7 +125,11 @@ class Learner:
         weights = weights_of(self.trained)
         if self.ema is not None:
             weights |= {f"ema/{name}": average for name, average in self.ema.weights.items()}
-        return weights if self._shards is None else self._shards.own_rows_of(weights)
+        if self._shards is None:
+            return weights
+        from dragoman.training.sharded import local_part
+
+        return {name: local_part(weight) for name, weight in weights.items()}
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Summed loss and negative log-likelihood of a batch under `model`, in the precision of the run."""
@@ -286,3 +289,21 @@ def seed_masks(seed: int, step: int, number: int) -> None:
     """Determine the masks of batch `number` of an update, whichever process has it."""
     words = np.random.SeedSequence((seed, step, number)).generate_state(2)
     torch.manual_seed(int(words[0]) << 31 ^ int(words[1]))
+
+
+class Anchor:
+    """L2-SP: half of `weight` times the squared distance from the first weights (Li et al. 2018, eq. 2).
+
+    It remembers the weights that the parameters have now, so build it before a checkpoint is restored.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter], weight: float) -> None:
+        self._weight = weight
+        self._first = [(p, p.detach().clone()) for p in parameters if p.requires_grad]
+
+    @torch.no_grad()
+    def pull(self) -> None:
+        """Add the gradient of the penalty, weight * (w - first w), to that of each parameter that has one."""
+        for parameter, first in self._first:
+            if parameter.grad is not None:
+                parameter.grad.add_(parameter - first, alpha=self._weight)
