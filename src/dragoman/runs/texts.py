@@ -9,7 +9,7 @@ from typing import cast
 
 from dragoman.base.errors import ConfigError
 from dragoman.runs.recipe import DataConfig, Recipe, find_data, resolve, set_options
-from dragoman.runs.teacher import Teachers, open_teachers
+from dragoman.runs.teachers import Teachers, open_teachers
 from dragoman.runs.tuning import TuningConfig
 from dragoman.text.corpus import Corpus, chained, open_corpus, open_pairs, open_sources
 from dragoman.text.languages import Languages, first_known

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from dragoman.models.shapes import ModelConfig
+from dragoman.training.distillation.taught import Taught, padded
 from dragoman.training.mixture import LessonRows, Rows
 from dragoman.training.pools import LARGE, pools
-from dragoman.training.taught import Taught, padded
 
 Ints = np.ndarray[Any, np.dtype[Any]]
 
