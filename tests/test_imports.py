@@ -64,9 +64,10 @@ TORCHLESS = [
         for name in ("chunk", "duplicates", "mixture", "tokenising", "unfinished", "workers")
     ),
     *("training.options", "training.schedule", "training.distributed", "training.malloc"),
-    *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
+    *("runs.recipe", "runs.folder", "runs.prepare", "runs.run"),
     *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
-    *("runs.lessons", "runs.outputs", "runs.pace", "runs.teacher", "runs.teaching", "training.lessons"),
+    *("runs.teachers", "runs.translations"),
+    *("training.distillation.options", "training.distillation.distributions"),
     *("models.operations", "bench.cost", "bench.goodput", "runs.bulk"),
 ]
 # The only file that may read a pickle, and only the tensors in it.

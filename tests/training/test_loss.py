@@ -20,6 +20,7 @@ from dragoman.models.embeddings import close as shut
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.batches import collate
+from dragoman.training.distillation.taught import TaughtRows, padded
 from dragoman.training.halving import halves
 from dragoman.training.loss import (
     LinearCrossEntropy,
@@ -30,7 +31,6 @@ from dragoman.training.loss import (
     smoothed_cross_entropy,
     taught_cross_entropy,
 )
-from dragoman.training.taught import TaughtRows, padded
 
 F64 = torch.float64
 VOCAB, WIDTH = 11, 6

@@ -9,14 +9,13 @@ import time
 from collections.abc import Callable
 from typing import IO
 
+from dragoman.base.progress import clock_time, number
 from dragoman.display.observer import Display, harmless
 from dragoman.display.wording import (
     WIDTH,
     clip,
-    clock_time,
     facts,
     finished,
-    number,
     sample_lines,
     share_done,
     validation_parts,

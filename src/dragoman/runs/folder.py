@@ -17,9 +17,9 @@ from typing import Self
 from dragoman.base.config import difference, from_table, read_toml, to_table, to_toml
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import is_utf8, sweep, write_whole
+from dragoman.base.jobs import Lock
 from dragoman.folder.config import check_digests, read_config
 from dragoman.folder.digest import check_digest
-from dragoman.runs.lock import Lock
 from dragoman.runs.recipe import Recipe
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.metrics import Metrics
@@ -54,7 +54,7 @@ class RunFolder:
         self.card = path / "README.md"
         self.profile = path / "profile.txt"
         self.weights = path / "model.safetensors"
-        self._lock = Lock(self.checkpoints.lock, path)
+        self._lock = Lock(self.checkpoints.lock, path, owner=True)
 
     def __enter__(self) -> Self:
         return self

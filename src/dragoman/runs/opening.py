@@ -9,7 +9,7 @@ from typing import cast
 
 from dragoman.base.errors import ConfigError
 from dragoman.runs.recipe import Recipe, preset_for, resolve_options
-from dragoman.runs.teacher import open_teachers
+from dragoman.runs.teachers import open_teachers
 from dragoman.runs.texts import Data, Request, Say, Texts, open_data, open_training, spoken, two_sided
 from dragoman.runs.tuned_texts import open_tuned_texts
 from dragoman.runs.tuning import TuningConfig

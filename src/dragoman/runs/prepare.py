@@ -14,14 +14,16 @@ from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError
 from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.lessons import check_same_teachers, epoch_weights, lessons_of, with_outputs, write_lessons
 from dragoman.runs.opening import open_texts
 from dragoman.runs.recipe import EmbeddingsConfig, Recipe
-from dragoman.runs.teaching import outputs_of
+from dragoman.runs.teachers import Teachers
 from dragoman.runs.texts import Request, Say, two_sided
 from dragoman.runs.tokens import tokenise_texts
+from dragoman.runs.translations import epoch_weights, with_outputs
 from dragoman.text.guidance import synthetic_mark
 from dragoman.text.tokenizer import Tokenizer
+from dragoman.training.distillation.distributions import lessons_of
+from dragoman.training.distillation.options import outputs_of
 from dragoman.training.distributed import World
 from dragoman.training.mixture import Mixture, TrainingText, Weighted
 from dragoman.training.options import NOTHING, Annotating
@@ -71,7 +73,7 @@ def prepare(request: Request, folder: RunFolder, world: World, say: Say) -> Prep
         validated = texts.validation is not None
         texts.recipe.training.check_validated(loss=validated, bleu=validated)
         if texts.teachers is not None:
-            check_same_teachers(texts.teachers, folder)
+            texts.teachers.check_same(folder)
         begun = folder.begin(texts.recipe)
         # The weights of a run that has begun are in its checkpoint.
         vectors = texts.recipe.embeddings if begun else _find_vectors(texts.recipe, request.data_root)
@@ -80,7 +82,7 @@ def prepare(request: Request, folder: RunFolder, world: World, say: Say) -> Prep
         tokenise_texts(texts, folder, given=given, begun=begun, say=say)
         folder.note(texts.recipe)  # now that the text is known to be that of the run
         if texts.teachers is not None and texts.recipe.teacher.words:
-            write_lessons(texts.teachers, folder, [*texts.corpora], world=world, say=say)
+            _write_lessons(texts.teachers, folder, [*texts.corpora], world, say)
         return {
             "recipe": to_table(texts.recipe),
             "begun": begun,
@@ -100,7 +102,7 @@ def prepare(request: Request, folder: RunFolder, world: World, say: Say) -> Prep
 
     def learnt(part: str) -> TokenisedCorpus:
         text = tokens(part, placeholders=recipe.data.placeholders, annotating=recipe.data.annotating)
-        text.lessons = lessons_of(recipe.teacher, text, folder.checkpoints.lessons(part))
+        text.lessons = lessons_of(recipe.teacher, tokenizer, text.target, folder.checkpoints.lessons(part))
         return text
 
     training: TrainingText
@@ -141,6 +143,22 @@ def _weighted(
         text = learnt(f"train.{name}")
         parts.append(Weighted(text, max(round(weight * len(text)), 1), name, marks.get(name)))
     return Mixture(parts)
+
+
+def _write_lessons(
+    teachers: Teachers, folder: RunFolder, names: Sequence[str], world: World, say: Say
+) -> None:
+    from dragoman.training.distillation.compute import write_lessons  # imports torch
+
+    tokenizer, checkpoints = Tokenizer.load(folder.path), folder.checkpoints
+    texts = {
+        name: (
+            TokenisedCorpus(checkpoints.corpus(f"train.{name}"), tokenizer),
+            checkpoints.lessons(f"train.{name}"),
+        )
+        for name in names
+    }
+    write_lessons(teachers.options, teachers.digests, teachers.models, texts, device=world.device, say=say)
 
 
 def _find_vectors(recipe: Recipe, data_root: Path | None) -> EmbeddingsConfig:

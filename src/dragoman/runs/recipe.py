@@ -19,10 +19,10 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options, entries
 from dragoman.decoding.options import Beam
 from dragoman.models.shapes import Architecture, TransformerConfig
-from dragoman.runs.teaching import TeacherConfig
 from dragoman.runs.tuning import TuningConfig
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
+from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.options import Annotating, TrainingConfig
 
 DATA_VARIABLE = "DRAGOMAN_DATA"

@@ -11,7 +11,7 @@ from typing import Any, cast
 from dragoman.base.errors import ConfigError
 from dragoman.runs.base import Base
 from dragoman.runs.recipe import DataConfig, Recipe, find_data, set_options
-from dragoman.runs.teacher import Teachers
+from dragoman.runs.teachers import Teachers
 from dragoman.text.corpus import Corpus, chained, open_corpus, open_pairs
 from dragoman.text.languages import Languages
 

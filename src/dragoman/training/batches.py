@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from dragoman.models.shapes import ModelConfig
+from dragoman.training.distillation.taught import Taught, padded
 from dragoman.training.mixture import LARGE, LessonRows, Rows, pools
-from dragoman.training.taught import Taught, padded
 
 Ints = np.ndarray[Any, np.dtype[Any]]
 

@@ -6,8 +6,8 @@ step-0000500.safetensors    weights alone, to average; with training.ema, their 
 final.safetensors           the weights that training ended with
 corpus/train, corpus/valid  the tokenised text; corpus/train.NAME of several training texts; corpus/replay,
                             corpus/general in tuning
-outputs/                    translations by teachers (`runs/outputs.py`)
-lessons/                    the teachers' distributions for each tokenised text (`training/lessons.py`)
+outputs/                    translations by teachers (`runs/translations.py`)
+lessons/                    the teachers' distributions for each tokenised text (`training/distillation`)
 lock, lock.owner            the lock of the run that writes here, and who holds it
 """
 

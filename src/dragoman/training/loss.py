@@ -19,7 +19,7 @@ from dragoman.decoding.options import AttentionOf
 from dragoman.models.embeddings import open_tokens
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.batches import Batch
-from dragoman.training.taught import TaughtRows
+from dragoman.training.distillation.taught import TaughtRows
 
 
 def divergence(logits_NV: Tensor, other_NV: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from dragoman.text.guidance import Guidance, marks_of, reading
 from dragoman.text.tokenizer import Side, Tokenizer
 from dragoman.training.annotations import Annotations, annotate, moved
 from dragoman.training.chunk import Chunker
-from dragoman.training.lessons import Lessons
+from dragoman.training.distillation.distributions import Lessons
 from dragoman.training.options import NOTHING, Annotating
 from dragoman.training.ragged import Ragged, writing
 from dragoman.training.tokenising import Changed, Tokenising, chunks_of, signed
@@ -230,7 +230,7 @@ def tokenise(
             keeps_text=bool(tokenizer.placeholders or tokenizer.config.sampling or annotating.names),
         )
         if files.lines:
-            progress(f"tokenising goes on after {files.lines:,} pairs")
+            progress(f"tokenising resumes after {files.lines:,} pairs")
         try:
             work.run(machine.cores() if workers == 0 else workers)
         except Changed as change:

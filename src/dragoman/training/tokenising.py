@@ -81,7 +81,7 @@ class Tokenising:
                     ):
                         self._add(lines, chunk)
             self._end_shards(len(self.corpus.shards))
-            self.files.save(self.lines, self.read.hexdigest(), self.shards)
+            self.files.save(lines=self.lines, text=self.read.hexdigest(), shards=self.shards)
 
     def _add(self, lines: LinesOfShard, chunk: Chunk) -> None:
         """Write a chunk without its duplicates."""
@@ -93,24 +93,26 @@ class Tokenising:
         reasons[rows[~fresh]] = 1 + REASONS.index(DUPLICATE)
         self._count(lines, reasons)
         files = self.files
-        files.add(unfinished.REASONS, reasons.tobytes())
+        files.append(unfinished.REASONS, reasons.tobytes())
         numbers = np.array(lines.numbers, np.int64)[rows[fresh]]
-        files.add(unfinished.LINES, np.where(numbers < 2**32, numbers, 0).astype(unfinished.LINE).tobytes())
-        files.add(unfinished.SEEN, chunk.digests[fresh].tobytes() if len(chunk.digests) else b"")
+        files.append(
+            unfinished.LINES, np.where(numbers < 2**32, numbers, 0).astype(unfinished.LINE).tobytes()
+        )
+        files.append(unfinished.SEEN, chunk.digests[fresh].tobytes() if len(chunk.digests) else b"")
         for side, values, lengths in (
             ("source", chunk.source, chunk.source_lengths),
             ("target", chunk.target, chunk.target_lengths),
         ):
-            files.add_rows(f"{side}.tokens", lengths[fresh], _chosen(values, lengths, fresh).tobytes())
+            files.append_rows(f"{side}.tokens", lengths[fresh], _chosen(values, lengths, fresh).tobytes())
         if self.chunker.tokenizer.placeholders:
             spans = _chosen(chunk.copied, chunk.copied_lengths, fresh)
-            files.add_rows("copied", chunk.copied_lengths[fresh], spans.tobytes())
+            files.append_rows("copied", chunk.copied_lengths[fresh], spans.tobytes())
         for side, texts in zip(("source", "target"), lines.sides, strict=True):
             kept = [texts[row].encode() for row in rows[fresh]] if self.keeps_text else []
-            files.add_rows(f"{side}.text", np.array([*map(len, kept)], np.int64), b"".join(kept))
+            files.append_rows(f"{side}.text", np.array([*map(len, kept)], np.int64), b"".join(kept))
         self.lines += len(reasons)
         if files.due:
-            files.save(self.lines, self.read.hexdigest(), self.shards)
+            files.save(lines=self.lines, text=self.read.hexdigest(), shards=self.shards)
 
     def _count(self, lines: LinesOfShard, reasons: Array) -> None:
         """Add the lines to the digests and to the report."""
@@ -136,7 +138,7 @@ class Tokenising:
 
     def _skip(self, chunks: Iterator[LinesOfShard]) -> None:
         """Read the lines that the files hold, and compare them with the digests of the record."""
-        record, lines = self.files.record, 0
+        record, lines = self.files.table, 0
         while lines < self.files.lines:
             if (chunk := next(chunks, None)) is None:
                 raise Changed(self.corpus.name)
@@ -154,7 +156,7 @@ class Tokenising:
     def _seen_so_far(self) -> SeenRows:
         seen, size = (
             SeenRows(self.files.folder),
-            self.files.record.get("sizes", {}).get(unfinished.SEEN, 0) // 8,
+            self.files.table.get("sizes", {}).get(unfinished.SEEN, 0) // 8,
         )
         for first in range(0, size, seen.IN_MEMORY):
             count = min(seen.IN_MEMORY, size - first)

@@ -1,4 +1,4 @@
-"""A tokenised corpus that is not complete: its files grow, and after a kill they go on from the last record.
+"""A tokenised corpus that is not complete: its files grow, and after a kill they resume from the last record.
 
     unfinished/source.tokens ...  what the files of the corpus have so far
     unfinished/lines              the line number of each pair in its shard
@@ -12,19 +12,17 @@ shard, so that a changed one can be named.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterable
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 
-from dragoman.base.files import explaining, sweep, write_whole
+from dragoman.base.files import explaining, sweep
+from dragoman.base.jobs import GrowingFiles, Record
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Digests = list[tuple[str, str]]  # the name of each shard, and a digest of the text up to its end
@@ -33,87 +31,55 @@ REASONS, SEEN, _RECORD = "reasons", "seen", "record.json"
 LINES, LINE = "lines", np.dtype("<u4")  # the line number of each pair; 0 for one that does not fit
 
 
-class UnfinishedCorpus:
+class UnfinishedCorpus(GrowingFiles):
     """The growing files in `folder`/unfinished. `made_with` says what, besides the text, they depend on."""
 
-    SECONDS = 10.0  # between two records
-
     def __init__(self, folder: Path, made_with: str) -> None:
-        self.target, self.folder = folder, folder / "unfinished"
-        self._made_with = made_with
-        self._files: dict[str, BinaryIO] = {}
+        place = folder / "unfinished"
+        super().__init__(place, Record(place / _RECORD, made_with, key="made_with"))
+        self.target = folder
         self._ends: dict[str, int] = {}  # of the last row of each ragged array
-        self._stack = ExitStack()
-        self._due = 0.0
-        self.record: dict[str, Any] = self._usable_record()
+        self.read()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self.close()
 
     @property
     def lines(self) -> int:
         """How many lines of the text the files hold."""
-        return int(self.record.get("lines", 0))
+        return int(self.table.get("lines", 0))
 
-    def open(self, arrays: Iterable[str]) -> None:
-        """Open the files to go on from the record: those of these ragged arrays, and reasons and seen."""
-        sizes = self.record.get("sizes", {})
+    def open(self, names: Iterable[str]) -> None:
+        """Open the files to resume from the record: those of these ragged arrays, and reasons and seen."""
+        arrays = list(names)
         with explaining(self.target):
-            if not self.record:
+            if not self.table:
                 shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(parents=True, exist_ok=True)
             sweep(self.folder)
-            ragged = [f"{array}{end}" for array in arrays for end in ("", ".offsets")]
-            for name in [*ragged, LINES, REASONS, SEEN]:
-                file = self._stack.enter_context((self.folder / name).open("r+b" if self.record else "w+b"))
-                file.truncate(sizes.get(name, 0))
-                file.seek(0, os.SEEK_END)
-                self._files[name] = file
-                if name.endswith(".offsets") and not self.record:
-                    file.write(bytes(8))
+            super().open(
+                [*(f"{one}{end}" for one in arrays for end in ("", ".offsets")), LINES, REASONS, SEEN]
+            )
+            if not self.table:
+                for array in arrays:
+                    self.append(f"{array}.offsets", bytes(8))
         self._ends = {array: self._last_offset(array) for array in arrays}
-        self._due = time.monotonic() + self.SECONDS
 
     def past(self, name: str, first: int, count: int, dtype: str) -> Array:
         """Numbers of a file, from those that were there when it was opened."""
         width = np.dtype(dtype).itemsize
         return np.fromfile(self.folder / name, dtype, count, offset=first * width)
 
-    def add(self, name: str, values: bytes) -> None:
-        """Append bytes to a file."""
-        self._files[name].write(values)
-
-    def add_rows(self, array: str, lengths: Array, values: bytes) -> None:
+    def append_rows(self, array: str, lengths: Array, values: bytes) -> None:
         """Append rows to a ragged array; `lengths` are in values."""
         offsets = self._ends[array] + np.cumsum(lengths, dtype=np.int64)
-        self._files[f"{array}.offsets"].write(offsets.tobytes())
-        self._files[array].write(values)
+        self.append(f"{array}.offsets", offsets.tobytes())
+        self.append(array, values)
         if len(offsets):
             self._ends[array] = int(offsets[-1])
-
-    @property
-    def due(self) -> bool:
-        """Whether the last record is so old that it is time for another."""
-        return time.monotonic() >= self._due
-
-    def save(self, lines: int, text: str, shards: Digests) -> None:
-        """Make everything so far survive a kill."""
-        for file in self._files.values():
-            file.flush()
-            os.fsync(file.fileno())
-        sizes = {name: file.tell() for name, file in self._files.items()}
-        record = {
-            "made_with": self._made_with,
-            "lines": lines,
-            "text": text,
-            "shards": shards,
-            "sizes": sizes,
-        }
-        write_whole(self.folder / _RECORD, json.dumps(record))
-        self._due = time.monotonic() + self.SECONDS
 
     def lasting(self) -> list[str]:
         """The names of the files that the corpus keeps."""
@@ -122,7 +88,7 @@ class UnfinishedCorpus:
 
     def move(self) -> None:
         """Move the files to where the corpus has them. about.json has to be written then."""
-        self._stack.close()
+        self.close()
         with explaining(self.target):
             (self.target / "about.json").unlink(missing_ok=True)
             for name in (_RECORD, REASONS, SEEN):
@@ -133,9 +99,9 @@ class UnfinishedCorpus:
 
     def discard(self) -> None:
         """Delete the files."""
-        self._stack.close()
+        self.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.record = {}
+        self.table = {}
 
     def _last_offset(self, array: str) -> int:
         file = self._files[f"{array}.offsets"]
@@ -143,14 +109,5 @@ class UnfinishedCorpus:
         file.seek(-8, os.SEEK_END)
         return int.from_bytes(file.read(8), sys.byteorder, signed=True)
 
-    def _usable_record(self) -> dict[str, Any]:
-        """The record, or an empty table if it is missing, damaged or of another text or other options."""
-        try:
-            record: dict[str, Any] = json.loads((self.folder / _RECORD).read_text(encoding="utf-8"))
-            sizes = record["sizes"]
-            fits = record["made_with"] == self._made_with and all(
-                (self.folder / name).stat().st_size >= size for name, size in sizes.items()
-            )
-            return record if fits and record["lines"] > 0 else {}
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+    def _fits(self, table: dict[str, Any]) -> bool:
+        return table["lines"] > 0 and super()._fits(table)

@@ -27,13 +27,13 @@ from dragoman.base.config import from_table, read_toml
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError, TrainingError
 from dragoman.folder.bundle import load, save
 from dragoman.folder.weights import read_weights
-from dragoman.runs import outputs, tokens
-from dragoman.runs.lessons import lessons_of
+from dragoman.runs import tokens, translations
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.run import train
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training import room, teaching
-from dragoman.training.lessons import LessonsInProgress
+from dragoman.training import room
+from dragoman.training.distillation import compute
+from dragoman.training.distillation.distributions import LessonsInProgress, lessons_of
 from dragoman.training.tokenised import TokenisedCorpus
 from dragoman.translator import Translator
 
@@ -52,7 +52,7 @@ def twin(teacher: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "LINES_OF_A_PART", 16)
+    monkeypatch.setattr(translations, "LINES_OF_A_PART", 16)
     monkeypatch.setattr(LessonsInProgress, "TOKENS", 120)
 
 
@@ -149,7 +149,9 @@ def test_distributions_are_the_likeliest_of_the_softmax(teacher: Path, twin: Pat
     models = [load(folder).model.eval() for folder in (teacher, twin)]
     for name in ("reference", "reference.outputs"):
         text = corpus(tmp_path / "x", name)
-        opened = lessons_of(recipe.teacher, text, tmp_path / "x/checkpoints/lessons" / f"train.{name}")
+        opened = lessons_of(
+            recipe.teacher, text.tokenizer, text.target, tmp_path / "x/checkpoints/lessons" / f"train.{name}"
+        )
         assert opened is not None
         assert len(text) == 60
         for row in (0, 7, 59):
@@ -252,18 +254,18 @@ def test_a_killed_preparation_goes_on(
         match place:
             case "translations":
                 patch.setattr(
-                    outputs.TeachersOutputs, "_translate", dying(outputs.TeachersOutputs._translate)
+                    translations.TeachersOutputs, "_translate", dying(translations.TeachersOutputs._translate)
                 )
             case "tokens":
                 patch.setattr(tokens, "tokenise", dying(tokens.tokenise))
             case "distributions":
-                patch.setattr(teaching, "likely", dying(teaching.likely))
+                patch.setattr(compute, "likely", dying(compute.likely))
         with pytest.raises(Killed):
             distilled(teacher, output=tmp_path / "x", options=WORDS)
 
     heard = distilled(teacher, output=tmp_path / "x", options=WORDS)
 
-    assert ("the teachers go on after 32 lines" in heard.messages) == (place == "translations")
+    assert ("the teachers resume after 32 lines" in heard.messages) == (place == "translations")
     assert same_weights(tmp_path / "x", tmp_path / "whole")
     names = [path for path in (tmp_path / "whole/checkpoints").rglob("*") if path.is_file()]
     made = [path for path in names if "outputs" in path.parts or "lessons" in path.parts]

@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.config import to_table
+from dragoman.base.config import from_table, read_toml, to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.tables import listing
 from dragoman.folder.config import FolderConfig
 from dragoman.runs.base import open_model
+from dragoman.runs.folder import RunFolder
 from dragoman.runs.recipe import DATA_VARIABLE, DataConfig, Recipe
-from dragoman.runs.teaching import TeacherConfig
 from dragoman.text.languages import Languages, closest
 from dragoman.text.tokenizer import Tokenizer
+from dragoman.training.distillation.options import TeacherConfig
 from dragoman.translator.ensemble import same_tokens
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ class Teachers:
         return Tokenizer(config, *tokenizer.vocabularies, specials=tokenizer.specials)
 
     @property
+    def digests(self) -> tuple[str, ...]:
+        """The digest of the weights of each."""
+        return tuple(one.digest for one in self.members)
+
+    @property
     def made_with(self) -> list[str]:
         """All that their translations depend on besides the text and the options."""
         return [f"{one.digest} {one.config.generation}" for one in self.members]
@@ -83,12 +89,25 @@ class Teachers:
                     hint="choose teachers of the languages of the text",
                 )
 
+    def check_same(self, folder: RunFolder) -> None:
+        """Raise ConfigError if the run in the folder began with a teacher of other weights."""
+        if not (folder.recipe.exists() and folder.checkpoints.resumable):
+            return
+        before = from_table(Recipe, read_toml(folder.recipe)).teacher.digests
+        for teacher, digest in zip(self.members, before, strict=False):
+            if teacher.digest != digest:
+                raise ConfigError(
+                    f"{folder.path}: {teacher.name} is not the teacher that this run began with; its weights "
+                    "have another digest",
+                    hint="restore that teacher, or choose another folder with -o",
+                )
+
     def taught(self, recipe: Recipe, own: Mapping[str, Any]) -> Recipe:
         """Return the recipe with their digests and, for `teacher.words`, their vocabulary.
 
         `own` are the options of the user. Raises ConfigError if the vocabulary contradicts them.
         """
-        options = replace(recipe.teacher, digests=tuple(one.digest for one in self.members))
+        options = replace(recipe.teacher, digests=self.digests)
         recipe = replace(recipe, teacher=options)
         if not options.words:
             return recipe

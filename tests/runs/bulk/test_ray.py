@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,7 +17,8 @@ import pytest
 from tests.runs.bulk.loud import JOB
 
 from dragoman.base.errors import ConfigError
-from dragoman.runs.bulk.cluster import check_ray, divide_cores, on_ray
+from dragoman.base.jobs import write_part
+from dragoman.runs.bulk.ray import check_ray, divide_cores, on_ray
 from dragoman.text import toy
 
 SAVED = Path(__file__).parents[2] / "saved/0.1/transformer"
@@ -177,14 +179,14 @@ def test_a_worker_that_is_killed_loses_no_text(tmp_path):
 
 
 @needs_ray
-def test_a_command_that_is_killed_goes_on(tmp_path):
+def test_a_command_that_is_killed_resumes(tmp_path):
     put_text(tmp_path, 1600)
     with start(tmp_path) as process:
         until(lambda: len(written_parts(tmp_path)) > 2, process)
         process.kill()
     kept = written_parts(tmp_path)
-    sentinel = kept[0].read_text().splitlines()
-    kept[0].write_text("\n".join([sentinel[0], "kept", *sentinel[2:], ""]))
+    head, *sentinel = kept[0].read_text().splitlines()
+    write_part(kept[0], json.loads(head), "\n".join(["kept", *sentinel[1:], ""]))
 
     words = command(tmp_path, str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--on", "here")
     resumed = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -196,7 +198,7 @@ def test_a_command_that_is_killed_goes_on(tmp_path):
     assert text.count("kept\n") == 1  # that part was not translated again
     for name in ("a.txt", "b.txt"):
         path = out / name
-        path.write_text(path.read_text().replace("kept\n", sentinel[1] + "\n"))
+        path.write_text(path.read_text().replace("kept\n", sentinel[0] + "\n"))
     check_translations(tmp_path)
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli import unfinished
-from dragoman.cli.unfinished import Unfinished, Written, can_resume, made_of
+from dragoman.cli.writing import Unfinished, Written, can_resume, made_of
 from dragoman.memory.store import TranslationMemory
 from dragoman.text import toy
 from dragoman.translator import Translator
@@ -169,10 +168,10 @@ def test_a_killed_process_goes_on(folder):
 
 
 def test_only_what_is_noted_counts(folder, monkeypatch):
-    monkeypatch.setattr(unfinished, "_EVERY", 0.0)
+    monkeypatch.setattr(Unfinished, "SECONDS", -1.0)
     with pytest.raises(KeyboardInterrupt), Unfinished(folder / "out", {"model": "x"}) as one:
         one.add(1, "line 1\n", truncated=False)
-        monkeypatch.setattr(unfinished, "_EVERY", 99.0)
+        monkeypatch.setattr(Unfinished, "due", False)
         one.add(2, "line 2\n", truncated=True)
         raise KeyboardInterrupt
     with (folder / "out.unfinished").open("a") as file:
@@ -186,17 +185,16 @@ def test_only_what_is_noted_counts(folder, monkeypatch):
 
 
 def test_a_line_that_is_written_but_not_counted_does_not_come_twice(folder, monkeypatch):
-    monkeypatch.setattr(unfinished, "_EVERY", 0.0)
+    monkeypatch.setattr(Unfinished, "SECONDS", -1.0)
     with pytest.raises(KeyboardInterrupt), Unfinished(folder / "out", {}) as one:
         one.add(1, "line 1\n", truncated=False, counts={"pairs": 1})
-        whole = one.file.write
+        whole = one.append
 
-        def interrupted(text: str) -> None:
-            whole(text)
+        def interrupted(name: str, content: bytes) -> None:
+            whole(name, content)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(one, "file", one.file)
-        one.file.write = interrupted
+        monkeypatch.setattr(one, "append", interrupted)
         one.add(2, "line 2\n", truncated=False, counts={"pairs": 1})
 
     with Unfinished(folder / "out", {}) as one:
@@ -238,7 +236,7 @@ def test_a_stop_while_the_output_is_put_in_its_place_loses_nothing(folder, monke
     with contextlib.suppress(KeyboardInterrupt), Unfinished(output, about) as unfinished:
         for number in (1, 2):
             unfinished.add(number, f"{number}\n", truncated=False)
-        unfinished._write_note()
+        unfinished.save(written=asdict(unfinished.written))
         for name in ("fsync", "replace", "unlink"):
             monkeypatch.setattr(os, name, counted(getattr(os, name)))
     monkeypatch.undo()

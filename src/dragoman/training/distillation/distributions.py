@@ -4,13 +4,12 @@
     lessons.json  what they were made from, how much is done, and at the end a digest of the file
 
 Kim and Rush 2016, section 3.1, with the K likeliest tokens alone. The file is memory-mapped. It has its full
-size from the beginning and is filled in parts, so that a run that was killed goes on at the next part.
+size from the beginning and is filled in parts, so that a run that was killed resumes at the next part.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,11 @@ from typing import Any
 import numpy as np
 
 from dragoman.base.errors import DataError
-from dragoman.base.files import explaining, sweep, write_whole
+from dragoman.base.files import explaining, sweep
+from dragoman.base.jobs import Record
 from dragoman.base.seal import broken, sealed
+from dragoman.text.tokenizer import Tokenizer
+from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.ragged import Ragged
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,6 +32,11 @@ _FILE, _RECORD = "lessons", "lessons.json"
 def entry_of(vocabulary: int) -> np.dtype[Any]:
     """A token and its probability: 4 bytes, or 6 with a vocabulary of over 65,536."""
     return np.dtype([("id", "<u2" if vocabulary <= 65_536 else "<u4"), ("p", "<f2")])
+
+
+def shape_of(options: TeacherConfig, tokenizer: Tokenizer) -> tuple[np.dtype[Any], int]:
+    """How an entry is stored, and how many a target token has."""
+    return entry_of(tokenizer.target_size), min(options.top_k, tokenizer.target_size)
 
 
 class Lessons:
@@ -57,6 +64,14 @@ class Lessons:
         return self._values[first:end]
 
 
+def lessons_of(options: TeacherConfig, tokenizer: Tokenizer, target: Ragged, folder: Path) -> Lessons | None:
+    """Open the lessons in `folder` for the targets of a text, if the recipe asks for them."""
+    if not options.words:
+        return None
+    entry, width = shape_of(options, tokenizer)
+    return Lessons(folder, target, entry, width=width, share=options.words)
+
+
 class LessonsInProgress:
     """The growing lessons in `folder`. `made_with` says what they depend on.
 
@@ -69,10 +84,10 @@ class LessonsInProgress:
         self, folder: Path, target: Ragged, entry: np.dtype[Any], *, width: int, made_with: str
     ) -> None:
         self._folder, self._target, self._entry, self._width = folder, target, entry, width
-        self._made_with = made_with
+        self._record = Record(folder / _RECORD, made_with, key="made_with")
         self.positions = count_positions(target)
         self.bytes = self.positions * width * entry.itemsize
-        record = self._record()
+        record = self._record.read(self._fits)
         self.done = int(record.get("rows", 0))  # rows
         self.complete = "files" in record
 
@@ -84,7 +99,7 @@ class LessonsInProgress:
             self._folder.mkdir(parents=True, exist_ok=True)
             sweep(self._folder)
             if not done:
-                (self._folder / _RECORD).unlink(missing_ok=True)
+                self._record.delete()
                 with (self._folder / _FILE).open("wb") as file:
                     file.truncate(self.bytes)
                     _allocate(file.fileno(), self.bytes)
@@ -96,12 +111,12 @@ class LessonsInProgress:
                 end = max(int(np.searchsorted(ends, first + self.TOKENS, side="right")), done + 1)
                 yield range(done, end)
                 self._values.flush()
-                self._note({"rows": end})
+                self._record.write(rows=end)
                 done = end
             del self._values
             with (self._folder / _FILE).open("rb") as written:
                 os.fsync(written.fileno())
-            self._note({"rows": done, "files": sealed(self._folder, [_FILE])})
+            self._record.write(rows=done, files=sealed(self._folder, [_FILE]))
             self.done, self.complete = done, True
 
     def put(self, row: int, ids_TK: Array, p_TK: Array) -> None:
@@ -110,19 +125,10 @@ class LessonsInProgress:
         self._values["id"][first:end] = ids_TK
         self._values["p"][first:end] = p_TK
 
-    def _note(self, table: dict[str, Any]) -> None:
-        write_whole(self._folder / _RECORD, json.dumps({"made_with": self._made_with, **table}))
-
-    def _record(self) -> dict[str, Any]:
-        """What is noted, or an empty table if it is missing, damaged, or of other lessons."""
-        try:
-            record = json.loads((self._folder / _RECORD).read_text(encoding="utf-8"))
-            fits = record["made_with"] == self._made_with and type(record["rows"]) is int
-            fits = fits and (self._folder / _FILE).stat().st_size == self.bytes
-            fits = fits and 0 < record["rows"] <= len(self._target)
-            return dict(record) if fits and not broken(self._folder, record.get("files", {})) else {}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return {}
+    def _fits(self, record: dict[str, Any]) -> bool:
+        rows = record["rows"]
+        whole = type(rows) is int and (self._folder / _FILE).stat().st_size == self.bytes
+        return whole and 0 < rows <= len(self._target) and not broken(self._folder, record.get("files", {}))
 
 
 def _allocate(file: int, size: int) -> None:

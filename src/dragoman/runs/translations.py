@@ -1,36 +1,71 @@
-"""What teachers make of the training text: sequence-level distillation (Kim and Rush 2016, section 3.2).
+"""Teachers' translations of the training text: sequence-level distillation (Kim and Rush 2016, section 3.2).
 
     00000.jsonl, 00001.jsonl ...   the translations of some lines each: a line about the part, then pairs
 
-A part is written whole, and says what it was made from. So a run that was killed goes on at the next part,
+A part is written whole, and says what it was made from. So a run that was killed resumes at the next part,
 and a part of other text, teachers or options is made again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError
-from dragoman.base.files import sweep, write_whole
-from dragoman.runs.pace import Pace
-from dragoman.runs.teacher import Teachers
-from dragoman.runs.texts import Say
+from dragoman.base.files import sweep
+from dragoman.base.jobs import digest, read_part, write_part
+from dragoman.base.progress import Meter
+from dragoman.runs.recipe import Recipe
+from dragoman.runs.teachers import Teachers
+from dragoman.runs.texts import Say, Texts
 from dragoman.text.corpus import Corpus
 from dragoman.text.lines import Line
 from dragoman.text.odd import is_invention, loops
+from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.distillation.options import REFERENCE, outputs_of
 
 if TYPE_CHECKING:
     from dragoman.translator import Translation, Translator
 
 LINES_OF_A_PART = 2_000
 EMPTY, TOO_LONG, CUT, STUCK = "no source or no reference", "too long a source", "cut short", "empty or odd"
+
+
+def epoch_weights(recipe: Recipe) -> Mapping[str, float]:
+    """How often an epoch has each pair of each training text, by its name; empty for a single text."""
+    corpora = {one.name: one.weight for one in recipe.data.corpora}
+    return recipe.teacher.weights(corpora or {REFERENCE: 1.0}) if recipe.teacher.models else corpora
+
+
+def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
+    """Return the texts with the teachers' translations. Translates what is not translated yet.
+
+    Raises DataError, before anything is translated, if a run that has begun had other text.
+    """
+    teachers, recipe = texts.teachers, texts.recipe
+    if teachers is None:
+        return texts
+    corpora: dict[str, Corpus] = dict(texts.corpora) or {REFERENCE: texts.training}
+    if recipe.teacher.outputs != "none":
+        for name, text in [*corpora.items()]:
+            made = TeachersOutputs(
+                teachers=teachers,
+                text=text,
+                folder=checkpoints.outputs(name),
+                longest=recipe.data.filter.max_length,
+                referenced=texts.referenced,
+                learnt=checkpoints.resumable,
+                say=say,
+            )
+            corpora[outputs_of(name)] = made.corpus()
+    corpora = {name: corpora[name] for name in epoch_weights(recipe)}
+    training = texts.training if texts.referenced else corpora[outputs_of(REFERENCE)]
+    return replace(texts, corpora=corpora, training=training)
 
 
 @dataclass(kw_only=True)
@@ -49,6 +84,7 @@ class TeachersOutputs:
     learnt: bool = False
     say: Say
     _translator: Translator | None = field(default=None, init=False)
+    _meter: Meter | None = field(default=None, init=False)
     _left_out: Counter[str] = field(default_factory=Counter, init=False)
 
     def corpus(self) -> Corpus:
@@ -60,39 +96,36 @@ class TeachersOutputs:
         sweep(self.folder)
         if self.learnt:
             self._check_same()
-        total = sum(1 for _ in self.text)
-        pace = Pace("the teachers translate", total, "lines", self.say)
-        parts: list[Path] = []
+        paths: list[Path] = []
         done = pairs = 0
-        for number, lines in enumerate(_parts(self.text)):
-            parts.append(path := self.folder / f"{number:05}.jsonl")
+        for path, lines in self._parts():
+            paths.append(path)
             about = self._about(lines)
-            if (known := _intact(path, about)) is None:
-                if self._translator is None:
-                    if done:
-                        self.say(f"the teachers go on after {done:,} lines")
-                    pace.done(done)
-                known = self._translate(path, lines, about, pace, done)
-                pace.done(done + len(lines))
+            known = read_part(path, about) or self._translate(path, lines, about, done)
             done, pairs = done + len(lines), pairs + known["pairs"]
             self._left_out.update(known["left_out"])
-        for path in set(self.folder.glob("*.jsonl")) - {*parts}:  # of a longer text
+        for path in {*self.folder.glob("*.jsonl")} - {*paths}:  # of a longer text
             path.unlink()
         self._report(pairs)
         self._translator = None  # its memory is needed for training
         source, target = self.teachers.languages
         return Corpus(
-            "the teachers' translations", lambda: _read(parts), (source, target), files=[*map(str, parts)]
+            "the teachers' translations", lambda: _read(paths), (source, target), files=[*map(str, paths)]
         )
+
+    def _parts(self) -> Iterator[tuple[Path, list[Line]]]:
+        """Yield the lines of each part, and its file."""
+        lines, number = iter(self.text), 0
+        while part := [*islice(lines, LINES_OF_A_PART)]:
+            yield self.folder / f"{number:05}.jsonl", part
+            number += 1
 
     def _check_same(self) -> None:
         """Raise DataError, and change nothing, if the parts are of other text or made otherwise."""
         left = {*self.folder.glob("*.jsonl")}
-        for number, lines in enumerate(_parts(self.text)):
-            path = self.folder / f"{number:05}.jsonl"
+        for path, lines in self._parts():
             left.discard(path)
-            about, before = self._about(lines), _header(path)
-            if before is not None and any(before.get(key) != value for key, value in about.items()):
+            if read_part(path) is not None and read_part(path, self._about(lines)) is None:
                 break
         else:
             if not left:
@@ -106,21 +139,16 @@ class TeachersOutputs:
     def _about(self, lines: Sequence[Line]) -> dict[str, Any]:
         options = self.teachers.options
         search = [options.beam, options.searched, options.average, options.dtype]
-        digest = hashlib.blake2b(digest_size=16)
-        for line in lines:
-            digest.update(f"{line.source}\n{line.target}\n".encode())
         return {
             "made_with": [*self.teachers.made_with, options.outputs, *search, self.longest, self.referenced],
-            "text": digest.hexdigest(),
+            "text": digest(f"{line.source}\n{line.target}\n" for line in lines),
         }
 
     def _translate(
-        self, path: Path, lines: Sequence[Line], about: dict[str, Any], pace: Pace, done: int
+        self, path: Path, lines: Sequence[Line], about: dict[str, Any], done: int
     ) -> dict[str, Any]:
         """Translate the lines of a part, after `done` others, and write it. Return its first line."""
-        if self._translator is None:
-            self._translator = self.teachers.translator()
-        options, translator = self.teachers.options, self._translator
+        options, translator, meter = self.teachers.options, *self._loaded(done)
         left_out = Counter[str]()
         wanted: list[Line] = []
         for line, tokens in zip(
@@ -140,22 +168,25 @@ class TeachersOutputs:
         )
         rows: list[str] = []
         for number, (line, best) in enumerate(zip(wanted, found, strict=True)):
-            pace.done(done + number)
+            meter(done + number)
             usable = [one for one in (best, *best.alternatives) if _fault(one) is None]
             if not usable:
                 left_out[_fault(best) or STUCK] += 1
             chosen = self._chosen(line, [_text_of(one) for one in usable])
             source = line.source.strip()
             rows += [json.dumps([source, text], ensure_ascii=False) + "\n" for text in chosen]
-        content = "".join(rows)
-        header = {
-            **about,
-            "pairs": len(rows),
-            "left_out": dict(left_out),
-            "digest": _digest(content),
-        }
-        write_whole(path, json.dumps(header) + "\n" + content)
-        return header
+        meter(done + len(lines))
+        return write_part(path, {**about, "pairs": len(rows), "left_out": dict(left_out)}, "".join(rows))
+
+    def _loaded(self, done: int) -> tuple[Translator, Meter]:
+        """The teachers, which are loaded when the first part is translated, and the progress from there."""
+        if self._translator is None or self._meter is None:
+            if done:
+                self.say(f"the teachers resume after {done:,} lines")
+            total = sum(1 for _ in self.text)
+            self._translator = self.teachers.translator()
+            self._meter = Meter("the teachers translate", self.say, total=total, done=done)
+        return self._translator, self._meter
 
     def _chosen(self, line: Line, texts: Sequence[str]) -> list[str]:
         """The translations of a line to learn from, of those that the teachers found."""
@@ -182,12 +213,6 @@ class TeachersOutputs:
         )
 
 
-def _parts(text: Corpus) -> Iterator[list[Line]]:
-    lines = iter(text)
-    while part := [*islice(lines, LINES_OF_A_PART)]:
-        yield part
-
-
 def _fault(one: Translation) -> str | None:
     """Why not to learn from a translation."""
     if one.truncated:
@@ -198,33 +223,6 @@ def _fault(one: Translation) -> str | None:
 
 def _text_of(one: Translation) -> str:
     return one.text.strip()
-
-
-def _intact(path: Path, about: dict[str, Any]) -> dict[str, Any] | None:
-    """The first line of a part that was made from this, or None if it has to be made again."""
-    try:
-        first, _, content = path.read_text(encoding="utf-8").partition("\n")
-        header: dict[str, Any] = json.loads(first)
-        same = all(header[key] == value for key, value in about.items()) and header["digest"] == _digest(
-            content
-        )
-        return header if same and type(header["pairs"]) is int else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _header(path: Path) -> dict[str, Any] | None:
-    """The first line of a part, or None if it cannot be read."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            header = json.loads(file.readline())
-        return header if isinstance(header, dict) else None
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _digest(content: str) -> str:
-    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def _read(parts: Sequence[Path]) -> Iterator[Line]:

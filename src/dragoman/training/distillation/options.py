@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
-from dragoman.decoding.options import Average
-from dragoman.engine.choice import DType
+from dragoman.decoding.options import Average, DType
 
 Outputs = Literal["best", "nearest", "all", "none"]
 
@@ -161,7 +160,7 @@ class TeacherConfig(Options, section="teacher"):
         return {name: weight for name, weight in both.items() if weight}
 
 
-REFERENCE = "reference"  # the name of a single training text beside the teachers' translations
+REFERENCE = "reference"  # the name of a single training text next to the teachers' translations
 
 
 def outputs_of(name: str) -> str:

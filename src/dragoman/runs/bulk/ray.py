@@ -25,7 +25,8 @@ from typing import Any
 
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.machine import usable_cores
-from dragoman.runs.bulk.job import BulkJob, PartResult, TextPart
+from dragoman.runs.bulk.source import TextPart
+from dragoman.runs.bulk.worker import BulkJob, PartResult, PartWorker
 
 _MOST_THREADS = 8  # of one worker: they share the weights, but wait for each other at the end of a part
 _BLOCKS = 64  # for each worker: what Ray gives out at once
@@ -37,9 +38,7 @@ class RayWorker:
     """A worker as Ray Data wants it: rows of parts in, rows of results out."""
 
     def __init__(self, job: BulkJob, threads: int) -> None:
-        os.environ["OMP_NUM_THREADS"] = str(threads)
-        from dragoman.runs.bulk.worker import PartWorker
-
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # read when the engine is loaded
         self._worker = PartWorker(job)
 
     def __call__(self, batch: dict[str, Any]) -> Iterator[dict[str, list[str]]]:
@@ -225,5 +224,5 @@ def _explained(ray: Any, rows: Iterable[Any]) -> Iterator[Any]:
         lines = [line for line in str(error).splitlines() if line.strip()]
         raise DragomanError(
             f"a worker failed: {lines[-1].strip() if lines else type(error).__name__}",
-            hint="every machine needs the same Python, Ray and dragoman; repeat the command, which goes on",
+            hint="every machine needs the same Python, Ray and dragoman; repeat the command, which resumes",
         ) from error

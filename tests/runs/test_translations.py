@@ -13,12 +13,12 @@ from tests.runs.students import PAIRS, make_teacher, make_twin
 from dragoman.base.errors import DataError
 from dragoman.engine.build import unavailable
 from dragoman.engine.native import NativeEngine
-from dragoman.runs import outputs
-from dragoman.runs.outputs import TeachersOutputs
+from dragoman.runs import translations
 from dragoman.runs.recipe import DataConfig
-from dragoman.runs.teacher import open_teachers
-from dragoman.runs.teaching import TeacherConfig
+from dragoman.runs.teachers import open_teachers
+from dragoman.runs.translations import TeachersOutputs
 from dragoman.text.corpus import open_pairs, open_sources
+from dragoman.training.distillation.options import TeacherConfig
 from dragoman.translator import Translator
 
 LINES = [*PAIRS[:20], ("the fox", "der Fuchs"), ("", "nichts"), ("sleeps the", ""), PAIRS[3]]
@@ -31,7 +31,7 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "LINES_OF_A_PART", 7)
+    monkeypatch.setattr(translations, "LINES_OF_A_PART", 7)
 
 
 def made(
@@ -143,7 +143,7 @@ def test_what_is_odd_is_left_out_and_counted(
     assert "too long a source: 21" in messages[-1]
 
     odd = {PAIRS[0][0]: "", PAIRS[1][0]: "der der der der der"}
-    monkeypatch.setattr(outputs, "_text_of", lambda one: odd.get(one.source, one.text))
+    monkeypatch.setattr(translations, "_text_of", lambda one: odd.get(one.source, one.text))
     _, messages = made(tmp_path / "odd", teacher, lines=PAIRS[:6])
     assert messages[-1] == "the teachers' translations: 4 pairs; lines left out: empty or odd: 2"
 
@@ -167,7 +167,7 @@ def test_parts_that_are_done_are_kept(teacher: Path, tmp_path: Path) -> None:
     again, messages = made(tmp_path / "x", teacher)
 
     assert again == whole
-    assert "the teachers go on after 14 lines" in messages
+    assert "the teachers resume after 14 lines" in messages
     assert [
         name for name, stamp in stamps.items() if (tmp_path / "x" / name).stat().st_mtime_ns != stamp
     ] == ["00002.jsonl"]

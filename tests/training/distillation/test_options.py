@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError
 from dragoman.runs.recipe import resolve
-from dragoman.runs.teaching import TeacherConfig, outputs_of
+from dragoman.training.distillation.options import TeacherConfig, outputs_of
 
 ONE = ("runs/one",)
 
