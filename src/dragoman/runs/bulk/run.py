@@ -13,7 +13,8 @@ from dragoman.base.jobs import Journal, digest, read_part
 from dragoman.base.progress import Meter
 from dragoman.documents.files import Task
 from dragoman.runs.bulk.join import BulkCounts, join_parts
-from dragoman.runs.bulk.plan import PART_LINES, TextPart, folder_of, parts_of, remove
+from dragoman.runs.bulk.plan import PART_LINES, folder_of, parts_of, remove
+from dragoman.runs.bulk.source import TextPart
 from dragoman.runs.bulk.worker import BulkJob, PartResult
 
 Pool = Callable[[BulkJob, Sequence[TextPart]], Iterator[tuple[int, PartResult]]]
