@@ -58,15 +58,13 @@ TORCHLESS = [
     *("folder.risk", "evaluation", "engine", "documents", "memory", "serving"),
     *("decoding.options", "decoding.rules", "decoding.engine", "decoding.requests", "decoding.stream"),
     *("decoding.evidence", "decoding.phrases", "decoding.risk"),
-    *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
-    *(
-        f"training.{name}"
-        for name in ("chunk", "duplicates", "mixture", "tokenising", "unfinished", "workers")
-    ),
-    *("training.options", "training.schedule", "training.distributed", "training.malloc"),
-    *("runs.recipe", "runs.folder", "runs.prepare", "runs.run"),
-    *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
-    *("runs.teachers", "runs.translations"),
+    *("training.events", "training.metrics", "training.options"),
+    *(f"training.data.{name}" for name in ("annotations", "chunk", "duplicates", "mixture", "ragged")),
+    *(f"training.data.{name}" for name in ("tokenised", "tokenising", "unfinished", "workers")),
+    *(f"training.checkpoints.{name}" for name in ("paths", "progress", "selection")),
+    *("training.step.schedule", "training.step.malloc", "training.processes.distributed"),
+    *("runs.recipe", "runs.folder", "runs.prepare", "runs.run", "runs.text"),
+    *(f"runs.tuning.{name}" for name in ("base", "held_out", "options", "recipe", "replay", "texts")),
     *("training.distillation.options", "training.distillation.distributions"),
     *("models.operations", "bench.cost", "bench.goodput", "runs.bulk"),
 ]

@@ -15,9 +15,9 @@ from dragoman.base.errors import ConfigError
 from dragoman.bench.cost import Cluster, Work, cost_of, costs_to_text, work_of_recipe
 from dragoman.models.seq2seq import build_model
 from dragoman.runs.recipe import Recipe, resolve
-from dragoman.training.batches import collate
-from dragoman.training.distributed import World
-from dragoman.training.update import Learner
+from dragoman.training.data.batches import collate
+from dragoman.training.processes.distributed import World
+from dragoman.training.step.update import Learner
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

@@ -5,14 +5,7 @@ from dataclasses import replace
 from rich.cells import cell_len
 from tests.display.runs import started, validation
 
-from dragoman.display.wording import (
-    clip,
-    facts,
-    sample_lines,
-    share_done,
-    sparkline,
-    validation_parts,
-)
+from dragoman.display.wording import clip, facts, sample_lines, share_done, sparkline, validation_parts
 from dragoman.training.events import SampleTranslation
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.text import toy
-from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.checkpoints.paths import Checkpoints
 
 WORDS = [
     "--preset=tiny", "tokenizer.vocab_size=400",

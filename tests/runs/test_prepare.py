@@ -11,12 +11,12 @@ import pytest
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared, prepare
-from dragoman.runs.texts import Request, Texts
-from dragoman.runs.tokens import tokenise_texts
+from dragoman.runs.text.texts import Request, Texts
+from dragoman.runs.text.tokens import tokenise_texts
 from dragoman.text import toy
 from dragoman.text.guidance import marks_of, synthetic_mark
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training.distributed import World
+from dragoman.training.processes.distributed import World
 
 PAIRS, VALID = toy.pairs(seed=3, count=60), toy.pairs(seed=4, count=8)
 WORDS = (
@@ -303,7 +303,7 @@ def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.runs.tokens.tokenise", killed)
+        patch.setattr("dragoman.runs.text.tokens.tokenise", killed)
         with pytest.raises(KeyboardInterrupt):
             of_recipe(text, tmp_path / "run")
     with monkeypatch.context() as patch:
@@ -314,7 +314,7 @@ def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     # Other text, or other options, need another tokenizer.
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.runs.tokens.tokenise", killed)
+        patch.setattr("dragoman.runs.text.tokens.tokenise", killed)
         with pytest.raises(KeyboardInterrupt):
             of_recipe(text, tmp_path / "run")
     (text / "news-1.de").write_text("Anders.\n" * 20)
@@ -336,7 +336,7 @@ def test_a_tokenizer_of_another_command_is_not_taken_for_the_learned_one(
         tokenise_texts(texts, folder, **(options | {"given": other}))
 
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.runs.tokens.tokenise", killed)
+        patch.setattr("dragoman.runs.text.tokens.tokenise", killed)
         with pytest.raises(KeyboardInterrupt):
             of_recipe(text, tmp_path / "run")
         patch.setattr("dragoman.runs.prepare.tokenise_texts", given)

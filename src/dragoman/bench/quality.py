@@ -29,9 +29,9 @@ from dragoman.bench.peers import python_of
 from dragoman.bench.turns import MARK, NOTE, OtherWork, disturbed
 from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import Recipe, find_data
-from dragoman.runs.texts import open_training
+from dragoman.runs.text.texts import open_training
 from dragoman.text.corpus import open_corpus
-from dragoman.training.precision import multiplies_bf16
+from dragoman.training.step.precision import multiplies_bf16
 
 PEER = "huggingface_training.py"  # among the drivers of other toolkits
 BF16 = ("--bf16",) if multiplies_bf16(torch.device("cpu")) else ()

@@ -17,7 +17,7 @@ from dragoman.base.tables import count, markdown
 from dragoman.folder.summary import describe_shape
 from dragoman.runs.prepare import Prepared
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.settle import Tuned
+from dragoman.runs.tuning.outcome import Tuned
 from dragoman.training.events import Finished, Started
 from dragoman.version import __version__
 

@@ -15,13 +15,13 @@ from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.runs import card
 from dragoman.runs.initial_model import initial_bundle
 from dragoman.runs.prepare import Prepared
-from dragoman.runs.settle import settle
-from dragoman.runs.validation import search_name, translate_and_score
+from dragoman.runs.tuning.outcome import finish_tuning
+from dragoman.runs.validation_scores import search_name, translate_and_score
 from dragoman.training.events import Finished, Observer, Started, Stop
-from dragoman.training.examine import Scored
-from dragoman.training.precision import send_to_onednn
 from dragoman.training.profile import Profile
+from dragoman.training.step.precision import send_to_onednn
 from dragoman.training.trainer import Trainer
+from dragoman.training.validation import Scored
 
 
 def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) -> None:
@@ -81,7 +81,7 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
         observer.on_message(f"{folder.path}: this run is complete; nothing to do")
         return
 
-    world.lead(trainer.check_room)
+    world.lead(trainer.check_space)
     started = _started(trainer, prepared)
     observer.on_start(started)  # on every process: from here on the trainer handles signals
     if world.leads:
@@ -139,7 +139,7 @@ def _write(
     row = {name: getattr(finished, name) for name in ("loss", "bleu", "signature", "search")}
     tuned = None
     if base is not None:
-        tuned = settle(trainer, prepared, base=base, tuned=bundle)
+        tuned = finish_tuning(trainer, prepared, base=base, tuned=bundle)
         if (bleu := tuned.effect.bleu) is not None:
             search = search_name(bundle.generation)
             row |= {"bleu": bleu.value, "signature": bleu.signature, "search": search}

@@ -5,7 +5,7 @@ training.toml    the recipe of the run
 metrics.jsonl    every measurement
 README.md        the model card
 profile.txt      where the time of an update goes, with --profile
-checkpoints/     what resuming needs, see `training/checkpoints.py`
+checkpoints/     what resuming needs, see `training/checkpoints/paths.py`
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dragoman.base.jobs import Lock
 from dragoman.folder.config import check_digests, read_config
 from dragoman.folder.digest import check_digest
 from dragoman.runs.recipe import Recipe
-from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.metrics import Metrics
 
 _OTHER_FOLDER = "choose another folder with -o"

@@ -12,22 +12,22 @@ from typing import Any, cast
 
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError
-from dragoman.runs.base import Base
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.opening import open_texts
 from dragoman.runs.recipe import EmbeddingsConfig, Recipe
-from dragoman.runs.teachers import Teachers
-from dragoman.runs.texts import Request, Say, two_sided
-from dragoman.runs.tokens import tokenise_texts
-from dragoman.runs.translations import epoch_weights, with_outputs
+from dragoman.runs.text.opening import open_texts
+from dragoman.runs.text.teachers import Teachers
+from dragoman.runs.text.texts import Request, Say, two_sided
+from dragoman.runs.text.tokens import tokenise_texts
+from dragoman.runs.text.translations import epoch_weights, with_outputs
+from dragoman.runs.tuning.base import Base
 from dragoman.text.guidance import synthetic_mark
 from dragoman.text.tokenizer import Tokenizer
+from dragoman.training.data.mixture import Mixture, TrainingText, Weighted
+from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import lessons_of
 from dragoman.training.distillation.options import outputs_of
-from dragoman.training.distributed import World
-from dragoman.training.mixture import Mixture, TrainingText, Weighted
 from dragoman.training.options import NOTHING, Annotating
-from dragoman.training.tokenised import TokenisedCorpus
+from dragoman.training.processes.distributed import World
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -148,7 +148,7 @@ def _weighted(
 def _write_lessons(
     teachers: Teachers, folder: RunFolder, names: Sequence[str], world: World, say: Say
 ) -> None:
-    from dragoman.training.distillation.compute import write_lessons  # imports torch
+    from dragoman.training.distillation.compute import write_lessons
 
     tokenizer, checkpoints = Tokenizer.load(folder.path), folder.checkpoints
     texts = {

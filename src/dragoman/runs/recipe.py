@@ -19,7 +19,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options, entries
 from dragoman.decoding.options import Beam
 from dragoman.models.shapes import Architecture, TransformerConfig
-from dragoman.runs.tuning import TuningConfig
+from dragoman.runs.tuning.options import TuningConfig
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
 from dragoman.training.distillation.options import TeacherConfig

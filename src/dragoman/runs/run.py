@@ -12,13 +12,13 @@ from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import entries, show
 from dragoman.base.pytorch import require_pytorch
-from dragoman.runs.base import open_base
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import prepare
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.texts import Data, Request
-from dragoman.training.distributed import joined
+from dragoman.runs.text.texts import Data, Request
+from dragoman.runs.tuning.base import open_base
 from dragoman.training.events import Observer, Quiet
+from dragoman.training.processes.distributed import joined
 
 if TYPE_CHECKING:
     from dragoman.training.events import Stop

@@ -12,9 +12,9 @@ from torch import Tensor
 from dragoman.base.errors import ModelError
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
-from dragoman.training.batches import collate
+from dragoman.training.data.batches import collate
 from dragoman.training.distillation.compute import likely
-from dragoman.training.loss import LinearCrossEntropy
+from dragoman.training.step.loss import LinearCrossEntropy
 
 VOCAB = 23
 BATCH = collate([[4, 5, 6], [7]], [[8, 9], [10, 11, 12, 13, 14]], pad_id=0, start_id=1, end_id=2)

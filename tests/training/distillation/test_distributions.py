@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dragoman.base.errors import DataError, DragomanError
+from dragoman.training.data.ragged import Ragged, writing
 from dragoman.training.distillation.distributions import Lessons, LessonsInProgress, entry_of
-from dragoman.training.ragged import Ragged, writing
 
 LENGTHS = [3, 0, 5, 1, 1, 7, 2]
 WIDTH = 2

@@ -3,7 +3,8 @@
     options.py         the options `[teacher]` of a recipe
     distributions.py   the teachers' distributions for a tokenised text, on disk; imports no torch
     compute.py         how they are computed
-    taught.py          the distributions in a batch; the loss is `training/loss.py`
+    taught.py          the distributions in a batch; the loss is `training/step/loss.py`
 
-A whole run is needed to find teachers and to translate with them: `runs/teachers.py`, `runs/translations.py`.
+A whole run is needed to find teachers and to translate with them: `runs/text/teachers.py`,
+`runs/text/translations.py`.
 """

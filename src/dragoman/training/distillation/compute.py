@@ -21,12 +21,12 @@ from dragoman.base.machine import usable_cores
 from dragoman.base.progress import Meter
 from dragoman.models.ensemble import Average, averaged_logits
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.training.batches import Batch, Ints, batch_of, plan
+from dragoman.training.checkpoints.disk_space import check_space, size_text
+from dragoman.training.data.batches import Batch, Ints, batch_of, plan
+from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import LessonsInProgress, shape_of
 from dragoman.training.distillation.options import TeacherConfig
-from dragoman.training.loss import LinearCrossEntropy
-from dragoman.training.room import check_room, size_text
-from dragoman.training.tokenised import TokenisedCorpus
+from dragoman.training.step.loss import LinearCrossEntropy
 
 BATCH_TOKENS = 4096
 
@@ -94,7 +94,7 @@ def write_lessons(
             folder.mkdir(parents=True, exist_ok=True)
             size = size_text(lessons.bytes)
             say(f"{what} for {name}: {width} tokens at {lessons.positions:,} places, {size}")
-            check_room(folder, lessons.bytes, what=what)
+            check_space(folder, lessons.bytes, what=what)
         models = models or [model.to(device).eval() for model in load()]
         done = int(text.target.offsets[lessons.done]) + lessons.done
         meter = Meter(f"{what} for {name}", say, units="tokens", total=lessons.positions, done=done)

@@ -22,8 +22,8 @@ from dragoman.base.files import explaining, sweep
 from dragoman.base.jobs import Record
 from dragoman.base.seal import broken, sealed
 from dragoman.text.tokenizer import Tokenizer
+from dragoman.training.data.ragged import Ragged
 from dragoman.training.distillation.options import TeacherConfig
-from dragoman.training.ragged import Ragged
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _FILE, _RECORD = "lessons", "lessons.json"
