@@ -40,7 +40,7 @@ from dragoman.text import toy
 from dragoman.text.corpus import open_corpus
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training.tokenised import TokenisedCorpus, tokenise
+from dragoman.training.data.tokenised import TokenisedCorpus, tokenise
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -169,8 +169,8 @@ def do(step: str, folder: Path) -> None:
 
 def begin_epoch(corpus: TokenisedCorpus, *, mixed: bool) -> None:
     """Read the pairs of the first updates of the second epoch."""
-    from dragoman.training.batches import updates_of
-    from dragoman.training.mixture import Mixture, Weighted
+    from dragoman.training.data.batches import updates_of
+    from dragoman.training.data.mixture import Mixture, Weighted
 
     halves = Weighted(corpus, len(corpus) // 2), Weighted(corpus, 2 * len(corpus))
     text = Mixture(halves) if mixed else corpus

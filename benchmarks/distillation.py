@@ -52,8 +52,8 @@ from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
 from dragoman.folder.header import read_header
+from dragoman.runs.comparison.seeds import spread_of
 from dragoman.runs.recipe import Recipe, find_data, resolve
-from dragoman.runs.seeds import spread_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
-from dragoman.runs import held_out
+from dragoman.runs.tuning import held_out
 from dragoman.text.corpus import Corpus, open_corpus
 from dragoman.text.lines import Line
 

@@ -55,7 +55,7 @@ from dragoman.base import machine
 from dragoman.base.tables import aligned
 from dragoman.runs import fit  # noqa: F401  (forks find it loaded)
 from dragoman.text import toy
-from dragoman.training.checkpoints import Checkpoints, whole
+from dragoman.training.checkpoints.paths import Checkpoints, whole
 from dragoman.training.trainer import Trainer
 
 UPDATES, EVERY = 60, 5  # updates of a run, and between two checkpoints

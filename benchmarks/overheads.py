@@ -28,12 +28,12 @@ from dragoman.bench import workload
 from dragoman.bench.contenders import Conditions
 from dragoman.bench.ours import collated, learner
 from dragoman.bench.timing import END, PAD, START
-from dragoman.training import distributed
-from dragoman.training.batches import Batch, collate
-from dragoman.training.distributed import World
-from dragoman.training.malloc import keep_few_products, keep_freed_memory
-from dragoman.training.precision import precision_for, working_copies
-from dragoman.training.update import Learner
+from dragoman.training.data.batches import Batch, collate
+from dragoman.training.processes import distributed
+from dragoman.training.processes.distributed import World
+from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
+from dragoman.training.step.precision import precision_for, working_copies
+from dragoman.training.step.update import Learner
 
 Part = tuple[str, Callable[[], object]]
 

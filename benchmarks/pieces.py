@@ -38,12 +38,12 @@ from dragoman.bench.contenders import Conditions
 from dragoman.bench.ours import collated, learner
 from dragoman.bench.timing import answer
 from dragoman.bench.turns import MARK, NOTE, OtherWork, answer_of, disturbed, megabytes, orders, spread
-from dragoman.training import loss, optimizer
-from dragoman.training.batches import Batch
-from dragoman.training.distributed import World
-from dragoman.training.malloc import keep_freed_memory
-from dragoman.training.precision import multiplies_bf16, precision_for, send_to_onednn
-from dragoman.training.update import Learner
+from dragoman.training.data.batches import Batch
+from dragoman.training.processes.distributed import World
+from dragoman.training.step import loss, optimizer
+from dragoman.training.step.malloc import keep_freed_memory
+from dragoman.training.step.precision import multiplies_bf16, precision_for, send_to_onednn
+from dragoman.training.step.update import Learner
 
 WHOLE = "(the whole step)"
 WARM = 2  # steps before the clock runs

@@ -19,7 +19,7 @@ import numpy as np
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned
-from dragoman.training.batches import plan
+from dragoman.training.data.batches import plan
 
 
 def measure(pairs: int, tokens: int, processes: int) -> dict[str, float]:

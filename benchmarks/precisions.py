@@ -20,7 +20,7 @@ from pathlib import Path
 import dragoman
 from dragoman.base.tables import aligned
 from dragoman.text import toy
-from dragoman.training.malloc import keep_few_products, keep_freed_memory
+from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
 
 PRECISIONS = ("fp32", "bf16")
 

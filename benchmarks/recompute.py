@@ -34,10 +34,10 @@ def measure(preset: str, layers: int, tokens: int, steps: int, recompute: bool) 
     from dragoman import native
     from dragoman.models.seq2seq import build_model
     from dragoman.runs.recipe import resolve
-    from dragoman.training.batches import collate
-    from dragoman.training.distributed import World
-    from dragoman.training.malloc import keep_few_products, keep_freed_memory
-    from dragoman.training.update import Learner
+    from dragoman.training.data.batches import collate
+    from dragoman.training.processes.distributed import World
+    from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
+    from dragoman.training.step.update import Learner
 
     keep_freed_memory()
     keep_few_products()

@@ -38,9 +38,9 @@ from dragoman.cli.options import Data, Debug, Json, Quiet
 from dragoman.cli.outcome import run
 from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import Recipe, find_data, resolve
-from dragoman.runs.texts import open_training
+from dragoman.runs.text.texts import open_training
 from dragoman.text.corpus import open_corpus
-from dragoman.training.precision import multiplies_bf16
+from dragoman.training.step.precision import multiplies_bf16
 
 PEER = "huggingface_training.py"  # among the drivers of other toolkits
 BF16 = ("--bf16",) if multiplies_bf16(torch.device("cpu")) else ()

@@ -39,7 +39,7 @@ from dragoman.bench.peers import python_of
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.folder.bundle import load
 from dragoman.interop.exports import export_model
-from dragoman.runs.replay import draw_pairs
+from dragoman.runs.tuning.replay import draw_pairs
 from dragoman.text.corpus import open_corpus
 from dragoman.translator import Translator
 

@@ -57,13 +57,15 @@ TORCHLESS = [
     *("folder.risk", "evaluation", "engine", "documents", "memory", "serving"),
     *("decoding.options", "decoding.rules", "decoding.engine", "decoding.requests", "decoding.stream"),
     *("decoding.evidence", "decoding.phrases", "decoding.risk"),
-    *(f"training.{name}" for name in ("events", "progress", "checkpoints", "metrics", "tokenised")),
-    *(f"training.{name}" for name in ("chunk", "duplicates", "pools", "tokenising", "unfinished", "workers")),
-    *("training.options", "training.schedule", "training.distributed", "training.malloc"),
-    *("runs.recipe", "runs.folder", "runs.lock", "runs.prepare", "runs.run"),
-    *("runs.tuning", "runs.base", "runs.held_out", "runs.replay", "runs.tuned_recipe", "runs.tuned_texts"),
-    *("runs.lessons", "runs.outputs", "runs.pace", "runs.teacher", "runs.teaching", "training.lessons"),
-    *("training.mixture", "models.operations", "runs.bulk"),
+    *("training.events", "training.metrics", "training.options"),
+    *(f"training.data.{name}" for name in ("annotations", "chunk", "duplicates", "mixture", "ragged")),
+    *(f"training.data.{name}" for name in ("tokenised", "tokenising", "unfinished", "workers")),
+    *(f"training.checkpoints.{name}" for name in ("paths", "progress", "selection")),
+    *("training.step.schedule", "training.step.malloc", "training.processes.distributed"),
+    *("runs.recipe", "runs.folder", "runs.prepare", "runs.run", "runs.text"),
+    *(f"runs.tuning.{name}" for name in ("base", "held_out", "options", "recipe", "replay", "texts")),
+    *("training.distillation.options", "training.distillation.distributions"),
+    *("models.operations", "runs.bulk"),
 ]
 # The only file that may read a pickle, and only the tensors in it.
 READS_TENSORS = "dragoman.interop.huggingface.files"

@@ -10,13 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.compiler import (
-    CompilerError,
-    Sources,
-    cached,
-    compile_library,
-    find_compiler,
-)
+from dragoman.base.compiler import CompilerError, Sources, cached, compile_library, find_compiler
 
 
 @pytest.fixture

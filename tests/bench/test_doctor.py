@@ -14,7 +14,8 @@ from dragoman.base import machine
 from dragoman.base.errors import ConfigError
 from dragoman.bench import doctor
 from dragoman.bench.doctor import Finding, examine, to_table, to_text
-from dragoman.training import peak, precision
+from dragoman.training import peak
+from dragoman.training.step import precision
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,9 @@ from dragoman import native
 from dragoman.base.errors import ConfigError
 from dragoman.models.seq2seq import build_model
 from dragoman.runs.recipe import Recipe, resolve
-from dragoman.training.batches import collate
-from dragoman.training.distributed import World
-from dragoman.training.update import Learner
+from dragoman.training.data.batches import collate
+from dragoman.training.processes.distributed import World
+from dragoman.training.step.update import Learner
 
 SCRIPT = cost
 

@@ -15,8 +15,6 @@ from pathlib import Path
 import pytest
 from tests.translator.bundles import PAIRS, learnt_bundle
 
-from dragoman.cli.rate import Rate
-from dragoman.cli.writing import shown_rate
 from dragoman.decoding.options import Sample
 from dragoman.folder.bundle import save
 from dragoman.text.corpus import open_corpus
@@ -147,14 +145,14 @@ def test_a_stopped_command_goes_on(dragoman_, folder, models, stopping, options)
 # Notes each line, and kills itself before the 20th.
 KILLED = """
 import os, signal, sys
-from dragoman.cli import main, unfinished
-unfinished._EVERY = 0.0
-add = unfinished.Unfinished.add
+from dragoman.cli import main, writing
+writing.Unfinished.SECONDS = -1.0
+add = writing.Unfinished.add
 def killing(self, number, text, **more):
     if number == 20:
         os.kill(os.getpid(), signal.SIGKILL)
     add(self, number, text, **more)
-unfinished.Unfinished.add = killing
+writing.Unfinished.add = killing
 main()
 """
 
@@ -249,30 +247,3 @@ def test_input_is_not_overwritten(dragoman_, folder, models):
 
     assert ended.code == 2
     assert "input and output are the same file" in ended.err
-
-
-# ---- the rate -----------------------------------------------------------------------------------------
-
-
-class Terminal:
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None: ...
-
-
-def test_the_rate_and_the_time_left_are_those_of_this_command(monkeypatch):
-    """What an earlier command did counts in neither."""
-    shown = []
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(Rate, "due", lambda self: True)
-    monkeypatch.setattr(Rate, "text", lambda self, lines, share: shown.append((lines, share)))
-
-    with shown_rate(lambda number: number / 100, "counting", skipped=60, shown=True) as done:
-        for number in (60, 80, 100):
-            done(number)
-
-    assert shown == [(0, 0.0), (20, pytest.approx(0.5)), (40, pytest.approx(1.0))]

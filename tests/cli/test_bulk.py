@@ -97,7 +97,7 @@ def test_a_bad_file_is_named_and_the_others_are_written(dragoman_, folder):
 def test_two_commands_do_not_write_one_folder(dragoman_, folder):
     fcntl = pytest.importorskip("fcntl")
     (folder / "out/.unfinished.parts").mkdir(parents=True)
-    with (folder / "out/.unfinished.parts/.lock").open("a") as file:
+    with (folder / "out/.unfinished.parts/.unfinished.jsonl").open("a") as file:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         ended = dragoman_("translate", SAVED, folder / "in", "-o", folder / "out", "--on", "here")
     assert ended.code == 2

@@ -225,11 +225,13 @@ def test_a_second_signal_ends_at_once(dragoman_, text, tmp_path, monkeypatch):
 def test_a_signal_before_training_leaves_what_the_command_can_go_on_with(
     dragoman_, text, tmp_path, monkeypatch
 ):
-    import dragoman.runs.tokens
+    import dragoman.runs.text.tokens
 
     words = training(text, tmp_path / "x", "training.max_updates=1")
     with monkeypatch.context() as patch:
-        patch.setattr(dragoman.runs.tokens, "tokenise", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(
+            dragoman.runs.text.tokens, "tokenise", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)
+        )
         stopped = dragoman_(*words)
 
     assert stopped.code == 143

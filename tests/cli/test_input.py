@@ -10,7 +10,6 @@ import pytest
 
 from dragoman.base.errors import DataError
 from dragoman.cli.input import Input
-from dragoman.cli.rate import Rate
 
 MODEL = Path(__file__).parents[1] / "saved/0.1/transformer"
 
@@ -68,18 +67,6 @@ def test_an_empty_file_has_no_share(tmp_path: Path) -> None:
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nowhere: no such file"):
         list(Input([str(tmp_path / "nowhere")]))
-
-
-def test_rate_and_time_left() -> None:
-    now = 100.0
-    rate = Rate(lambda: now)
-
-    assert not rate.due()
-    now += 60
-    assert rate.due()
-    assert not rate.due()
-    assert rate.text(1200, 0.25) == "1,200 lines, 20.0 lines/s, 25%, 3:00 left"
-    assert rate.text(1200, None) == "1,200 lines, 20.0 lines/s"
 
 
 @pytest.mark.parametrize("how", ["same", "link", "hard link"])

@@ -1,22 +1,11 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
-import pytest
 from rich.cells import cell_len
 from tests.display.runs import started, validation
 
-from dragoman.display.wording import (
-    clip,
-    clock_time,
-    facts,
-    number,
-    sample_lines,
-    share_done,
-    sparkline,
-    validation_parts,
-)
+from dragoman.display.wording import clip, facts, sample_lines, share_done, sparkline, validation_parts
 from dragoman.training.events import SampleTranslation
 
 
@@ -27,32 +16,6 @@ def test_clip_counts_columns_not_characters() -> None:
     for width in (4, 5):
         assert clip("雪雪雪", width).endswith("…")
         assert cell_len(clip("雪雪雪", width)) <= width
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0:00"), (7.4, "0:07"), (59.6, "1:00"), (187, "3:07"), (3729, "1:02:09"), (-3, "0:00"),
-     (360_000, "100:00:00")],
-)  # fmt: skip
-def test_clock_time(seconds: float, text: str) -> None:
-    assert clock_time(seconds) == text
-
-
-@pytest.mark.parametrize("seconds", [None, math.inf, math.nan])
-def test_a_time_that_is_not_known(seconds: float | None) -> None:
-    assert clock_time(seconds) == "-"
-
-
-def test_number() -> None:
-    figures = {
-        4.126: "4.13",
-        52.07: "52.1",
-        6120.4: "6,120",
-        1.2e9: "1.2e+09",
-        math.inf: "inf",
-        math.nan: "nan",
-    }
-    assert {value: number(value) for value in figures} == figures
 
 
 def test_sparkline() -> None:

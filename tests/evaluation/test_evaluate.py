@@ -15,7 +15,7 @@ from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.options import Decoding
 from dragoman.evaluation.measures import score_corpus
-from dragoman.training.distributed import World
+from dragoman.training.processes.distributed import World
 
 PAIRS = [(line, "abc def" if number % 2 else "a b c") for number, line in enumerate(LINES)]
 

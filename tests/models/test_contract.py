@@ -23,8 +23,8 @@ from dragoman.models.shapes import (
     SSRUConfig,
     TransformerConfig,
 )
-from dragoman.training.batches import Batch, collate
-from dragoman.training.loss import Objective
+from dragoman.training.data.batches import Batch, collate
+from dragoman.training.step.loss import Objective
 
 
 def transformer(**changes: Any) -> TransformerConfig:

@@ -17,9 +17,9 @@ from dragoman.folder.weights import weights_of
 from dragoman.models.adapter import AdapterShape
 from dragoman.models.lora import add_lora, lora_shape, lora_weights, merge_lora, merged_matrices
 from dragoman.models.seq2seq import build_model
-from dragoman.training.batches import collate
-from dragoman.training.loss import Objective
-from dragoman.training.precision import working_copies
+from dragoman.training.data.batches import collate
+from dragoman.training.step.loss import Objective
+from dragoman.training.step.precision import working_copies
 
 KINDS = ["transformer", "transformer-marian", "transformer-swiglu", "ssru", "convolutional", "gru-additive"]
 BATCH = collate([[3, 4, 5], [6, 7]], [[8, 9], [10, 11, 12]], pad_id=0, start_id=1, end_id=2)

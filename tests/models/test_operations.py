@@ -18,10 +18,10 @@ from dragoman.models.operations import forward, training_step, translation
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.transformer import Transformer
-from dragoman.training.batches import Batch, collate
-from dragoman.training.loss import LinearCrossEntropy, Objective
+from dragoman.training.data.batches import Batch, collate
 from dragoman.training.profile import work_of
-from dragoman.training.recompute import recompute_layers
+from dragoman.training.step.loss import LinearCrossEntropy, Objective
+from dragoman.training.step.recompute import recompute_layers
 
 SMALL = {
     "source_vocab": 40, "target_vocab": 40, "d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 3,

@@ -20,9 +20,9 @@ from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.ssru import SSRU
 from dragoman.models.transformer import SelfAttention, Transformer
 from dragoman.models.window import FullView
-from dragoman.training.batches import collate
-from dragoman.training.loss import Objective
-from dragoman.training.precision import working_copies
+from dragoman.training.data.batches import collate
+from dragoman.training.step.loss import Objective
+from dragoman.training.step.precision import working_copies
 
 F64 = torch.float64
 

@@ -21,8 +21,8 @@ from dragoman.models.masks import causal_bias, padding_bias
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import attend
-from dragoman.training.batches import collate
-from dragoman.training.loss import LinearCrossEntropy, Objective, divergence, softmax_block
+from dragoman.training.data.batches import collate
+from dragoman.training.step.loss import LinearCrossEntropy, Objective, divergence, softmax_block
 
 TOLERANCE = {torch.float32: 3e-6, torch.bfloat16: 3e-2}
 

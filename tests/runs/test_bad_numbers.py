@@ -23,7 +23,7 @@ from dragoman.text import toy
 CODE = """
 import os
 from dragoman.cli import main
-from dragoman.training.update import Learner
+from dragoman.training.step.update import Learner
 
 update, objective, together = Learner.update, Learner.objective, Learner._together
 now = 0

@@ -110,9 +110,9 @@ def test_a_folder_that_another_run_is_writing_is_left_as_it_is(tmp_path: Path) -
         first.begin(recipe())
         before = first.recipe.stat().st_mtime_ns
 
-        with pytest.raises(ConfigError, match="another run is writing"):
+        with pytest.raises(ConfigError, match="another command is writing"):
             second.lock_if_ours()
-        with pytest.raises(ConfigError, match="another run is writing"):
+        with pytest.raises(ConfigError, match="another command is writing"):
             second.begin(recipe())
 
         assert first.recipe.stat().st_mtime_ns == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import socket
@@ -13,13 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import filelock
 import pytest
 
-from dragoman.base.errors import ConfigError
-from dragoman.runs.lock import Lock
 from dragoman.text import toy
-from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.checkpoints.paths import Checkpoints
 
 WORDS = [
     "--preset=tiny", "tokenizer.vocab_size=400",
@@ -65,7 +61,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_a_second_run_is_refused_and_the_first_goes_on(text: list[str], tmp_path: Path) -> None:
+def test_a_second_run_is_refused_and_the_first_continues(text: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "x"
     command = [*text, "-o", str(folder), "training.max_updates=100000"]
     with started(*command) as first:
@@ -74,7 +70,10 @@ def test_a_second_run_is_refused_and_the_first_goes_on(text: list[str], tmp_path
         second = run(*command)
 
         assert second.returncode == 2, second.stderr
-        assert f"error: {folder}: another run is writing this folder: process {first.pid} on" in second.stderr
+        assert (
+            f"error: {folder}: another command is writing this folder: process {first.pid} on"
+            in second.stderr
+        )
         assert socket.gethostname() in second.stderr
         assert "-o" in second.stderr
         assert first.poll() is None
@@ -105,49 +104,3 @@ def test_a_killed_run_leaves_no_lock(text: list[str], tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert f"resumes    from update {step}" in ended.stderr
     assert (folder / "model.safetensors").exists()
-
-
-def test_the_lock_is_held_until_it_is_released(tmp_path: Path) -> None:
-    first, second = Lock(tmp_path / "c/lock", tmp_path), Lock(tmp_path / "c/lock", tmp_path)
-    first.acquire()
-    first.acquire()  # again does nothing
-
-    with pytest.raises(ConfigError, match=f"another run .*: process {os.getpid()} on ") as caught:
-        second.acquire()
-    assert caught.value.hint
-    first.release()
-    first.release()
-
-    second.acquire()
-    second.release()
-
-
-@pytest.mark.parametrize("error", [OSError(37, "No locks available"), NotImplementedError("no flock")])
-def test_without_locks_the_run_goes_on_with_a_warning(
-    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def acquire(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
-    lock = Lock(tmp_path / "c/lock", tmp_path)
-
-    with caplog.at_level(logging.WARNING):
-        lock.acquire()
-    lock.release()
-
-    assert "cannot be locked" in caplog.text
-
-
-def test_a_marker_file_is_no_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A killed run would leave it behind, and block the folder for good."""
-    monkeypatch.setattr(filelock, "FileLock", filelock.SoftFileLock)
-    lock = Lock(tmp_path / "c/lock", tmp_path)
-
-    with caplog.at_level(logging.WARNING):
-        lock.acquire()
-
-    assert "cannot be locked" in caplog.text
-    assert not (tmp_path / "c/lock").exists()

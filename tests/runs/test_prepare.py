@@ -11,12 +11,12 @@ import pytest
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import Prepared, prepare
-from dragoman.runs.texts import Texts
-from dragoman.runs.tokens import tokenise_texts
+from dragoman.runs.text.texts import Request, Texts
+from dragoman.runs.text.tokens import tokenise_texts
 from dragoman.text import toy
 from dragoman.text.guidance import marks_of, synthetic_mark
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training.distributed import World
+from dragoman.training.processes.distributed import World
 
 PAIRS, VALID = toy.pairs(seed=3, count=60), toy.pairs(seed=4, count=8)
 
@@ -29,11 +29,11 @@ def prepared(
     messages: list[str] | None = None,
 ) -> Prepared:
     with RunFolder(output) as folder:
-        return prepare(
-            PAIRS, valid, folder=folder, world=World(0, 1), preset="tiny", recipe=None,
-            languages=("en", "de"), overrides=overrides or ("tokenizer.vocab_size=400",), data_root=root,
-            say=[].append if messages is None else messages.append,
+        request = Request(
+            data=PAIRS, valid=valid, preset="tiny", languages=("en", "de"),
+            overrides=overrides or ("tokenizer.vocab_size=400",), data_root=root,
         )  # fmt: skip
+        return prepare(request, folder, World(0, 1), [].append if messages is None else messages.append)
 
 
 def test_everything_that_training_needs(tmp_path: Path) -> None:
@@ -113,10 +113,8 @@ def of_recipe(
 ) -> tuple[Prepared, list[str]]:
     messages: list[str] = []
     with RunFolder(output) as folder:
-        ready = prepare(
-            data, None, folder=folder, world=World(0, 1), preset=None, recipe=text / "recipe.toml",
-            languages=(None, None), overrides=overrides, data_root=text, say=messages.append,
-        )  # fmt: skip
+        request = Request(data=data, recipe=text / "recipe.toml", overrides=overrides, data_root=text)
+        ready = prepare(request, folder, World(0, 1), messages.append)
     return ready, messages
 
 
@@ -283,7 +281,7 @@ def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.runs.tokens.tokenise", killed)
+        patch.setattr("dragoman.runs.text.tokens.tokenise", killed)
         with pytest.raises(KeyboardInterrupt):
             of_recipe(text, tmp_path / "run")
     with monkeypatch.context() as patch:
@@ -294,7 +292,7 @@ def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     # Other text, or other options, need another tokenizer.
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.runs.tokens.tokenise", killed)
+        patch.setattr("dragoman.runs.text.tokens.tokenise", killed)
         with pytest.raises(KeyboardInterrupt):
             of_recipe(text, tmp_path / "run")
     (text / "news-1.de").write_text("Anders.\n" * 20)
@@ -316,7 +314,7 @@ def test_a_tokenizer_of_another_command_is_not_taken_for_the_learned_one(
         tokenise_texts(texts, folder, **(options | {"given": other}))
 
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.runs.tokens.tokenise", killed)
+        patch.setattr("dragoman.runs.text.tokens.tokenise", killed)
         with pytest.raises(KeyboardInterrupt):
             of_recipe(text, tmp_path / "run")
         patch.setattr("dragoman.runs.prepare.tokenise_texts", given)

@@ -18,7 +18,7 @@ from dragoman.models.seq2seq import build_model
 from dragoman.runs.recipe import DATA_VARIABLE, find_data, resolve
 from dragoman.runs.run import train
 from dragoman.text import toy
-from dragoman.training.recompute import _Recomputed as Layer
+from dragoman.training.step.recompute import _Recomputed as Layer
 from dragoman.translator import Translator
 
 FOLDER = Path(__file__).parents[2] / "recipes"

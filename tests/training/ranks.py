@@ -12,10 +12,10 @@ from tests.training.runs import Corpora, config, model, moments, tokenizer, trai
 
 from dragoman.base.errors import Interrupted
 from dragoman.folder.weights import write_weights
-from dragoman.training import distributed
-from dragoman.training.distributed import World
-from dragoman.training.sharded import local_part
-from dragoman.training.tokenised import TokenisedCorpus
+from dragoman.training.data.tokenised import TokenisedCorpus
+from dragoman.training.processes import distributed
+from dragoman.training.processes.distributed import World
+from dragoman.training.processes.sharded import local_part
 from dragoman.training.trainer import Trainer
 
 OPTIONS: dict[str, Any] = {"max_updates": 8, "validate_every": 4, "clip": 0.5, "alignment_weight": 0.5}

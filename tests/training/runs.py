@@ -19,13 +19,13 @@ from dragoman.models.transformer import Transformer
 from dragoman.text.corpus import open_pairs
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training.checkpoints import Checkpoints
-from dragoman.training.distributed import World
+from dragoman.training.checkpoints.paths import Checkpoints
+from dragoman.training.checkpoints.progress import Candidate
+from dragoman.training.data.tokenised import TokenisedCorpus, tokenise
 from dragoman.training.events import Finished, Quiet, Report, Started, Validation
 from dragoman.training.metrics import Metrics
 from dragoman.training.options import TrainingConfig
-from dragoman.training.progress import Candidate
-from dragoman.training.tokenised import TokenisedCorpus, tokenise
+from dragoman.training.processes.distributed import World
 from dragoman.training.trainer import Trainer
 
 WORDS = "bread milk salt wine oil corn rice eggs figs nuts".split()

@@ -11,8 +11,8 @@ import pytest
 from tests.display.runs import SAMPLES, finished, report, started, validation
 
 from dragoman.base.errors import Interrupted, TrainingError
+from dragoman.training.checkpoints.progress import Candidate
 from dragoman.training.metrics import Metrics
-from dragoman.training.progress import Candidate
 
 SAVED = Path(__file__).parents[1] / "saved/0.1/transformer/metrics.jsonl"
 AVERAGE = Candidate(step=600, score=-1.5, loss=1.5, perplexity=4.5, bleu=30.0, chrf=50.0)

@@ -9,8 +9,8 @@ import pytest
 
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError
-from dragoman.training import schedule
 from dragoman.training.options import TrainingConfig
+from dragoman.training.step import schedule
 
 
 def test_the_defaults_are_the_paper_s() -> None:

@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dragoman.training.profile import (
-    UPDATES,
-    WARM,
-    Machine,
-    Profile,
-    measure,
-    part_of,
-    summarise,
-    work_of,
-)
+from dragoman.training.profile import UPDATES, WARM, Machine, Profile, measure, part_of, summarise, work_of
 
 CPU = torch.device("cpu")
 

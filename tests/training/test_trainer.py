@@ -32,11 +32,11 @@ from torch.nn import functional
 from dragoman.base.errors import ConfigError, Interrupted, TrainingError
 from dragoman.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
-from dragoman.training import selection
-from dragoman.training.batches import Batch, collate, plan
-from dragoman.training.examine import Examiner, Scored
-from dragoman.training.tokenised import TokenisedCorpus
+from dragoman.training.checkpoints import selection
+from dragoman.training.data.batches import Batch, collate, plan
+from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.trainer import Trainer
+from dragoman.training.validation import Examiner, Scored
 
 HAS_BF16 = torch.cpu.get_capabilities().get("avx512_bf16") or torch.cpu.get_capabilities().get("amx_bf16")
 

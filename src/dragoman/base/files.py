@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -88,15 +88,6 @@ def check_writable(path: str | Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _cannot_write(Path(path), error, _ELSEWHERE) from error
-
-
-def check_same_work(path: Path, begun: Mapping[str, object], now: Mapping[str, object]) -> None:
-    """Raise ConfigError if unfinished work in `path` was begun with other things than it would go on with."""
-    if changed := sorted(key for key in begun.keys() | now.keys() if begun.get(key) != now.get(key)):
-        raise ConfigError(
-            f"{path}: was begun with another {', '.join(changed)}",
-            hint="repeat the command that began it, which goes on from there, or delete the file",
-        )
 
 
 def check_new(path: str | Path) -> None:

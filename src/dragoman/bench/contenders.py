@@ -25,7 +25,7 @@ from dragoman.bench.workload import Workload
 from dragoman.models.operations import training_step
 from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import resolve
-from dragoman.training.precision import multiplies_bf16
+from dragoman.training.step.precision import multiplies_bf16
 
 OURS = "dragoman"
 Device = Literal["cpu", "cuda"]

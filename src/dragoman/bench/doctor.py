@@ -209,7 +209,7 @@ def _torch(torch: Any) -> Finding:
 
 def _processor(torch: Any) -> Finding:
     """The features of the processor, and the precision that training chooses for it."""
-    from dragoman.training.precision import precision_for
+    from dragoman.training.step.precision import precision_for
 
     has = torch.cpu.get_capabilities()
     named = {
@@ -365,7 +365,7 @@ def _encoding() -> Finding:
 def _speed(torch: Any) -> Finding:
     """The rate of matrix products, which are most of the work."""
     from dragoman.training.peak import product_rates
-    from dragoman.training.precision import precision_for
+    from dragoman.training.step.precision import precision_for
 
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     data: dict[str, float] = {}

@@ -16,13 +16,13 @@ from dragoman import native
 from dragoman.bench.timing import END, PAD, START, arguments, batches, time_steps
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
-from dragoman.training import distributed
-from dragoman.training.batches import Batch, collate
-from dragoman.training.distributed import World
-from dragoman.training.malloc import keep_few_products, keep_freed_memory
+from dragoman.training.data.batches import Batch, collate
 from dragoman.training.options import TrainingConfig
-from dragoman.training.precision import send_to_onednn
-from dragoman.training.update import Learner
+from dragoman.training.processes import distributed
+from dragoman.training.processes.distributed import World
+from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
+from dragoman.training.step.precision import send_to_onednn
+from dragoman.training.step.update import Learner
 from dragoman.version import __version__
 
 

@@ -23,7 +23,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.machine import cache_folder
 from dragoman.bench.timing import END, PAD, START
 from dragoman.text import subwords, toy
-from dragoman.training.batches import collate, plan
+from dragoman.training.data.batches import collate, plan
 
 VOCAB = 8000
 PAIRS = 40_000  # of the embedded corpus

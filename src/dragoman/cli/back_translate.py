@@ -26,12 +26,12 @@ from dragoman.cli.options import (
     TargetLanguage,
     UseShortlist,
 )
-from dragoman.cli.unfinished import made_of
 from dragoman.cli.writing import (
     Writer,
     check_exist,
     check_pairs_languages,
     check_pairs_name,
+    made_of,
     shown_rate,
     writing_to,
 )

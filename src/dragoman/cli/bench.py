@@ -97,7 +97,7 @@ def train(
     from dragoman.bench.contenders import Conditions, choose_contenders
     from dragoman.bench.peers import MISSING, drivers
     from dragoman.runs.recipe import resolve
-    from dragoman.runs.texts import open_training
+    from dragoman.runs.text.texts import open_training
 
     say = speaker(quiet)
     folder = peers or drivers()

@@ -14,7 +14,6 @@ import typer
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import complain, waiting, warn
-from dragoman.cli.unfinished import locked
 
 if TYPE_CHECKING:
     from dragoman.decoding.options import Decoding
@@ -106,9 +105,9 @@ def run_bulk(
     quiet: bool,
 ) -> None:
     """Translate the files and say what came of it. Raises DataError if a file failed."""
-    from dragoman.runs.bulk.job import BulkJob, digest_of_model
     from dragoman.runs.bulk.plan import PART_LINES, bulk_tasks, work_place
     from dragoman.runs.bulk.run import translate_bulk
+    from dragoman.runs.bulk.worker import BulkJob, digest_of_model
 
     if output is None:
         raise ConfigError(f"--on {on} without -o", hint="name a folder or a file for the translations")
@@ -128,19 +127,12 @@ def run_bulk(
         prefix=given["prefix"],
         digests=tuple(digest_of_model(str(model)) for model in models),
     )
-    work = work_place(tasks, output)
-    work.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    lock = work / ".lock"
-    with (
-        lock.open("a") as file,
-        locked(lock, file.fileno()),
-        waiting("reading", shown=not quiet) as say,
-    ):
+    with waiting("reading", shown=not quiet) as say:
         outcome = translate_bulk(
             job,
             tasks,
-            work,
+            work_place(tasks, output),
             pool,
             about=about,
             column=column or "text",
@@ -158,7 +150,7 @@ def _pool(on: str, address: str | None, workers: int | None) -> Pool:
         from dragoman.runs.bulk.worker import in_this_process
 
         return in_this_process
-    from dragoman.runs.bulk.cluster import check_ray, on_ray
+    from dragoman.runs.bulk.ray import check_ray, on_ray
 
     check_ray()
     return partial(on_ray, workers=workers, address=address)

@@ -82,8 +82,8 @@ def run_documents(
     Several that go `into` a folder are not translated again after a stop, if `about`, which says what they
     are translated with, is the same.
     """
+    from dragoman.base.jobs import Journal
     from dragoman.documents.files import translate_files
-    from dragoman.documents.journal import Journal
 
     with ExitStack() as stack:
         say = stack.enter_context(waiting("translating", shown=not quiet))

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Evaluation
     from dragoman.evaluation.risk.report import RiskReport
     from dragoman.folder.config import FolderConfig
-    from dragoman.training.distributed import World
+    from dragoman.training.processes.distributed import World
     from dragoman.translator import Translator
 
 
@@ -141,8 +141,8 @@ def evaluate(
     from dragoman.folder.config import read_config
     from dragoman.text.corpus import open_corpus
     from dragoman.text.lines import read_lines
-    from dragoman.training.distributed import joined
-    from dragoman.training.malloc import keep_few_products, keep_freed_memory
+    from dragoman.training.processes.distributed import joined
+    from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
     from dragoman.translator import Translator
 
     if risk_chart is not None and not risk:

@@ -27,14 +27,22 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import check_same_work, check_writable, replacing
+from dragoman.base.files import check_writable, replacing
+from dragoman.base.jobs import check_same
 from dragoman.base.tables import count
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
 from dragoman.cli.options import BatchTokens, Debug, NumberType, Quiet, TargetLanguage
 from dragoman.cli.reverse import check_reverse_folder
-from dragoman.cli.unfinished import can_resume, made_of
-from dragoman.cli.writing import Writer, check_pairs_languages, check_pairs_name, shown_rate, writing_to
+from dragoman.cli.writing import (
+    Writer,
+    can_resume,
+    check_pairs_languages,
+    check_pairs_name,
+    made_of,
+    shown_rate,
+    writing_to,
+)
 
 if TYPE_CHECKING:
     from dragoman.engine.choice import DType
@@ -253,7 +261,7 @@ def _scored(path: Path, about: dict[str, str]) -> bool:
         raise ConfigError(
             f"{path}: exists, and does not have scores", hint="choose another file, or delete it"
         ) from None
-    check_same_work(path, before, about)
+    check_same(path, before, about)
     return bool(about)
 
 

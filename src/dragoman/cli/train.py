@@ -22,7 +22,7 @@ from dragoman.cli.signals import Stopper, number_of
 from dragoman.text.compressed import without_suffix
 
 if TYPE_CHECKING:
-    from dragoman.runs.seeds import Watch
+    from dragoman.runs.comparison.seeds import Watch
     from dragoman.training.events import Observer, Stop
 
 _PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
@@ -230,7 +230,7 @@ def _train_seeds(
     quiet: bool,
 ) -> None:
     """Train with several seeds, one after the other, and print their scores."""
-    from dragoman.runs.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
+    from dragoman.runs.comparison.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
 
     runs = plan_seeds(
         count,
@@ -292,7 +292,7 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
     """
     require_pytorch("training")
     from dragoman.display import Silent, observer_for
-    from dragoman.training.malloc import keep_few_products, keep_freed_memory
+    from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
 
     keep_freed_memory()
     keep_few_products()

@@ -54,8 +54,7 @@ from dragoman.cli.outcome import warn
 from dragoman.cli.remembering import remembering
 from dragoman.cli.reverse import check_reverse_folder, with_reverse
 from dragoman.cli.terms import check_terms, with_terms
-from dragoman.cli.unfinished import Written, made_of
-from dragoman.cli.writing import Writer, check_exist, shown_rate, writing_to
+from dragoman.cli.writing import Writer, Written, check_exist, made_of, shown_rate, writing_to
 from dragoman.text.compressed import SUFFIXES
 
 if TYPE_CHECKING:

@@ -1,22 +1,162 @@
-"""Where a command writes what lines become, as they come, and what it shows meanwhile."""
+"""Where a command writes what lines become, as they come, and what it shows meanwhile.
+
+While FILE is written, FILE.unfinished has the lines so far, and FILE.unfinished.json says how many they are
+and what they were made from. After a kill, the same command resumes there. FILE appears, or is replaced, at
+the end: byte for byte as if the command had never been stopped.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Self, TextIO
 
-from dragoman.base.errors import ConfigError
-from dragoman.base.files import replacing
+from dragoman.base.errors import ConfigError, DataError, DragomanError
+from dragoman.base.files import check_writable, move, replacing
+from dragoman.base.jobs import GrowingFiles, Lock, Record, digest, digest_of_place
+from dragoman.base.progress import Meter
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import waiting
-from dragoman.cli.unfinished import Unfinished, Written, can_resume
 from dragoman.text.compressed import SUFFIXES
 from dragoman.text.languages import of_pair, related
+from dragoman.version import __version__
+
+_LONGEST = 230  # bytes of a name that leave room for the endings
+
+
+@dataclass
+class Written:
+    """How much of the output is done."""
+
+    lines: int = 0  # of the input
+    truncated: int = 0  # translations that were cut short
+    first: list[int] = field(default_factory=list)  # the lines of the first five of them
+    counts: dict[str, int] = field(default_factory=dict)  # whatever else the command counts
+
+    def add(self, number: int, *, truncated: bool, counts: Mapping[str, int]) -> None:
+        """Count line `number`, and add the `counts`."""
+        self.lines = number
+        for what, many in counts.items():
+            self.counts[what] = self.counts.get(what, 0) + many
+        self.truncated += truncated
+        if truncated and len(self.first) < 5:
+            self.first.append(number)
+
+
+class Unfinished(GrowingFiles):
+    """The output file of a command, with what an earlier one has written. `about` says what it is made from.
+
+    Add lines in a with-block. At its end the output appears. If the block is interrupted, what is written
+    stays. Bad input, which would fail again, deletes it. A ConfigError leaves what an earlier command has
+    written: the cause may be the machine, such as a missing library. Entering raises ConfigError if the
+    earlier command had other text, another model or other options, or is still running.
+    """
+
+    SECONDS = 1.0
+
+    def __init__(self, output: Path, about: Mapping[str, object]) -> None:
+        self.output = Path(os.path.realpath(output))
+        self._text = self.output.with_name(f"{self.output.name}.unfinished")
+        record = self._text.with_name(f"{self._text.name}.json")
+        super().__init__(self.output.parent, Record(record, dict(about), refused=self._text))
+        self._lock = Lock(self._text)
+        self.written = Written()
+        self._adding = False
+
+    def __enter__(self) -> Self:
+        check_writable(self.output)
+        with ExitStack() as stack:
+            stack.enter_context(self._lock)
+            self.read()
+            if self.table:
+                self.written = Written(**self.table["written"])
+            self.open([self._text.name])
+            stack.pop_all()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                self._finish()
+            elif self._is_of_no_use(error):
+                self.record.delete()
+                self._text.unlink(missing_ok=True)
+            elif not self._adding:  # a line that is written but not counted would come twice
+                with contextlib.suppress(OSError, DragomanError):  # the disk may be full: the reason
+                    self.save(written=asdict(self.written))
+        finally:
+            with contextlib.suppress(OSError):
+                self.close()
+            self._lock.release()
+
+    def add(
+        self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] | None = None
+    ) -> None:
+        """Write what line `number` became, and note it once a second."""
+        self._adding = True
+        self.append(self._text.name, text.encode())
+        self.written.add(number, truncated=truncated, counts=counts or {})
+        self._adding = False
+        if self.due:
+            self.save(written=asdict(self.written))
+
+    def _finish(self) -> None:
+        """Move the text to its place. What is written stays if this is interrupted, too."""
+        self.save(written=asdict(self.written))  # and what it counts is on the disk
+        if self.output.exists():
+            self._text.chmod(self.output.stat().st_mode & 0o777)
+        move(self._text, self.output)
+        self.record.delete()
+
+    def _is_of_no_use(self, error: BaseException) -> bool:
+        """Whether the same command could not resume with what is written."""
+        fails_again = isinstance(error, DataError) or (isinstance(error, ConfigError) and not self.table)
+        return fails_again or not self.written.lines
+
+    def _fits(self, table: dict[str, Any]) -> bool:
+        if "bytes" in table:  # as version 0.1 noted the size
+            table["sizes"] = {self._text.name: int(table["bytes"])}
+        return Written(**table["written"]).lines > 0 and super()._fits(table)
+
+
+def can_resume(output: Path, inputs: Sequence[str]) -> bool:
+    """Whether a command that reads and writes these can resume where another stopped: they are files."""
+    regular = all(Path(name).is_file() for name in inputs)
+    return regular and (output.is_file() or not output.exists()) and len(os.fsencode(output.name)) < _LONGEST
+
+
+def made_of(
+    *, text: Sequence[str], models: Sequence[str], files: Mapping[str, object], options: Mapping[str, object]
+) -> dict[str, str]:
+    """What a translation is made from: a digest of each thing, by its name.
+
+    `files` are other files and folders by their options; None where an option is not used.
+    """
+    about = {"version": __version__, "engine": os.environ.get("DRAGOMAN_ENGINE", "")}
+    about["text"] = digest_of_place(*text)
+    for number, model in enumerate(models, 1):
+        about[f"model {number}" if number > 1 else "model"] = digest_of_place(model)
+    for name, place in files.items():
+        if place is not None:
+            of = _digest_of_memory if name == "memory" else digest_of_place
+            about[f"--{name}"] = of(str(place))
+    return about | {f"--{name}": repr(value) for name, value in options.items()}
+
+
+def _digest_of_memory(place: str) -> str:
+    """A digest of the pairs of a memory. Its file also counts how often they are used."""
+    from dragoman.memory.exchange import is_exchanged, open_memory
+
+    if is_exchanged(Path(place)):
+        return digest_of_place(place)
+    with open_memory(Path(place)) as memory:
+        return digest(f"{pair.source}\t{pair.target}\n" for pair in memory.pairs())
 
 
 class LineStream:
@@ -57,30 +197,13 @@ def writing_to(
 def shown_rate(
     share: Callable[[int], float | None], doing: str, *, skipped: int = 0, shown: bool
 ) -> Iterator[Callable[[int], None]]:
-    """Show rate and time left on standard error, if that is a terminal. Yields what counts the lines.
+    """Show count, rate and time left on standard error, if that is a terminal. Yields what counts the lines.
 
     `share` is the share of the work that is done with so many lines, None if it is not known. An earlier
     command did the first `skipped` lines.
     """
-    if not shown or not sys.stderr.isatty():
-        yield lambda number: None
-        return
-    from dragoman.cli.rate import Rate  # loads rich
-
-    with waiting(doing) as say:
-        rate = Rate()
-        first: float | None = None
-
-        def done(number: int) -> None:
-            nonlocal first
-            part = share(number)
-            if part is not None and skipped:
-                first = part if first is None else first
-                part = (part - first) / max(1 - first, 1e-9)
-            if rate.due():
-                say(f"{doing}: {rate.text(number - skipped, part)}")
-
-        yield done
+    with waiting(doing, shown=shown) as say:
+        yield Meter(doing, say, share=share, done=skipped, every=0.25)
 
 
 def _is_file(stream: TextIO) -> bool:

@@ -17,6 +17,7 @@ Normalization = Literal["gnmt", "power"]
 Stop = Literal["full", "patient", "shrinking", "exact"]
 Quality = Literal["fast", "normal", "best"]
 Average = Literal["log-probabilities", "probabilities"]  # what an ensemble averages
+DType = Literal["auto", "float32", "bfloat16", "int8"]  # number type of the engine
 
 CANDIDATES = 16  # translations of a line to choose from, if no number is given
 # More than anybody needs, and few enough that a slip of the keyboard does not take hours or all memory.

@@ -15,15 +15,14 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from dragoman.base.progress import clock_time, number
 from dragoman.display.observer import Display, harmless
 from dragoman.display.plain import Plain
 from dragoman.display.wording import (
     WIDTH,
     clip,
-    clock_time,
     facts,
     finished,
-    number,
     sample_lines,
     share_done,
     sparkline,

@@ -9,18 +9,9 @@ import time
 from collections.abc import Callable
 from typing import IO
 
+from dragoman.base.progress import clock_time, number
 from dragoman.display.observer import Display, harmless
-from dragoman.display.wording import (
-    WIDTH,
-    clip,
-    clock_time,
-    facts,
-    finished,
-    number,
-    sample_lines,
-    share_done,
-    validation_parts,
-)
+from dragoman.display.wording import WIDTH, clip, facts, finished, sample_lines, share_done, validation_parts
 from dragoman.text.clean import clean
 from dragoman.training.events import Finished, Report, Started, Validation
 

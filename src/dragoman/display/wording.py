@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from dragoman.base.progress import clock_time, number
 from dragoman.base.tables import count
 from dragoman.training.events import Finished, SampleTranslation, Started, Validation
 
@@ -17,22 +17,6 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 def clip(text: str, width: int) -> str:
     """Return `text` cut to `width` columns of a terminal, with an ellipsis if it was longer."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
-
-
-def clock_time(seconds: float | None) -> str:
-    """`3:07` or `1:02:09`; `-` if unknown."""
-    if seconds is None or not math.isfinite(seconds):
-        return "-"
-    minutes, second = divmod(max(0, round(seconds)), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
-
-
-def number(value: float) -> str:
-    """Return three significant digits, or all before the point: `4.13`, `52.1`, `6,120`, `1.2e+09`."""
-    if not math.isfinite(value) or abs(value) >= 1e7:
-        return f"{value:.2g}"
-    return f"{value:,.{0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2}f}"
 
 
 def sparkline(values: Sequence[float], width: int = 30) -> str:

@@ -12,14 +12,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.base.compiler import (
-    SUFFIX,
-    CompilerError,
-    Sources,
-    cached,
-    compile_library,
-    find_compiler,
-)
+from dragoman.base.compiler import SUFFIX, CompilerError, Sources, cached, compile_library, find_compiler
 from dragoman.base.errors import ConfigError
 
 log = logging.getLogger(__name__)

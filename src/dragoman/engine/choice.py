@@ -8,12 +8,12 @@ from typing import Literal, get_args
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import has_pytorch
+from dragoman.decoding.options import DType as DType
 from dragoman.engine.build import unavailable
 from dragoman.engine.native import unsupported
 from dragoman.models.shapes import Architecture
 
 EngineName = Literal["auto", "native", "pytorch"]
-DType = Literal["auto", "float32", "bfloat16", "int8"]
 
 _GPU = Path("/dev/nvidiactl")  # with an NVIDIA driver
 

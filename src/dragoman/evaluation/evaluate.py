@@ -13,7 +13,7 @@ from dragoman.decoding.options import Decoding, DecodingOptions
 from dragoman.evaluation.measures import METRICS, check_options, score_corpus
 from dragoman.evaluation.scores import MetricName, Scores
 from dragoman.text.corpus import open_pairs
-from dragoman.training.distributed import World
+from dragoman.training.processes.distributed import World
 from dragoman.translator import Translation, Translator
 
 

@@ -6,12 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dragoman.base.errors import ModelError
-from dragoman.folder.adapter import (
-    ADAPTER_WEIGHTS,
-    AdapterConfig,
-    check_adapter_digest,
-    read_adapter_config,
-)
+from dragoman.folder.adapter import ADAPTER_WEIGHTS, AdapterConfig, check_adapter_digest, read_adapter_config
 from dragoman.folder.check import Check, attempted, finite, outcome
 from dragoman.folder.config import ADAPTER
 from dragoman.folder.fit import misfits

@@ -33,15 +33,7 @@ from dragoman.inspection.beam import Recorder
 from dragoman.inspection.intervening import Choices, intervened
 from dragoman.inspection.intervention import LONGEST, Intervention
 from dragoman.inspection.positions import positions_of
-from dragoman.inspection.record import (
-    Alternative,
-    Found,
-    Model,
-    Step,
-    Text,
-    Token,
-    Word,
-)
+from dragoman.inspection.record import Alternative, Found, Model, Step, Text, Token, Word
 from dragoman.inspection.trace import Trace
 from dragoman.inspection.weights import attention_of, recording, word_alignment
 from dragoman.models.mode import evaluating

@@ -2,8 +2,8 @@
 
 Sections and equations are the paper's. The defaults of `TransformerConfig` are its base model. Elsewhere:
 positional encodings (section 3.5) in positions.py, masks (section 3.2.3) in masks.py, restricted
-self-attention (section 4) in window.py, the learning rate (section 5.3) in training/schedule.py, label
-smoothing (section 5.4) in training/loss.py. docs/paper.md has the whole list.
+self-attention (section 4) in window.py, the learning rate (section 5.3) in training/step/schedule.py, label
+smoothing (section 5.4) in training/step/loss.py. docs/paper.md has the whole list.
 
 B batch, S source length or keys, T target length or queries, N decoding rows, H heads, D head width,
 E model width, F feed-forward width, V vocabulary.
@@ -335,7 +335,7 @@ class Transformer(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of the layers; the embeddings may be finer (see training/precision.py)."""
+        """The dtype of the layers; the embeddings may be finer (see training/step/precision.py)."""
         return self.computes_in or self.decoder[0].feed_forward.inner.weight.dtype
 
     def _embed(self, token_BT: Tensor, embedding: nn.Embedding, length_B: Tensor, start: int = 0) -> Tensor:

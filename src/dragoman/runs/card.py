@@ -17,7 +17,7 @@ from dragoman.base.tables import count, markdown
 from dragoman.folder.summary import describe_shape
 from dragoman.runs.prepare import Prepared
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.settle import Tuned
+from dragoman.runs.tuning.outcome import Tuned
 from dragoman.training.events import Finished, Started
 from dragoman.version import __version__
 
@@ -40,9 +40,7 @@ class Versions:
     python: str
 
 
-def write(
-    path: Path, prepared: Prepared, *, started: Started, finished: Finished, tuned: Tuned | None = None
-) -> None:
+def write(prepared: Prepared, *, started: Started, finished: Finished, tuned: Tuned | None = None) -> None:
     """Write the model card at the end of a run."""
     texts = {"training": prepared.training}
     if prepared.validation is not None:
@@ -59,7 +57,7 @@ def write(
         versions=Versions(dragoman=__version__, torch=torch.__version__, python=platform.python_version()),
         tuned=tuned,
     )
-    write_whole(path, card)
+    write_whole(prepared.folder.card, card)
 
 
 def command_line() -> list[str]:
@@ -85,6 +83,42 @@ def render(
 ) -> str:
     """Return the card as Markdown. `command` is empty for a run from Python."""
     languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
+    head = ["", ""]
+    sections = {
+        "Model": [
+            head,
+            ["parameters", f"{started.parameters:,}"],
+            ["architecture", recipe.model.architecture],
+            ["shape", ", ".join(describe_shape(recipe.model))],
+            ["tokenizer", recipe.tokenizer.kind],
+        ],
+        "Text": [
+            ["text", "pairs", "fingerprint", "read and set aside"],
+            *(
+                [name, f"{text.pairs:,}", f"`{text.fingerprint}`", text.report.replace("\n", ";")]
+                for name, text in texts.items()
+            ),
+        ],
+        "Training": [
+            head,
+            ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
+            ["updates, target tokens", f"{finished.step:,}, {finished.tokens:,}"],
+            ["time", f"{finished.seconds / 60:.1f} minutes"],
+            ["arithmetic", f"{started.precision}, {_processes(started.threads, started.processes)}"],
+            ["seed", str(recipe.seed)],
+            *_teachers(recipe),
+            ["weights", finished.outcome],
+            ["torch, Python", f"{versions.torch}, {versions.python}"],
+            *_validation(finished),
+        ],
+    }
+    if tuned is not None:
+        sections["Before and after"] = [
+            head,
+            ["tuned from", f"{tuned.base}, `{recipe.tuning.base}`"],
+            ["replayed general text", recipe.tuning.replay_from],
+            ["share of the tuned weights", f"{tuned.share:.0%}, the rest of the base"],
+        ]
     lines = [
         f"# {recipe.title or languages}",
         "",
@@ -92,50 +126,11 @@ def render(
         "",
         "    dragoman translate THIS_FOLDER FILE",
         "",
-        "## Model",
-        "",
-        *markdown(
-            ["", ""],
-            [
-                ["parameters", f"{started.parameters:,}"],
-                ["architecture", recipe.model.architecture],
-                ["shape", ", ".join(describe_shape(recipe.model))],
-                ["tokenizer", recipe.tokenizer.kind],
-            ],
-        ),
-        "",
-        "## Text",
-        "",
-        *markdown(
-            ["text", "pairs", "fingerprint", "read and set aside"],
-            [
-                [name, f"{text.pairs:,}", f"`{text.fingerprint}`", text.report.replace("\n", ";")]
-                for name, text in texts.items()
-            ],
-        ),
-        "",
-        "## Training",
-        "",
-        *markdown(
-            ["", ""],
-            [
-                ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
-                ["updates, target tokens", f"{finished.step:,}, {finished.tokens:,}"],
-                ["time", f"{finished.seconds / 60:.1f} minutes"],
-                ["arithmetic", f"{started.precision}, {_processes(started.threads, started.processes)}"],
-                ["seed", str(recipe.seed)],
-                *_teachers(recipe),
-                ["weights", finished.outcome],
-                ["torch, Python", f"{versions.torch}, {versions.python}"],
-                *_validation(finished),
-            ],
-        ),
-        "",
-        *(_before_and_after(recipe, tuned) if tuned is not None else []),
-        "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.",
-        "",
     ]
-    return "\n".join(lines)
+    for title, (names, *rows) in sections.items():
+        lines += [f"## {title}", "", *markdown(names, rows), ""]
+    lines += tuned.effect.to_markdown() if tuned is not None else []
+    return "\n".join([*lines, "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.", ""])
 
 
 def _teachers(recipe: Recipe) -> list[list[str]]:
@@ -147,15 +142,6 @@ def _teachers(recipe: Recipe) -> list[list[str]]:
         learnt += [f"their distributions (share of the loss: {teacher.words:g})"] if teacher.words else []
         rows.append(["learnt from them", ", ".join(learnt)])
     return rows
-
-
-def _before_and_after(recipe: Recipe, tuned: Tuned) -> list[str]:
-    rows = [
-        ["tuned from", f"{tuned.base}, `{recipe.tuning.base}`"],
-        ["replayed general text", recipe.tuning.replay_from],
-        ["share of the tuned weights", f"{tuned.share:.0%}, the rest of the base"],
-    ]
-    return ["## Before and after", "", *markdown(["", ""], rows), "", *tuned.effect.to_markdown()]
 
 
 def _validation(finished: Finished) -> list[list[str]]:

@@ -5,7 +5,7 @@ training.toml    the recipe of the run
 metrics.jsonl    every measurement
 README.md        the model card
 profile.txt      where the time of an update goes, with --profile
-checkpoints/     what resuming needs, see `training/checkpoints.py`
+checkpoints/     what resuming needs, see `training/checkpoints/paths.py`
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Self
 from dragoman.base.config import difference, to_table, to_toml
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import is_utf8, sweep, write_whole
+from dragoman.base.jobs import Lock
 from dragoman.folder.config import check_digests, read_config
 from dragoman.folder.digest import check_digest
-from dragoman.runs.lock import Lock
 from dragoman.runs.recipe import Recipe, recipe_of_run
-from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.metrics import Metrics
 
 _OTHER_FOLDER = "choose another folder with -o"
@@ -54,7 +54,7 @@ class RunFolder:
         self.card = path / "README.md"
         self.profile = path / "profile.txt"
         self.weights = path / "model.safetensors"
-        self._lock = Lock(self.checkpoints.lock, path)
+        self._lock = Lock(self.checkpoints.lock, path, owner=True)
 
     def __enter__(self) -> Self:
         return self

@@ -14,15 +14,15 @@ from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from dragoman.base.config import from_table, override, read_toml
+from dragoman.base.config import from_table, override, read_toml, to_table
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options, entries
 from dragoman.decoding.options import Beam
 from dragoman.models.shapes import Architecture, TransformerConfig
-from dragoman.runs.teaching import TeacherConfig
-from dragoman.runs.tuning import TuningConfig
+from dragoman.runs.tuning.options import TuningConfig
 from dragoman.text.filter import FilterConfig
 from dragoman.text.tokenizer import TokenizerConfig
+from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.options import Annotating, TrainingConfig
 
 DATA_VARIABLE = "DRAGOMAN_DATA"
@@ -321,9 +321,12 @@ def preset_for(pairs: int) -> str:
     return "small" if pairs < 1_000_000 else "base"
 
 
-def set_options(recipe: Path | None, overrides: Iterable[str]) -> dict[str, Any]:
-    """Return the options that the user has set: those of the file, changed by the overrides."""
-    return _without_word_vectors(override(read_toml(recipe) if recipe is not None else {}, overrides))
+def set_options(
+    recipe: Path | Recipe | None, overrides: Iterable[str], sections: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the options that the user has set: a recipe's, changed by `sections`, then by the overrides."""
+    table = read_toml(recipe) if isinstance(recipe, Path) else {} if recipe is None else to_table(recipe)
+    return _without_word_vectors(override(merge_tables(table, sections or {}), overrides))
 
 
 def recipe_of_run(path: Path) -> Recipe:
@@ -357,9 +360,14 @@ def resolve(
     no preset. Raises ConfigError.
     """
     own = set_options(recipe, overrides)
+    if preset is None and "preset" not in own and recipe is None and pairs is not None:
+        preset = preset_for(pairs)
+    return resolve_options(own, preset)
+
+
+def resolve_options(own: Mapping[str, Any], preset: str | None = None) -> Recipe:
+    """Return the recipe of the options that the user has set, upon `preset` or theirs. Raises ConfigError."""
     name = preset or own.get("preset")
-    if name is None and recipe is None and pairs is not None:
-        name = preset_for(pairs)
     if name is not None and (not isinstance(name, str) or name not in PRESETS):
         raise ConfigError(f"no preset {name!r}", hint=f"choose one of: {', '.join(PRESETS)}")
     table = merge_tables(_applicable(PRESETS.get(name or "", {}), own), own)

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
+from dragoman.base.options import entries, show
 from dragoman.base.pytorch import require_pytorch
-from dragoman.runs.base import open_base
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.prepare import prepare
-from dragoman.runs.texts import Data
-from dragoman.runs.tuned_texts import Start
-from dragoman.training.distributed import joined
+from dragoman.runs.recipe import Recipe
+from dragoman.runs.text.texts import Data, Request
+from dragoman.runs.tuning.base import open_base
 from dragoman.training.events import Observer, Quiet
+from dragoman.training.processes.distributed import joined
 
 if TYPE_CHECKING:
     from dragoman.training.events import Stop
     from dragoman.translator import Translator
+
+Table = Mapping[str, Any]
+
+
+class Sections(TypedDict, total=False):
+    """Options of a recipe, section by section, and those above all sections."""
+
+    title: str
+    seed: int
+    tokenizer: Table
+    model: Table
+    embeddings: Table
+    training: Table
+    tuning: Table
+    teacher: Table
+    generation: Table
 
 
 def train(
@@ -33,7 +51,7 @@ def train(
     general: Data | None = None,
     output: str | Path,
     preset: str | None = None,
-    recipe: str | Path | None = None,
+    recipe: str | Path | Recipe | None = None,
     overrides: Iterable[str] = (),
     source_language: str | None = None,
     target_language: str | None = None,
@@ -41,12 +59,16 @@ def train(
     observer: Observer | None = None,
     stop: Stop = lambda: 0,
     profile: bool = False,
+    **sections: Unpack[Sections],  # an unknown name is an error with a suggestion, as in a recipe
 ) -> Translator:
     """Train on `data` and return the translator.
 
     `data` and `valid` are two files, one .tsv, .jsonl or .tmx (any may be compressed), or pairs of strings.
     Without `data` the recipe names the files. `output` becomes a model folder. Repeating the call resumes a
     run that was stopped. With `profile`, profile.txt in `output` says where the time of an update goes.
+
+    `recipe` is a recipe file, or a `Recipe`. Keywords named as its sections change it, such as
+    `training={"max_updates": 200}` or `model={"heads": 8}`; so do `overrides`, such as "data.workers=4".
 
     `base` is a model to tune on `data`, as `Translator.load` takes it; without it, a new model is trained.
     `replay` is general text to train on besides, so that the model does not forget it, and `general` is
@@ -61,35 +83,40 @@ def train(
     """
     require_pytorch("training")
     observer = observer or Quiet()
+    _check_names(sections)
+    if teachers:
+        overrides = [*overrides, f"teacher.models={show([str(one) for one in teachers])}"]
     if base is None and (replay is not None or general is not None):
         raise ConfigError("general text is for tuning", hint="name the model to tune: --from MODEL")
-    overrides = [*overrides, *([_naming(teachers)] if teachers else [])]
     with joined() as world, RunFolder(Path(output)) as folder, ExitStack() as stack:
-        start = None
-        if base is not None:
-            opened = stack.enter_context(open_base(base))
-            start = Start(base=opened, replay=replay, general=general)
-        prepared = prepare(
-            data,
-            valid,
-            folder=folder,
-            world=world,
-            say=observer.on_message,
-            start=start,
+        request = Request(
+            data=data,
+            valid=valid,
+            base=None if base is None else stack.enter_context(open_base(base)),
+            replay=replay,
+            general=general,
             preset=preset,
-            recipe=Path(recipe) if recipe is not None else None,
-            overrides=overrides,
+            recipe=Path(recipe) if isinstance(recipe, str) else recipe,
+            options=sections,
+            overrides=[*overrides],
             languages=(source_language, target_language),
             data_root=Path(data_root) if data_root is not None else None,
         )
+        prepared = prepare(request, folder, world, observer.on_message)
         # Both import torch, which takes seconds. In a single process the code above does not need it.
         from dragoman.runs.fit import fit
         from dragoman.translator import Translator
 
-        fit(prepared, folder, world, observer=observer, stop=stop, profile=profile)
+        fit(prepared, observer=observer, stop=stop, profile=profile)
     return Translator.load(output)
 
 
-def _naming(teachers: Sequence[str | Path]) -> str:
-    """The option that names the teachers. What JSON writes for texts is TOML, too."""
-    return f"teacher.models={json.dumps([str(one) for one in teachers], ensure_ascii=False)}"
+def _check_names(names: Iterable[str]) -> None:
+    """Raise ConfigError for a keyword that is neither a section of a recipe nor one of `train`."""
+    for name in names:
+        if name not in entries(Recipe):
+            if near := difflib.get_close_matches(
+                name, [*(train.__kwdefaults__ or ()), *Sections.__annotations__, "output"], n=1
+            ):
+                raise ConfigError(f"unknown keyword {name!r}", hint=f"did you mean {near[0]}?")
+            from_table(Recipe, {name: None})  # says which option has a similar name

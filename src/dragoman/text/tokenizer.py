@@ -387,7 +387,7 @@ def _learn(lines: Iterable[str], config: TokenizerConfig, size: int) -> Vocabula
         )
     if config.kind == "words":
         return words.train(lines, vocab_size=size, placeholders=config.reserved)
-    from dragoman.text import subwords  # loads SentencePiece: not needed to check a recipe
+    from dragoman.text import subwords
 
     return subwords.train(
         lines,

@@ -19,8 +19,8 @@ from typing import Any
 
 from dragoman.base.errors import DragomanError, TrainingError
 from dragoman.base.files import write_whole
+from dragoman.training.checkpoints.progress import Candidate
 from dragoman.training.events import Finished, Report, Started, Validation
-from dragoman.training.progress import Candidate
 
 _AT_THE_END = ("average", "soup", "result", "finish")
 

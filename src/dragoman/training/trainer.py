@@ -20,23 +20,22 @@ from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted,
 from dragoman.base.machine import peak_memory
 from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.training import selection
-from dragoman.training.batches import Batch, batch_of, updates_of
-from dragoman.training.blame import blamed_lines
-from dragoman.training.checkpoints import Checkpoints
-from dragoman.training.distributed import World
+from dragoman.training.checkpoints import selection
+from dragoman.training.checkpoints.disk_space import check_space, checkpoint_bytes
+from dragoman.training.checkpoints.paths import Checkpoints
+from dragoman.training.checkpoints.progress import Candidate, Progress, Totals
+from dragoman.training.checkpoints.saving import MENDING, Saver
+from dragoman.training.data.batches import Batch, batch_of, updates_of
+from dragoman.training.data.mixture import TrainingText
+from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.events import Finished, Observer, Report, Stop, Validation
-from dragoman.training.examine import Examiner, Scored, Translate, perplexity
-from dragoman.training.intact import left
 from dragoman.training.metrics import Metrics
-from dragoman.training.mixture import TrainingText
 from dragoman.training.options import TrainingConfig
+from dragoman.training.processes.distributed import World
 from dragoman.training.profile import Profile
-from dragoman.training.progress import Candidate, Progress, Totals
-from dragoman.training.saving import MENDING, Saver
-from dragoman.training.soup import greedy_soup
-from dragoman.training.tokenised import TokenisedCorpus
-from dragoman.training.update import Learner, Update
+from dragoman.training.step.not_finite import blamed_lines
+from dragoman.training.step.update import Learner, Update
+from dragoman.training.validation import Examiner, Scored, Translate, perplexity
 
 MOST_SKIPPED = 10  # updates in a row
 _OTHER_FOLDER = "or choose another folder with -o"
@@ -104,6 +103,10 @@ class Trainer:
         self.progress = progress
         return True
 
+    def check_space(self) -> None:
+        """Raise TrainingError unless a checkpoint fits on the disk."""
+        check_space(self.checkpoints.folder, checkpoint_bytes(self.learner.trained, self.config))
+
     def _look_for_weights(self, *, read: bool) -> None:
         """Leave out the checkpoints whose weights are gone, or with `read` damaged, in every process.
 
@@ -114,7 +117,7 @@ class Trainer:
             return
         steps = [candidate.step for candidate in progress.candidates]
         needed = selection.kept(progress.candidates, self.config)
-        usable = self.world.lead(lambda: left(steps, needed, self.checkpoints, read=read))
+        usable = self.world.lead(lambda: self.saver.usable(steps, needed, read=read))
         progress.lost += [step for step in steps if step not in usable]
         if not progress.candidates and self.done():
             raise TrainingError(
@@ -342,7 +345,7 @@ class Trainer:
         config, history = self.config, self.progress.candidates
         steps = selection.averaged(history, config)
         if config.average_of == "soup":
-            steps = greedy_soup(
+            steps = selection.greedy_soup(
                 steps, read=lambda step: read_weights(self.checkpoints.step(step)), loss_of=self._loss_of_mean
             )
         self._put(lambda: average([self.checkpoints.step(step) for step in steps]), "the average")

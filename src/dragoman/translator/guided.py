@@ -38,7 +38,7 @@ class GuidedLine:
 
     def shown(self, translations: Sequence[Translation], language: str) -> list[Translation]:
         """The translations of the line with its match, and with the terms that each lacks."""
-        from dragoman.memory.terms import unused_terms  # most translators have no terms
+        from dragoman.memory.terms import unused_terms
 
         match, terms = self.guidance.match, self.guidance.terms
         return [

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.decoding.risk import sigmoid
-from dragoman.evaluation.risk.fit import (
-    calibrated,
-    fit_detector,
-    fit_logistic,
-    held_out_logits,
-    threshold,
-)
+from dragoman.evaluation.risk.fit import calibrated, fit_detector, fit_logistic, held_out_logits, threshold
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(400, 3)) * [1.0, 5.0, 0.1] + [0.0, 2.0, 1.0]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.decoding.options import Decoding
-from dragoman.runs.bulk.job import BulkJob
+from dragoman.runs.bulk.worker import BulkJob
 from dragoman.translator import Translation
 
 JOB = BulkJob(models=("m",), decoding=Decoding())

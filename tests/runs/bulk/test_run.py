@@ -12,10 +12,10 @@ from tests.runs.bulk.loud import JOB, Loud, use_loud
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
 from dragoman.documents.files import Task
-from dragoman.runs.bulk.job import BulkJob, PartResult, TextPart
 from dragoman.runs.bulk.plan import bulk_tasks
 from dragoman.runs.bulk.run import BulkOutcome, translate_bulk
-from dragoman.runs.bulk.worker import in_this_process
+from dragoman.runs.bulk.source import TextPart
+from dragoman.runs.bulk.worker import BulkJob, PartResult, in_this_process
 
 LINES = [f"line {number}\n" for number in range(1, 8)]
 

@@ -10,9 +10,8 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents.files import Task
-from dragoman.runs.bulk.job import TextPart
 from dragoman.runs.bulk.plan import parts_of
-from dragoman.runs.bulk.source import PartText, kind_of_name
+from dragoman.runs.bulk.source import PartText, TextPart, kind_of_name
 
 
 def part_of(path: Path, column: str = "text", lines: int = 99, number: int = 0) -> TextPart:

@@ -9,9 +9,10 @@ import pytest
 from tests.runs.bulk.loud import JOB, Loud, use_loud
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
+from dragoman.base.jobs import digest
 from dragoman.documents.files import Task
-from dragoman.runs.bulk.job import TextPart
 from dragoman.runs.bulk.plan import parts_of
+from dragoman.runs.bulk.source import TextPart
 from dragoman.runs.bulk.worker import MOST_TRIES, PartWorker, counted_tries
 
 
@@ -29,7 +30,7 @@ def part(tmp_path: Path) -> TextPart:
 def test_a_part_says_what_it_has(part, loud):
     assert PartWorker(JOB).translate(part).what == ""
     head, *rows = Path(part.place).read_text().splitlines()
-    assert json.loads(head) == {"lines": 2, "truncated": 1, "first": [2]}
+    assert json.loads(head) == {"lines": 2, "truncated": 1, "first": [2], "digest": digest("ONE\nTWO!\n")}
     assert rows == ["ONE", "TWO!"]
     assert [path.name for path in Path(part.place).parent.iterdir()] == [Path(part.place).name]
 
@@ -39,6 +40,20 @@ def test_a_part_that_is_there_is_not_translated_again(part, loud):
     worker.translate(part)
     worker.translate(part)
     assert loud.lines == ["one", "two!"]
+
+
+def test_a_part_of_the_version_before_counts(part, loud):
+    Path(part.place).write_text('{"lines": 2, "truncated": 0, "first": []}\nEINS\nZWEI\n')
+    assert PartWorker(JOB).translate(part).what == ""
+    assert loud.lines == []
+
+
+def test_a_damaged_part_is_translated_again(part, loud):
+    PartWorker(JOB).translate(part)
+    whole = Path(part.place).read_text()
+    Path(part.place).write_text(whole.replace("TWO", "TWA"))
+    PartWorker(JOB).translate(part)
+    assert Path(part.place).read_text() == whole
 
 
 def test_a_part_that_kills_its_worker_is_given_up(part, monkeypatch):

@@ -12,8 +12,7 @@ from typing import Any, BinaryIO, cast
 
 from dragoman.base.files import replacing
 from dragoman.documents.files import Task
-from dragoman.runs.bulk.job import TextPart
-from dragoman.runs.bulk.source import NAME, kind_of_name, open_parquet
+from dragoman.runs.bulk.source import NAME, TextPart, kind_of_name, open_parquet
 from dragoman.text.compressed import compressing
 
 _BLOCK = 2**20  # bytes

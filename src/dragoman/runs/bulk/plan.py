@@ -14,9 +14,10 @@ from pathlib import Path
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents.files import Task, check_places
 from dragoman.documents.formats import format_of_name
-from dragoman.runs.bulk.job import Kind, TextPart
 from dragoman.runs.bulk.source import (
     NAME,
+    Kind,
+    TextPart,
     column_values,
     digest_of_part,
     kind_of_name,

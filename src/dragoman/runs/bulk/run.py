@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from dragoman.base.errors import DataError, DragomanError
+from dragoman.base.jobs import Journal, digest, read_part
+from dragoman.base.progress import Meter
 from dragoman.documents.files import Task
-from dragoman.documents.journal import NAME as JOURNAL
-from dragoman.documents.journal import Journal
-from dragoman.runs.bulk.job import BulkJob, PartResult, TextPart
 from dragoman.runs.bulk.join import BulkCounts, join_parts
 from dragoman.runs.bulk.plan import PART_LINES, folder_of, parts_of, remove
+from dragoman.runs.bulk.source import TextPart
+from dragoman.runs.bulk.worker import BulkJob, PartResult
 
 Pool = Callable[[BulkJob, Sequence[TextPart]], Iterator[tuple[int, PartResult]]]
 
@@ -38,8 +37,8 @@ class _File:
 
     task: Task
     parts: list[TextPart]
-    missing: int
-    error: tuple[int, DataError] | None = None  # the first in the order of the file
+    missing: set[str]  # the places of the parts without an answer
+    errors: dict[int, DataError] = field(default_factory=dict)  # by the first line of the part
 
 
 def translate_bulk(
@@ -57,110 +56,86 @@ def translate_bulk(
 
     `work` is a folder for what is not finished. It is deleted at the end, unless a file failed: the same
     command then translates only what is missing. `about` says what is translated with. Raises ConfigError if
-    another command was stopped here, and any error that is not about the text of one file.
+    another command writes there or was stopped there, and any error that is not about the text of one file.
     """
-    try:
-        outcome = _translate_files(
-            job, tasks, work, pool, about=about, column=column, part_lines=part_lines, say=say
-        )
-    except DragomanError:
-        if not any(work.glob("*/[0-9]*")) and not _has_finished(work):
-            remove(work)  # nothing was done that a repeated command could use
-        raise
-    if not outcome.failed:
-        remove(work)
-    return outcome
+    with Journal(work, about) as journal:
+        bulk = _Bulk(journal, work)
+        try:
+            say("reading")
+            salt = digest(json.dumps([sorted(about.items()), column]))
+            for task in tasks:
+                bulk.open(task, salt, column, part_lines)
+            bulk.translate(job, pool, say)
+        except DragomanError:
+            if not journal and not any(work.glob("*/[0-9]*")):
+                remove(work)  # nothing was done that a repeated command could use
+            raise
+        failed = bulk.failed
+        bulk.outcome.failed = [(task.source, failed[task.source]) for task in tasks if task.source in failed]
+        journal.kept = bool(failed)
+        if not failed:
+            remove(work)
+    return bulk.outcome
 
 
-def _has_finished(work: Path) -> bool:
-    try:
-        return len((work / JOURNAL).read_bytes().splitlines()) > 1
-    except OSError:
-        return False
+class _Bulk:
+    """The files of a bulk translation, some of them finished."""
 
+    def __init__(self, journal: Journal, work: Path) -> None:
+        self.journal, self.work, self.outcome = journal, work, BulkOutcome()
+        self.files: list[_File] = []
+        self.failed: dict[Path, DataError] = {}
 
-def _translate_files(
-    job: BulkJob,
-    tasks: Sequence[Task],
-    work: Path,
-    pool: Pool,
-    *,
-    about: Mapping[str, str],
-    column: str,
-    part_lines: int,
-    say: Callable[[str], None],
-) -> BulkOutcome:
-    outcome = BulkOutcome()
-    salt = hashlib.blake2b(json.dumps([sorted(about.items()), column]).encode(), digest_size=16).hexdigest()
-    with ExitStack() as stack:
-        journal = stack.enter_context(Journal(work, about))
-        say("reading")
-        files: list[_File] = []
-        for task in tasks:
-            if (table := journal.result(task.source, cast(Path, task.output))) is not None:
-                outcome.counts.add(BulkCounts(**table))
-                remove(folder_of(work, task))
-                continue
-            try:
-                parts = parts_of(task, folder_of(work, task), salt=salt, column=column, lines=part_lines)
-            except DataError as error:
-                outcome.failed.append((task.source, error))
-                continue
-            files.append(_File(task, parts, 0))
-        todo = [(file, part) for file in files for part in _missing(file)]
-        outcome.kept = sum(len(file.parts) for file in files) - len(todo)
-        for file in files:
+    def open(self, task: Task, salt: str, column: str, lines: int) -> None:
+        """Cut a file into parts, unless an earlier command has finished it."""
+        folder = folder_of(self.work, task)
+        if (table := self.journal.result(task.source, cast(Path, task.output))) is not None:
+            self.outcome.counts.add(BulkCounts(**table))
+            remove(folder)
+            return
+        try:
+            parts = parts_of(task, folder, salt=salt, column=column, lines=lines)
+        except DataError as error:
+            self.failed[task.source] = error
+            return
+        for left in folder.glob("*.tries"):  # those of an earlier command do not count
+            left.unlink(missing_ok=True)
+        missing = {part.place for part in parts if read_part(Path(part.place)) is None}
+        self.outcome.kept += len(parts) - len(missing)
+        self.files.append(_File(task, parts, missing))
+
+    def translate(self, job: BulkJob, pool: Pool, say: Callable[[str], None]) -> None:
+        """Translate the missing parts, and finish each file after its last one."""
+        todo = [(file, part) for file in self.files for part in file.parts if part.place in file.missing]
+        for file in self.files:
             if not file.missing:
-                _finish(file, journal, work, outcome)
-        lines = sum(part.lines for _, part in todo)
-        done = 0
-        say(_progress(done, lines))
+                self._finish(file)
+        total, done = sum(part.lines for _, part in todo), 0
+        meter = Meter("translating", say, total=total, every=0.25)
         for number, result in pool(job, [part for _, part in todo]) if todo else ():
             file, part = todo[number]
             problem = result.to_error()
             if isinstance(problem, DataError):
-                if file.error is None or number < file.error[0]:
-                    file.error = number, problem
+                file.errors[part.first] = problem
             elif problem is not None:
                 raise problem
-            else:
-                outcome.parts += 1
-            outcome.lost += result.tries > 1
-            file.missing -= 1
+            self.outcome.parts += problem is None
+            self.outcome.lost += result.tries > 1
+            file.missing.discard(part.place)
             done += part.lines
-            say(_progress(done, lines))
+            meter(done)
             if not file.missing:
-                _finish(file, journal, work, outcome)
-        if unanswered := sum(file.missing for file in files):
+                self._finish(file)
+        if unanswered := sum(len(file.missing) for file in self.files):
             raise DragomanError(
-                f"{unanswered} parts have no answer", hint="repeat the command, which goes on"
+                f"{unanswered} parts have no answer", hint="repeat the command, which resumes"
             )
-        places = {task.source: place for place, task in enumerate(tasks)}
-        outcome.failed.sort(key=lambda failure: places[failure[0]])
-        if outcome.failed:
-            stack.pop_all()  # the journal stays
-    return outcome
 
-
-def _missing(file: _File) -> list[TextPart]:
-    """The parts that no earlier command has translated. Its tries do not count."""
-    for part in file.parts[:1]:
-        for left in Path(part.place).parent.glob("*.tries"):
-            left.unlink(missing_ok=True)
-    missing = [part for part in file.parts if not Path(part.place).exists()]
-    file.missing = len(missing)
-    return missing
-
-
-def _finish(file: _File, journal: Journal, work: Path, outcome: BulkOutcome) -> None:
-    if file.error is not None:
-        outcome.failed.append((file.task.source, file.error[1]))
-        return
-    counts = join_parts(file.task, file.parts)
-    journal.add(file.task.source, cast(Path, file.task.output), vars(counts))
-    outcome.counts.add(counts)
-    remove(folder_of(work, file.task))
-
-
-def _progress(done: int, lines: int) -> str:
-    return f"translating: {done:,} of {lines:,} lines"
+    def _finish(self, file: _File) -> None:
+        if file.errors:
+            self.failed[file.task.source] = file.errors[min(file.errors)]
+            return
+        counts = join_parts(file.task, file.parts)
+        self.journal.add(file.task.source, cast(Path, file.task.output), vars(counts))
+        self.outcome.counts.add(counts)
+        remove(folder_of(self.work, file.task))

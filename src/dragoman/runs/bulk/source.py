@@ -5,16 +5,35 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.runs.bulk.job import Kind, TextPart
 from dragoman.text.compressed import SUFFIXES
 from dragoman.text.lines import LONGEST, line_text, one_line
 
+Kind = Literal["lines", "jsonl", "parquet"]
 NAME = "translation"  # the column, or the key, of the translation
 _KINDS: dict[str, Kind] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Some lines of a file, or some rows of a row group of a Parquet file."""
+
+    name: str  # the file, for messages
+    path: str  # where its text is: a gzipped file is unpacked first
+    kind: Kind
+    column: str  # of JSON Lines and Parquet
+    group: int  # Parquet: the row group
+    start: int  # the first byte, or the first row of the group
+    end: int  # the byte, or the row, after the last
+    first: int  # the number of the first line or row in the file, from 1
+    lines: int
+    salt: str  # digest of what the text is translated with
+    digest: str  # of salt and text
+    place: str  # where the translation is written
 
 
 def kind_of_name(path: Path) -> Kind:

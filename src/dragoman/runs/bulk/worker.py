@@ -1,21 +1,103 @@
-"""One worker: it loads the model once, and translates parts, each whole or not at all."""
+"""One worker: it loads the models once, and translates parts, each whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import platform
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dragoman.base.errors import DataError, DragomanError
-from dragoman.base.files import write_whole
-from dragoman.runs.bulk.job import BulkJob, PartResult, TextPart
-from dragoman.runs.bulk.source import PartText
+from dragoman.base import errors
+from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
+from dragoman.base.jobs import digest_of_place, read_part, write_part
+from dragoman.decoding.options import Average, Decoding
+from dragoman.runs.bulk.source import PartText, TextPart
 from dragoman.translator import Translator
+from dragoman.version import __version__
+
+if TYPE_CHECKING:
+    from dragoman.engine.choice import DType
+    from dragoman.memory.terms import TermsMode
 
 MOST_TRIES = 3  # times that a part may take its worker with it
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkJob:
+    """The models and the options of a bulk translation. Every machine must have the files at these paths."""
+
+    models: tuple[str, ...]
+    decoding: Decoding
+    average: Average = "log-probabilities"  # of several models
+    dtype: DType | None = None
+    adapter: str | None = None
+    terms: str | None = None
+    terms_mode: TermsMode | None = None
+    reverse: str | None = None
+    prefix: str | None = None
+    digests: tuple[str, ...] = ()  # of the models, as the command sees them
+    version: str = __version__
+
+    def load(self) -> Translator:
+        """Load the models. Raises ModelError if they are not those of the command, or ConfigError."""
+        if self.version != __version__:
+            raise ConfigError(
+                f"a worker has dragoman {__version__}, the command {self.version}",
+                hint="install the same version on every machine",
+            )
+        for model, digest in zip(self.models, self.digests, strict=False):
+            if digest_of_model(model) != digest:
+                raise ModelError(
+                    f"{model}: a worker sees another model there than the command",
+                    hint="put the model where every machine sees the same files",
+                )
+        each = [Translator.load(Path(one), dtype=self.dtype, adapter=self.adapter) for one in self.models]
+        translator = Translator.ensemble(each, average=self.average)
+        if self.terms is not None:
+            from dragoman.memory.terms import TermList
+
+            target = self.decoding.to or translator.target_language
+            terms = TermList.read(Path(self.terms), translator.source_language, target)
+            translator = translator.using(terms=terms, terms_mode=self.terms_mode)
+        if self.reverse is not None:
+            translator = translator.using(reverse=Translator.load(Path(self.reverse)))
+        return translator
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """What came of a part. `what` is empty if it was translated."""
+
+    tries: int = 1  # more than one if a worker was lost
+    error: str = ""  # the class of the error
+    what: str = ""
+    hint: str = ""
+
+    @staticmethod
+    def of_error(error: DragomanError, tries: int = 1) -> PartResult:
+        """Return the result of a part that failed."""
+        return PartResult(tries, type(error).__name__, str(error), error.hint)
+
+    def to_error(self) -> DragomanError | None:
+        """Return the error, or None."""
+        if not self.what:
+            return None
+        kind: type[DragomanError] = getattr(errors, self.error, DragomanError)
+        return kind(self.what, hint=self.hint)
+
+
+def digest_of_model(place: str) -> str:
+    """A digest of a model folder that is the same on every machine. Raises ModelError."""
+    try:
+        return digest_of_place(place, times=False)
+    except OSError as error:
+        raise ModelError(
+            f"{error.filename}: cannot be read ({error.strerror or error})",
+            hint="check the path of the model",
+        ) from error
 
 
 class PartWorker:
@@ -33,7 +115,7 @@ class PartWorker:
     def translate(self, part: TextPart) -> PartResult:
         """Translate a part and write it, unless an earlier try has. Errors are in the result."""
         place = Path(part.place)
-        if place.exists():
+        if read_part(place) is not None:
             return PartResult()
         if self._translator is None:
             return PartResult.of_error(self._error or DragomanError("no model"))
@@ -62,13 +144,13 @@ class PartWorker:
                     tries,
                 )
             try:
-                write_whole(place, self._content(translator, part))
+                self._write(translator, part)
             except DragomanError as error:
                 return PartResult.of_error(error, tries)
         return PartResult(tries)
 
-    def _content(self, translator: Translator, part: TextPart) -> str:
-        """A line about the part, then its translations."""
+    def _write(self, translator: Translator, part: TextPart) -> None:
+        """Write a line about the part, then its translations."""
         text = PartText(part)
         null: deque[bool] = deque()
         cut: list[int] = []
@@ -79,7 +161,7 @@ class PartWorker:
             cut += [part.first + number] if one.truncated else []
             rows.append(text.written(number, None if null.popleft() else one.text))
         about = {"lines": len(rows), "truncated": len(cut), "first": cut[:5]}
-        return json.dumps(about) + "\n" + "".join(rows)
+        write_part(Path(part.place), about, "".join(rows))
 
 
 def in_this_process(job: BulkJob, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:

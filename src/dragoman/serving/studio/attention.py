@@ -13,7 +13,7 @@ from dragoman.base.errors import ModelError
 from dragoman.base.pytorch import has_pytorch
 from dragoman.models.shapes import Architecture
 from dragoman.serving.studio.recipes import recipe_at
-from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.checkpoints.paths import Checkpoints
 
 if TYPE_CHECKING:
     from dragoman.folder.bundle import Bundle

@@ -1,0 +1,1 @@
+"""Runs compared: with several seeds, and of several recipes."""

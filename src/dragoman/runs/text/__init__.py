@@ -1,0 +1,1 @@
+"""The text of a run: opened, translated by teachers, tokenised."""

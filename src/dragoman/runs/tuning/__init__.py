@@ -1,0 +1,1 @@
+"""Tuning a model on a translation memory without forgetting the rest."""

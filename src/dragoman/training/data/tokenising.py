@@ -1,0 +1,169 @@
+"""The work of tokenising a text: read chunks, have them tokenised, leave out duplicates, write the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from dragoman.base.files import explaining
+from dragoman.text.corpus import Corpus
+from dragoman.text.filter import DUPLICATE, REASONS, FilterReport
+from dragoman.training.data import unfinished
+from dragoman.training.data.chunk import Array, Chunk, Chunker
+from dragoman.training.data.duplicates import SeenRows
+from dragoman.training.data.unfinished import Digests, UnfinishedCorpus
+from dragoman.training.data.workers import Workers
+
+
+class LinesOfShard(NamedTuple):
+    """Lines of one shard, without spaces around them, which translating ignores too."""
+
+    shard: int
+    numbers: list[int]
+    sides: tuple[list[str], list[str]]
+
+
+def chunks_of(corpus: Corpus, size: int) -> Iterator[LinesOfShard]:
+    for number, shard in enumerate(corpus.shards):
+        lines = iter(shard)
+        while chunk := [*itertools.islice(lines, size)]:
+            sides = [line.source.strip() for line in chunk], [line.target.strip() for line in chunk]
+            yield LinesOfShard(number, [line.number for line in chunk], sides)
+
+
+def signed(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """The bytes of pairs for the digests."""
+    return "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
+
+
+class Changed(Exception):
+    """A shard is not what the unfinished files were made from."""
+
+
+@dataclass
+class Tokenising:
+    """The state of one `tokenise`."""
+
+    corpus: Corpus
+    chunker: Chunker
+    files: UnfinishedCorpus
+    size: int  # lines of a chunk
+    keeps_text: bool
+    report: FilterReport = field(default_factory=FilterReport)
+
+    ALONE = 10  # chunks that need no other processes: starting them would take longer
+
+    def run(self, workers: int) -> None:
+        """Read the text to its end. Raises Changed if its beginning is not that of the files."""
+        tokenizer = self.chunker.tokenizer
+        self.read, self.digest = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
+        self.shards: Digests = []
+        self.first_rows = [0]  # of each shard
+        arrays = ["source.tokens", "target.tokens", "source.text", "target.text"]
+        self.files.open([*arrays, *(["copied"] if tokenizer.placeholders else [])])
+        chunks = chunks_of(self.corpus, self.size)
+        self._skip(chunks)
+        self.seen = self._seen_so_far()
+        self.lines = self.files.lines
+        with explaining(self.files.target):
+            for lines in itertools.islice(chunks, self.ALONE if workers > 1 else None):
+                self._add(lines, self.chunker.chunk(*lines.sides))
+            more = next(chunks, None)
+            if more is not None:
+                with Workers(self.chunker, workers) as pool:
+                    for lines, chunk in pool.chunks(
+                        (one, one.sides) for one in itertools.chain([more], chunks)
+                    ):
+                        self._add(lines, chunk)
+            self._end_shards(len(self.corpus.shards))
+            self.files.save(lines=self.lines, text=self.read.hexdigest(), shards=self.shards)
+
+    def _add(self, lines: LinesOfShard, chunk: Chunk) -> None:
+        """Write a chunk without its duplicates."""
+        reasons = chunk.reasons.copy()
+        rows = np.flatnonzero(reasons == 0)
+        fresh = (
+            self.seen.add(chunk.digests) if self.chunker.keep.drop_duplicates else np.ones(len(rows), bool)
+        )
+        reasons[rows[~fresh]] = 1 + REASONS.index(DUPLICATE)
+        self._count(lines, reasons)
+        files = self.files
+        files.append(unfinished.REASONS, reasons.tobytes())
+        numbers = np.array(lines.numbers, np.int64)[rows[fresh]]
+        files.append(
+            unfinished.LINES, np.where(numbers < 2**32, numbers, 0).astype(unfinished.LINE).tobytes()
+        )
+        files.append(unfinished.SEEN, chunk.digests[fresh].tobytes() if len(chunk.digests) else b"")
+        for side, values, lengths in (
+            ("source", chunk.source, chunk.source_lengths),
+            ("target", chunk.target, chunk.target_lengths),
+        ):
+            files.append_rows(f"{side}.tokens", lengths[fresh], _chosen(values, lengths, fresh).tobytes())
+        if self.chunker.tokenizer.placeholders:
+            spans = _chosen(chunk.copied, chunk.copied_lengths, fresh)
+            files.append_rows("copied", chunk.copied_lengths[fresh], spans.tobytes())
+        for side, texts in zip(("source", "target"), lines.sides, strict=True):
+            kept = [texts[row].encode() for row in rows[fresh]] if self.keeps_text else []
+            files.append_rows(f"{side}.text", np.array([*map(len, kept)], np.int64), b"".join(kept))
+        self.lines += len(reasons)
+        if files.due:
+            files.save(lines=self.lines, text=self.read.hexdigest(), shards=self.shards)
+
+    def _count(self, lines: LinesOfShard, reasons: Array) -> None:
+        """Add the lines to the digests and to the report."""
+        self._end_shards(lines.shard)
+        pairs = [*zip(*lines.sides, strict=True)]
+        text = signed(pairs)
+        self.read.update(text)
+        self.digest.update(
+            signed(pairs[row] for row in np.flatnonzero(reasons == 0)) if reasons.any() else text
+        )
+        self.report.keep(int((reasons == 0).sum()))
+        shards = self.corpus.shards
+        name = f"{shards[lines.shard].name}:" if len(shards) > 1 else ""
+        for row in np.flatnonzero(reasons).tolist():
+            number = lines.numbers[row]
+            self.report.leave_out(REASONS[reasons[row] - 1], f"{name}{number:,}" if name else number)
+
+    def _end_shards(self, count: int) -> None:
+        """Note the digest of each of the first `count` shards that is not noted yet."""
+        while len(self.shards) < count:
+            self.shards.append((self.corpus.shards[len(self.shards)].name, self.read.hexdigest()))
+            self.first_rows.append(self.report.kept)
+
+    def _skip(self, chunks: Iterator[LinesOfShard]) -> None:
+        """Read the lines that the files hold, and compare them with the digests of the record."""
+        record, lines = self.files.table, 0
+        while lines < self.files.lines:
+            if (chunk := next(chunks, None)) is None:
+                raise Changed(self.corpus.name)
+            reasons = self.files.past(unfinished.REASONS, lines, len(chunk.numbers), "uint8")
+            if len(reasons) < len(chunk.numbers):
+                raise Changed(self.corpus.shards[chunk.shard].name)
+            self._count(chunk, reasons)
+            lines += len(reasons)
+            for (name, digest), (_, before) in zip(self.shards, record["shards"], strict=False):
+                if digest != before:
+                    raise Changed(name)
+        if lines and (lines != self.files.lines or self.read.hexdigest() != record["text"]):
+            raise Changed(self.corpus.shards[min(len(self.shards), len(self.corpus.shards) - 1)].name)
+
+    def _seen_so_far(self) -> SeenRows:
+        seen, size = (
+            SeenRows(self.files.folder),
+            self.files.table.get("sizes", {}).get(unfinished.SEEN, 0) // 8,
+        )
+        for first in range(0, size, seen.IN_MEMORY):
+            count = min(seen.IN_MEMORY, size - first)
+            seen.add(self.files.past(unfinished.SEEN, first, count, "uint64"))
+        return seen
+
+
+def _chosen(values: Array, lengths: Array, rows: Array) -> Array:
+    """The values of the chosen rows."""
+    return values if rows.all() else values[np.repeat(rows, lengths)]

@@ -1,0 +1,91 @@
+"""Validation: the loss and the scores of the current weights. Each process takes a share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.training.checkpoints import selection
+from dragoman.training.checkpoints.progress import Candidate
+from dragoman.training.data.batches import batch_of, plan
+from dragoman.training.data.tokenised import TokenisedCorpus
+from dragoman.training.events import SampleTranslation
+from dragoman.training.options import TrainingConfig
+from dragoman.training.processes.distributed import World
+from dragoman.training.step.update import Learner
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """Translations of the validation text: their scores and a few of them."""
+
+    bleu: float
+    chrf: float
+    signature: str = ""  # of BLEU
+    search: str = "greedy"  # of the translations
+    samples: tuple[SampleTranslation, ...] = ()
+
+
+Translate = Callable[[AnySeq2Seq], Scored]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examiner:
+    """Validates the model of a learner."""
+
+    learner: Learner
+    valid: TokenisedCorpus | None
+    translate: Translate | None  # called in every process, and returns the same in each
+    config: TrainingConfig
+    world: World
+
+    def examine(self, step: int) -> tuple[Candidate, Scored | None]:
+        """Validate the current weights, on every process. Without text to translate the Scored is None."""
+        model = self.learner.model
+        model.eval()
+        with torch.inference_mode():
+            loss = self.validation_loss()
+            scored = self.translate(model) if self.translate is not None else None
+        bleu = scored.bleu if scored is not None else None
+        candidate = Candidate(
+            step=step,
+            score=selection.validation_score(step, loss, bleu, self.config.stop_on),
+            loss=loss,
+            perplexity=None if loss is None else perplexity(loss),
+            bleu=bleu,
+            chrf=scored.chrf if scored is not None else None,
+        )
+        return candidate, scored
+
+    def validation_loss(self) -> float | None:
+        """Nats a token of the validation text, computed by all processes; None without the text."""
+        self.learner.model.eval()
+        with torch.inference_mode():
+            return None if self.valid is None else self._loss(self.valid, self.world)
+
+    def loss_of(self, corpus: TokenisedCorpus) -> float:
+        """Negative log-likelihood of a text in nats a token, without smoothing, by this process alone."""
+        self.learner.model.eval()
+        with torch.inference_mode():
+            return self._loss(corpus, World(0, 1, self.world.device))
+
+    def _loss(self, corpus: TokenisedCorpus, world: World) -> float:
+        source, target = corpus.source, corpus.target
+        groups = plan(source.lengths, target.lengths, batch_tokens=self.config.batch_tokens, seed=0, epoch=0)
+        sums = torch.zeros(len(groups), 2, dtype=torch.float64)
+        for number in range(world.rank, len(groups), world.size):
+            batch = batch_of(source, target, groups[number], self.learner.model.config).to(world.device)
+            sums[number, 0] = float(self.learner.objective(batch)[1])
+            sums[number, 1] = batch.tokens
+        # Summed in the order of the groups, so that the loss does not depend on the number of processes.
+        total, tokens = world.sum(sums.to(world.device)).cpu().cumsum(0)[-1].tolist()
+        return float(total / tokens)
+
+
+def perplexity(loss: float) -> float:
+    """The exponential of a loss in nats."""
+    return math.exp(min(loss, 700))  # beyond 700 it would overflow
