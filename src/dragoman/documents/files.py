@@ -92,10 +92,10 @@ def tasks_of(
 ) -> list[Task]:
     """Return a task for each file, and for each file of a known format in the folders.
 
-    With `wanted`, files have no format, and those of folders are chosen by their paths in it. One file goes to
-    the file `output`, or into it if that is a folder; several, and folders, go into the folder `output`, each
-    with its name. Raises ConfigError if two would go to the same file, if one would overwrite a source, or if
-    there is no place for them; DataError if a path does not exist or nothing is found.
+    With `wanted`, files have no format, and it chooses those of folders by their paths there. One file goes
+    to the file `output`, or into it if that is a folder; several, and folders, go into the folder `output`,
+    each with its name. Raises ConfigError if two would go to the same file, if one would overwrite a source,
+    or if there is no place for them; DataError if a path does not exist or nothing is found.
     """
     single = len(paths) == 1 and not os.path.isdir(paths[0])
     tasks: list[Task] = []
