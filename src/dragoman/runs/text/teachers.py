@@ -13,7 +13,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.tables import listing
 from dragoman.folder.config import FolderConfig
 from dragoman.runs.folder import RunFolder
-from dragoman.runs.recipe import DATA_VARIABLE, DataConfig, Recipe
+from dragoman.runs.recipe import DATA_VARIABLE, DataConfig, Recipe, recipe_of_run
 from dragoman.runs.tuning.base import open_model
 from dragoman.text.languages import Languages, closest
 from dragoman.text.tokenizer import Tokenizer
