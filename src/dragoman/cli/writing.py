@@ -12,11 +12,12 @@ from typing import TextIO
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import replacing
+from dragoman.base.languages import related
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import waiting
 from dragoman.cli.unfinished import Unfinished, Written, can_resume
 from dragoman.text.compressed import SUFFIXES
-from dragoman.text.languages import of_pair, related
+from dragoman.text.languages import of_pair
 
 
 class LineStream:

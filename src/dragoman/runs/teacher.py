@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError
+from dragoman.base.languages import closest
 from dragoman.base.tables import listing
 from dragoman.folder.config import FolderConfig
 from dragoman.runs.base import open_model
 from dragoman.runs.recipe import DATA_VARIABLE, DataConfig, Recipe
 from dragoman.runs.teaching import TeacherConfig
-from dragoman.text.languages import Languages, closest
+from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.translator.ensemble import same_tokens
 

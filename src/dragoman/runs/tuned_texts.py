@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.runs import replay
 from dragoman.runs.base import Base
@@ -18,7 +19,7 @@ from dragoman.runs.tuned_recipe import check_own, replay_share, tuned_recipe
 from dragoman.runs.tuning import ReplayFrom, TuningConfig
 from dragoman.text.compressed import without_suffix
 from dragoman.text.corpus import Corpus
-from dragoman.text.languages import Languages, closest, of_pair, of_side
+from dragoman.text.languages import Languages, of_pair, of_side
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Protocol, cast
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.languages import canonical
 from dragoman.serving.ask import Guess
-from dragoman.serving.languages import usual_code
 
 _READ = 1000  # characters; more say no more
 
@@ -28,7 +28,7 @@ def detect_language(text: str, among: Sequence[str], default: str) -> list[Guess
         return [Guess(default, 0.0)]
     if len(among) == 1:
         return [Guess(among[0], 1.0)]
-    found = {usual_code(code): value for code, value in _identifier().rank(text[:_READ])}
+    found = {canonical(code): value for code, value in _identifier().rank(text[:_READ])}
     # Variants of one language cannot be told apart: the first stands for all.
     values: dict[str, tuple[str, float]] = {}
     for one in among:

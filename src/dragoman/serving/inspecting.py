@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import canonical
 from dragoman.base.pytorch import has_pytorch
 from dragoman.decoding.options import Decoding
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
 from dragoman.serving.errors import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
-from dragoman.serving.languages import usual_code
 from dragoman.translator import Translator
 from dragoman.translator.lines import addressed
 
@@ -102,7 +102,7 @@ class How:
         intervention = Intervention.from_table(wish.interventions)
         bundle, translator = self._bundle(wish.pair), self._translators[wish.pair]
         languages = translator.tokenizer.languages
-        to = next((one for one in languages if usual_code(one) == wish.target), None)
+        to = next((one for one in languages if canonical(one) == wish.target), None)
         text = addressed(" ".join(wish.text.split()), to)
         _check_length(bundle, text)
         in_time()

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
-from dragoman.serving.languages import usual_code
+from dragoman.base.languages import canonical, related
 from dragoman.text.guidance import Match
-from dragoman.text.languages import related
 
 if TYPE_CHECKING:
     from dragoman.memory.store import FuzzyMatch, TranslationMemory
@@ -98,7 +97,7 @@ def _opened(
         source, target = free[0]
         return free[0], TranslationMemory.create(path, source_language=source, target_language=target)
     memory = TranslationMemory(path)
-    own = usual_code(memory.source_language), usual_code(memory.target_language)
+    own = canonical(memory.source_language), canonical(memory.target_language)
     fits = [pair for pair in served if related(pair[0], own[0]) and related(pair[1], own[1])]
     pair = own if own in fits else fits[0] if fits else None
     if pair is None or pair in opened:

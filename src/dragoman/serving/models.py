@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.languages import canonical
 from dragoman.folder.config import WEIGHTS
 from dragoman.folder.digest import digest_of
 from dragoman.loading import Loaded, Variant, load_model
-from dragoman.serving.languages import usual_code
 from dragoman.serving.pairs import Leg
 from dragoman.serving.shared_engine import SharedEngine
 from dragoman.translator import Translator
@@ -53,12 +53,12 @@ class ServedModel:
         """`digest` is that of the weights, if it is known, and `engine` the name of what runs them."""
         self.name, self.translator, self.digest, self.engine = name, translator, digest, engine
         self._terms = dict(terms or {})
-        self.source = usual_code(translator.source_language)
+        self.source = canonical(translator.source_language)
         several = translator.tokenizer.languages
         # Canonical codes, and the token of each for the model; None if it has a single target language.
-        self._targets: dict[str, str | None] = {usual_code(one): one for one in several}
+        self._targets: dict[str, str | None] = {canonical(one): one for one in several}
         if not several:
-            self._targets = {usual_code(translator.target_language): None}
+            self._targets = {canonical(translator.target_language): None}
         self.targets = tuple(self._targets)
         self.adapters, self.terms = tuple(translator.adapters), tuple(self._terms)
         self._variants: dict[tuple[str | None, str | None], Translator] = {}

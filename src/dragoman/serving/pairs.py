@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.languages import canonical, closest, language_name
 from dragoman.serving.ask import Route
 from dragoman.serving.errors import UnknownLanguage
-from dragoman.serving.languages import language_name, usual_code
-from dragoman.text.languages import closest
 
 _LONGEST = 40  # characters of a code: what follows is not read, and not cached
 
@@ -89,7 +88,7 @@ class Pairs:
 
     def _closest(self, wanted: str, served: Iterable[str], way: str) -> str:
         served = tuple(served)
-        code = usual_code(wanted[:_LONGEST])
+        code = canonical(wanted[:_LONGEST])
         found = code if code in served else closest(code, served)
         if found is None:
             raise UnknownLanguage(
