@@ -175,5 +175,5 @@ def test_a_memory_and_a_file_may_spell_their_languages_differently(tmp_path: Pat
     TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de").close()
     with pytest.raises(ConfigError, match="is from eng to deu, not from en to fr"):
         TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="fr")
-    with pytest.raises(ConfigError, match="name two languages"):
+    with pytest.raises(ConfigError, match="a memory from 'de' to 'deu'"):
         TranslationMemory.create(tmp_path / "b.tm", source_language="de", target_language="deu")
