@@ -20,15 +20,15 @@ import httpx
 from dragoman.documents.formats import Format, Languages
 from dragoman.documents.segment import Result, text_of
 from dragoman.models.shapes import TransformerConfig
-from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
-from dragoman.serving.endpoints import Desk
-from dragoman.serving.errors import Late, TooLong
-from dragoman.serving.limits import Limits
-from dragoman.serving.models import ServedModel
-from dragoman.serving.pairs import Leg, Pairs
-from dragoman.serving.run import ServerProcess, listen
-from dragoman.serving.service import Service
-from dragoman.serving.settings import Settings
+from dragoman.serving.apis.endpoints import Desk
+from dragoman.serving.http.server import ServerProcess, listen
+from dragoman.serving.http.settings import Settings
+from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
+from dragoman.serving.service.errors import Late, TooLong
+from dragoman.serving.service.languages import Leg, Pairs
+from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.models import ServedModel
+from dragoman.serving.service.service import Service
 from dragoman.translator.next_words import NextWord
 
 _PAIRS = [("en", "de"), ("en", "fr"), ("en", "pt"), ("de", "en")]

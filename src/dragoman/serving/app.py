@@ -14,12 +14,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dragoman.serving import deepl, deepl_documents, how, libretranslate, native, page, state
-from dragoman.serving.endpoints import Desk, Endpoint, serve
-from dragoman.serving.front import Front
-from dragoman.serving.logs import log, place_of
-from dragoman.serving.pages import files_of_page, page_answer
-from dragoman.serving.refusals import Refusal, family_of, refused
+from dragoman.serving.apis import deepl, deepl_documents, libretranslate
+from dragoman.serving.apis import own as native
+from dragoman.serving.apis import status as state
+from dragoman.serving.apis.endpoints import Desk, Endpoint, serve
+from dragoman.serving.http.errors import Refusal, family_of, refused
+from dragoman.serving.http.guard import Front
+from dragoman.serving.http.logs import log, place_of
+from dragoman.serving.http.static import files_of_page, page_answer
+from dragoman.serving.page import how
+from dragoman.serving.page import routes as page
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *libretranslate.ENDPOINTS,

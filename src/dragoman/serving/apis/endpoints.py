@@ -1,0 +1,185 @@
+"""The table of routes: what a route takes and gives, and what happens before and after its handler."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive
+
+from dragoman.serving.http.caller import address_of_client
+from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, refusal_of, refused
+from dragoman.serving.http.fields import Budget, Fields, read_fields
+from dragoman.serving.http.jobs import Jobs
+from dragoman.serving.http.keys import key_in
+from dragoman.serving.http.logs import log, place_of
+from dragoman.serving.http.metrics import ServerMetrics
+from dragoman.serving.http.schemas import KEYS, Schema
+from dragoman.serving.http.settings import Settings
+from dragoman.serving.http.shelf import Shelf
+from dragoman.serving.service.inspection import How
+from dragoman.serving.service.service import Service
+
+T = TypeVar("T")
+
+Body = Literal["json", "form", "multipart"]
+
+_BODIES_AT_ONCE = 128 * 2**20  # bytes of all requests
+_CLIENTS = 10_000  # whose use is counted
+
+
+@dataclass
+class Desk:
+    """What all requests share."""
+
+    service: Service
+    settings: Settings
+    metrics: ServerMetrics = field(default_factory=ServerMetrics)
+    shelf: Shelf = field(default_factory=Shelf)
+    budget: Budget = field(default_factory=lambda: Budget(_BODIES_AT_ONCE))
+    used: OrderedDict[str, int] = field(default_factory=OrderedDict)  # characters by client
+    jobs: Jobs = field(init=False)
+    how: How = field(init=False)
+    endpoints: Sequence[Endpoint] = ()
+    in_flight: int = 0  # requests
+    draining: bool = False
+    crowded: Callable[[], bool] = lambda: False  # whether there are too many connections
+
+    def __post_init__(self) -> None:
+        self.jobs = Jobs(self.shelf)
+        # The first model of a pair counts, as for translations.
+        self.how = How(
+            {
+                (model.source, target): model.translator
+                for model in reversed(self.service.models)
+                for target in model.targets
+            }
+        )
+        self.metrics.shows_ready(lambda: self.ready)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being done for anybody."""
+        return self.in_flight == 0 and self.jobs.unfinished == 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether the server translates now."""
+        return self.service.ready and not self.draining
+
+    def use(self, client: str, characters: int) -> None:
+        """Add to the use of a client; that of the client that was silent for longest is forgotten."""
+        self.used[client] = self.used.pop(client, 0) + characters
+        if len(self.used) > _CLIENTS:
+            self.used.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A request that was read and let in."""
+
+    desk: Desk
+    request: Request
+    fields: Fields
+    client: str  # a name for the share of its key or address
+    deadline: float  # a time of `time.monotonic`
+
+    @property
+    def service(self) -> Service:
+        return self.desk.service
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A route: a method and a path, its handler, and what is said of it in /openapi.json."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    answer: Callable[[Incoming], Awaitable[Response]]
+    family: Family
+    summary: str
+    fields: Mapping[str, Schema] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    bodies: tuple[Body, ...] = ()
+    returns: Schema | None = None  # of JSON; None for other content
+    content: str = "application/json"
+    refuses: tuple[int, ...] = ()  # the statuses of its errors
+    locked: bool = True  # needs a key, if the server has keys
+    works: bool = False  # needs the models
+    uploads: bool = False  # takes a file
+
+
+async def serve(endpoint: Endpoint, desk: Desk, request: Request) -> Response:
+    """Read a request, check its key, and answer it, or say why not."""
+    facts = request.scope.setdefault("facts", {})
+    facts["route"] = endpoint.path
+    try:
+        return await _unless_left(request.receive, lambda read: _answer(endpoint, desk, request, read))
+    except ClientDisconnect:
+        return refused(Refusal(499, "the client has left"), endpoint.family)
+    except Exception as error:  # whatever it is, the client gets an answer, and no details
+        refusal = refusal_of(error, endpoint.family)
+        if refusal.status == 500:
+            log(logging.ERROR, "failure", route=endpoint.path, error=place_of(error))
+        return refused(refusal, endpoint.family)
+
+
+async def _answer(endpoint: Endpoint, desk: Desk, request: Request, read: Callable[[], None]) -> Response:
+    limits, settings = desk.service.limits, desk.settings
+    deadline = time.monotonic() + limits.seconds
+    if endpoint.works and not desk.ready:
+        why = "the server is shutting down" if desk.draining else "the models are being loaded"
+        raise Refusal(503, f"{why}: try again later", retry_after=2)
+    most = limits.file_bytes + limits.body_bytes if endpoint.uploads else limits.body_bytes
+    fields, held = await read_fields(request, most=most, budget=desk.budget, deadline=deadline)
+    read()
+    try:
+        address = address_of_client(request, settings)
+        client = _let_in(endpoint, desk, request, fields) or f"address {address}"
+        request.scope["facts"]["client"] = client
+        return await endpoint.answer(Incoming(desk, request, fields, client, deadline))
+    finally:
+        desk.budget.give_back(held)
+
+
+def _let_in(endpoint: Endpoint, desk: Desk, request: Request, fields: Fields) -> str | None:
+    """Check the key and return its name; None if the server has no keys, or this route needs none."""
+    for field_name in KEYS:
+        fields.text(field_name)  # raise Refusal if it is no text
+    keys = desk.settings.keys
+    if keys is None:
+        return None
+    sent = key_in(request.headers, fields.values)
+    name = None if sent is None else keys.name_of(sent)
+    if name is None and endpoint.locked:
+        status = 401 if endpoint.family == "native" else 403
+        raise Refusal(status, NO_KEY if sent is None else WRONG_KEY)
+    return None if name is None else f"key {name}"
+
+
+async def _unless_left(receive: Receive, answer: Callable[[Callable[[], None]], Coroutine[Any, Any, T]]) -> T:
+    """Answer, but stop when the client leaves. `answer` says when it has read the body."""
+    read = asyncio.Event()
+
+    async def left() -> None:
+        await read.wait()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    work, gone = asyncio.ensure_future(answer(read.set)), asyncio.ensure_future(left())
+    try:
+        await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise ClientDisconnect
+        return work.result()
+    finally:
+        for task in (work, gone):
+            task.cancel()
+        await asyncio.wait({work, gone})

@@ -1,0 +1,99 @@
+"""The routes that say how the server is: alive, ready, counts, version, its own description."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+
+from dragoman.serving.apis.endpoints import Endpoint, Incoming
+from dragoman.serving.apis.openapi import openapi
+from dragoman.serving.http.metrics import CONTENT_TYPE
+from dragoman.serving.http.schemas import TEXT, enum, structure
+from dragoman.version import __version__
+
+
+async def health(call: Incoming) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def ready(call: Incoming) -> Response:
+    if call.desk.ready:
+        return JSONResponse({"status": "ready"})
+    return JSONResponse({"status": "draining" if call.desk.draining else "loading"}, 503)
+
+
+async def metrics(call: Incoming) -> Response:
+    return Response(call.desk.metrics.text(), media_type=CONTENT_TYPE)
+
+
+async def version(call: Incoming) -> Response:
+    return JSONResponse({"name": "dragoman", "version": __version__})
+
+
+async def description(call: Incoming) -> Response:
+    return JSONResponse(openapi(call.desk.endpoints, call.service.limits, title="dragoman"))
+
+
+async def spec(call: Incoming) -> Response:
+    """What clients of LibreTranslate read first. That name is a trademark of its owners."""
+    title = "LibreTranslate" if call.desk.settings.compat_title else "dragoman"
+    return JSONResponse(openapi(call.desk.endpoints, call.service.limits, title=title))
+
+
+_ANY = {"type": "object"}
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/health",
+        answer=health,
+        family="native",
+        summary="Whether the server is alive.",
+        returns=structure({"status": enum("ok")}),
+        locked=False,
+    ),
+    Endpoint(
+        method="GET",
+        path="/ready",
+        answer=ready,
+        family="native",
+        summary="Whether the server translates: 503 until its models are loaded, and when it shuts down.",
+        returns=structure({"status": enum("ready", "draining", "loading")}),
+        locked=False,
+    ),
+    Endpoint(
+        method="GET",
+        path="/metrics",
+        answer=metrics,
+        family="native",
+        summary="Counts for Prometheus.",
+        content="text/plain",
+        refuses=(401,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/version",
+        answer=version,
+        family="native",
+        summary="The version of the server.",
+        returns=structure({"name": TEXT, "version": TEXT}),
+        locked=False,
+    ),
+    Endpoint(
+        method="GET",
+        path="/openapi.json",
+        answer=description,
+        family="native",
+        summary="This description.",
+        returns=_ANY,
+        locked=False,
+    ),
+    Endpoint(
+        method="GET",
+        path="/spec",
+        answer=spec,
+        family="libretranslate",
+        summary="This description, for clients that look for it here.",
+        returns=_ANY,
+        locked=False,
+    ),
+)
