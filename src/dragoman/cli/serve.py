@@ -198,10 +198,10 @@ def _run(
     log: LogFormat,
     quiet: bool,
 ) -> None:
-    from dragoman.serving.apis.endpoints import Desk
+    from dragoman.serving.apis.endpoints import ServerState
+    from dragoman.serving.app import server_of
     from dragoman.serving.http.logs import logging_to
     from dragoman.serving.http.metrics import ServerMetrics
-    from dragoman.serving.http.server import ServerProcess
     from dragoman.serving.service.service import Service
 
     metrics = ServerMetrics()
@@ -213,7 +213,7 @@ def _run(
         address = f"[{settings.host}]" if ":" in settings.host else settings.host
         print(f"Serving {_pairs(service)} at http://{address}:{socket.getsockname()[1]}", file=sys.stderr)
     with logging_to(sys.stderr, log):
-        ServerProcess(Desk(service, settings, metrics)).run([socket])
+        server_of(ServerState(service, settings, metrics)).run([socket])
 
 
 def _check(

@@ -11,7 +11,7 @@ import pytest
 from tests.serving.standin import Running, keys_file, running, wait_for
 
 from dragoman.base.errors import DataError
-from dragoman.serving.apis.endpoints import Desk
+from dragoman.serving.apis.endpoints import ServerState
 from dragoman.serving.http.keys import Keys
 from dragoman.serving.http.settings import Settings
 from dragoman.serving.service.errors import Late, Overloaded, TooLong
@@ -156,12 +156,12 @@ def test_glossaries_are_none(client: httpx.Client) -> None:
 
 def test_the_use_of_the_last_clients_is_counted(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.serving.apis.endpoints._CLIENTS", 2)
-    desk = Desk(cast(Service, server.standin), Settings())
+    state = ServerState(cast(Service, server.standin), Settings())
     for client in "abcb":
-        desk.use(client, 1)
-    desk.use("d", 1)
+        state.use(client, 1)
+    state.use("d", 1)
 
-    assert desk.used == {"b": 2, "d": 1}
+    assert state.used == {"b": 2, "d": 1}
 
 
 def test_use_is_counted_by_key(tmp_path: Path) -> None:
@@ -281,12 +281,12 @@ def test_unfinished_documents_are_bounded() -> None:
         server.standin.gate.clear()
         answers = [uploaded(client) for _ in range(17)]
         assert [one.status_code for one in answers] == [200] * 16 + [429]
-        assert server.desk.jobs.unfinished == 16
+        assert server.state.jobs.unfinished == 16
 
 
 def test_a_document_is_forgotten_in_time(server: Running, client: httpx.Client) -> None:
     handle = uploaded(client).json()
-    job = server.desk.jobs.find(handle["document_id"], handle["document_key"])
+    job = server.state.jobs.find(handle["document_id"], handle["document_key"])
     wait_for(lambda: job.state == "done")
     job.until = time.monotonic() - 1
     uploaded(client)

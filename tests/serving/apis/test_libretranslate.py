@@ -206,7 +206,7 @@ def test_files_that_are_translated_at_once_are_bounded(monkeypatch: pytest.Monke
     with running() as server, server.client() as client, ThreadPoolExecutor() as threads:
         server.standin.gate.clear()
         first = threads.submit(lambda: client.post("/translate_file", data=form, files=files))
-        wait_for(lambda: server.desk.jobs.unfinished == 1)
+        wait_for(lambda: server.state.jobs.unfinished == 1)
         second = client.post("/translate_file", data=form, files=files)
         third = client.post("/v2/document", data={"target_lang": "DE"}, files=files)
         server.standin.gate.set()

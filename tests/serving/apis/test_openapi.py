@@ -12,7 +12,6 @@ from starlette.routing import Route
 from tests.serving.standin import Running
 
 from dragoman.serving.app import ENDPOINTS
-from dragoman.serving.http.fields import Fields
 
 ASKED = {
     "/translate": {"q": "a", "source": "auto", "target": "de", "alternatives": 1},
@@ -67,26 +66,19 @@ def test_an_answer_is_as_described(client: httpx.Client, described: Any, method:
 
 
 @pytest.mark.parametrize("path", ASKED)
-def test_every_field_that_is_read_is_described(
+def test_every_field_is_described_and_read(
     server: Running, client: httpx.Client, described: Any, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server.desk, "settings", replace(server.desk.settings, suggestions=True))
-    read: set[str] = set()
-    for name in ("text", "needed", "texts", "words", "choice", "whole", "number", "flag", "loose_flag"):
-        plain = getattr(Fields, name)
-
-        def watched(self: Fields, field: str, *rest: Any, _plain: Any = plain, **more: Any) -> Any:
-            if not self.within:
-                read.add(field)
-            return _plain(self, field, *rest, **more)
-
-        monkeypatch.setattr(Fields, name, watched)
+    monkeypatch.setattr(server.state, "settings", replace(server.state.settings, suggestions=True))
     assert client.post(path, json=ASKED[path]).status_code == 200
+    (endpoint,) = (one for one in ENDPOINTS if (one.method, one.path) == ("POST", path))
     schema = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
 
-    assert read
-    assert read <= set(schema["properties"])
+    assert set(schema["properties"]) == set(endpoint.fields)
     assert set(schema.get("required", ())) <= set(ASKED[path])
+    for name in schema["properties"]:  # each is parsed, so that a value of no kind is refused
+        answer = client.post(path, json=ASKED[path] | {name: {"no": ["kind"]}})
+        assert (name, answer.status_code) == (name, 400)
 
 
 def test_the_methods_that_are_not_described_are_405(client: httpx.Client, described: Any) -> None:

@@ -166,7 +166,7 @@ def test_who_leaves_a_stream_frees_its_place() -> None:
             wait_for(lambda: len(server.standin.asked) == 2)
         client.close()
         wait_for(lambda: server.standin.cancelled == 2)
-        wait_for(lambda: server.desk.in_flight == 0)
+        wait_for(lambda: server.state.in_flight == 0)
 
 
 def test_models(client: httpx.Client) -> None:

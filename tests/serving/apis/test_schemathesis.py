@@ -36,4 +36,4 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
 
         assert done.returncode == 0, done.stdout[-8000:]
         assert "No issues found" in done.stdout
-        assert server.desk.in_flight == server.desk.budget.held == 0
+        assert server.state.in_flight == server.state.budget.held == 0

@@ -78,7 +78,7 @@ def test_one_site_may_be_allowed() -> None:
 def test_every_answer_has_the_headers_of_safety(client: httpx.Client, path: str) -> None:
     headers = client.get(path).headers
 
-    assert "default-src 'self'" in headers["content-security-policy"]
+    assert "default-src 'none'" in headers["content-security-policy"]
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
@@ -203,8 +203,8 @@ def test_an_endless_body_ends_the_connection(server: Running) -> None:
                 sent += len(chunk)
 
     assert sent < 60 * 2**20  # sockets buffer some; without a bound all of it would be taken
-    wait_for(lambda: server.desk.in_flight == 0)
-    assert server.desk.budget.held == 0
+    wait_for(lambda: server.state.in_flight == 0)
+    assert server.state.budget.held == 0
 
 
 def test_a_declared_size_is_believed_at_once(server: Running) -> None:
@@ -249,18 +249,18 @@ def test_a_body_that_trickles_is_given_up() -> None:
         )
 
         assert answer.startswith(b"HTTP/1.1 408")
-        assert server.desk.budget.held == 0
+        assert server.state.budget.held == 0
 
 
 def test_a_reader_that_takes_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.serving.http.server._PATIENCE", 0.5)
     with running() as server:
-        name = server.desk.shelf.put(b"x" * 8 * 2**20, ".txt")
+        name = server.state.files.put(b"x" * 8 * 2**20, ".txt")
         with socket.create_connection(("127.0.0.1", server.port)) as here:
             here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             here.sendall(f"GET /download_file/{name} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            wait_for(lambda: server.desk.in_flight == 1)
-            wait_for(lambda: server.desk.in_flight == 0)
+            wait_for(lambda: server.state.in_flight == 1)
+            wait_for(lambda: server.state.in_flight == 0)
 
 
 def test_a_deadline_is_504() -> None:
@@ -287,12 +287,12 @@ def test_who_leaves_frees_the_place(server: Running) -> None:
             with socket.create_connection(("127.0.0.1", server.port)) as here:
                 head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 here.sendall(head.encode() + f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
-                wait_for(lambda: server.desk.in_flight == 1)
+                wait_for(lambda: server.state.in_flight == 1)
                 wait_for(lambda: len(server.standin.asked) > 0)
                 server.standin.asked.clear()
             left.append(path)
             wait_for(lambda: server.standin.cancelled == before + len(left))
-            wait_for(lambda: server.desk.in_flight == 0)
+            wait_for(lambda: server.state.in_flight == 0)
     finally:
         server.standin.gate.set()
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from dragoman.base.errors import ConfigError
-from dragoman.serving.http.caller import address_of_client, base_url, is_foreign, is_our_name
+from dragoman.serving.http.guard import address_of_client, base_url, is_foreign, is_our_name
 from dragoman.serving.http.keys import Keys
 from dragoman.serving.http.settings import Settings, is_loopback, names_of, origins_of, proxies_of
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from tests.serving.standin import running
 
-from dragoman.serving import app
+from dragoman.serving.http import static
 from dragoman.serving.http.static import files_of_page
 
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_only_files_of_the_page_are_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "files_of_page", lambda _: files_of_page(folder))
+    monkeypatch.setattr(static, "files_of_page", lambda _: files_of_page(folder))
     with running() as server, server.client() as client:
         index, script = client.get("/"), client.get("/web/js/page.js")
         assert (index.text, index.headers["content-type"]) == ("<h1>Page</h1>", "text/html; charset=utf-8")
@@ -48,7 +48,7 @@ def test_only_files_of_the_page_are_served(folder: Path, monkeypatch: pytest.Mon
 
 
 def test_a_page_is_sent_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "files_of_page", lambda _: files_of_page(folder))
+    monkeypatch.setattr(static, "files_of_page", lambda _: files_of_page(folder))
     with running() as server, server.client() as client:
         tag = client.get("/").headers["etag"]
         for known in (tag, f'"other", W/{tag}'):

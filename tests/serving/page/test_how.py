@@ -24,12 +24,13 @@ from dragoman.inspection import Intervention, arrays
 from dragoman.serving.http.keys import Keys
 from dragoman.serving.page import routes as page
 from dragoman.serving.service import inspection as inspecting
-from dragoman.serving.service.inspection import How
+from dragoman.serving.service.inspection import Inspector, Question
 from dragoman.serving.service.models import ServedModel
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1"
 JSON = {"Content-Type": "application/json"}
 ASKED = {"text": "Tom sleeps.", "source": "en", "target": "de"}
+QUESTION = Question(**ASKED)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_what_is_offered(client: httpx.Client, translator: Translator) -> None:
 )
 def test_what_is_offered_can_be_changed(kind: str, heads: set[str], shift: bool, none: bool) -> None:
     translator = Translator.of(bundle(KINDS[kind]))
-    (about,) = How({("en", "de"): translator}).about()["models"]
+    (about,) = Inspector({("en", "de"): translator}).about()["models"]
     assert (set(about["heads"]), about["shift"], about["no_positions"]) == (heads, shift, none)
     for attention, (layers, count) in about["heads"].items():
         last = Intervention.of(without=[f"{attention}.{layers}.{count}"])
@@ -126,13 +127,15 @@ def test_the_data_is_that_of_the_report(client: httpx.Client, translator: Transl
 def test_what_the_server_translates_is_not_changed() -> None:
     """With the PyTorch engine both use the same weights."""
     translator = Translator.of(bundle(transformer(), seed=2))
-    how = How({("en", "de"): translator})
+    how = Inspector({("en", "de"): translator})
     before = translator.translate(["The old dog."])
-    asyncio.run(how.answer(ASKED))
+    asyncio.run(how.answer(QUESTION))
     seen: list[object] = []
     model: Any = translator.bundle.model
     model.encoder[0].attention.register_forward_hook(lambda *_: seen.append(1))
-    asyncio.run(how.answer({**ASKED, "interventions": {"without": ["encoder.1.1"], "no_positions": True}}))
+    asyncio.run(
+        how.answer(Question(**ASKED, interventions={"without": ["encoder.1.1"], "no_positions": True}))
+    )
     assert seen == []
     assert not any(module._forward_pre_hooks for module in model.modules())
     assert translator.translate(["The old dog."]) == before
@@ -144,24 +147,24 @@ def test_what_the_server_translates_is_not_changed() -> None:
         ({"text": "x" * 501}, 400, "501 characters"),
         ({"text": "äöü" * 150}, 400, "tokens"),
         ({"text": " \n "}, 400, "empty"),
-        ({"text": None}, 400, "text is missing"),
-        ({"text": ["a"]}, 400, "text is missing"),
+        ({"text": None}, 400, "missing text"),
+        ({"text": ["a"]}, 400, "text must be text"),
         ({"text": "\ud800"}, 400, "surrogate"),
         ({"source": "fr"}, 400, "no model from fr to de"),
-        ({"target": 3}, 400, "target is missing"),
+        ({"target": 3}, 400, "target must be text"),
         ({"more": 1}, 400, "more: unknown field"),
-        ({"interventions": []}, 400, "interventions is not an object"),
+        ({"interventions": []}, 400, "interventions must be an object"),
         ({"interventions": {"heads": 1}}, 400, "not an intervention"),
         ({"interventions": {"without": ["encoder.9.1"]}}, 400, "no head encoder.9.1"),
         ({"interventions": {"length_penalty": 10**400}}, 400, "length_penalty"),
         ({"interventions": {"force": [{"step": 1, "token": 10**9}]}}, 400, "vocabulary"),
-        ({"options": {"beam": 11}}, 400, "a beam of 11"),
-        ({"options": {"beam": 10**400}}, 400, "a beam of"),
+        ({"options": {"beam": 11}}, 400, "options.beam must be a whole number from 1 to 10"),
+        ({"options": {"beam": 10**400}}, 400, "options.beam"),
         ({"options": {"beam": 0}}, 400, "beam"),
         ({"options": {"beam": "3"}}, 400, "beam"),
         ({"options": {"length_penalty": 10**400}}, 400, "length_penalty"),
-        ({"options": {"n_best": 3}}, 400, "unknown option"),
-        ({"options": 1}, 400, "options is not an object"),
+        ({"options": {"n_best": 3}}, 400, "options.n_best: unknown field"),
+        ({"options": 1}, 400, "options must be an object"),
     ],
     ids=lambda value: repr(value)[:40],
 )
@@ -189,7 +192,7 @@ def test_odd_text_is_answered(client: httpx.Client) -> None:
 def test_the_page_and_its_files(client: httpx.Client) -> None:
     page = client.get("/how")
     assert page.headers["content-type"].startswith("text/html")
-    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "unsafe" not in page.headers["content-security-policy"]
     folder = Path(inspecting.__file__).parents[2] / "inspection" / "page"
     assert client.get("/how/views.js").content == (folder / "views.js").read_bytes()
@@ -224,30 +227,30 @@ def test_offering_loads_no_torch() -> None:
     code = f"""
 import sys
 from dragoman import Translator
-from dragoman.serving.service.inspection import How
+from dragoman.serving.service.inspection import Inspector
 translator = Translator.load({str(SAVED / "transformer")!r})
-assert How({{("en", "de"): translator}}).about()["models"][0]["heads"]
+assert Inspector({{("en", "de"): translator}}).about()["models"][0]["heads"]
 assert translator.engine.__class__.__name__ != "NativeEngine" or "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=300)
 
 
 def test_a_run_ends_with_the_server(translator: Translator) -> None:
-    how = How({("en", "de"): translator})
-    asyncio.run(how.answer(ASKED))
+    how = Inspector({("en", "de"): translator})
+    asyncio.run(how.answer(QUESTION))
     how.close()
     with pytest.raises(inspecting.NotReady):
-        how._run(inspecting._wish(dict(ASKED)), time.monotonic() + 30)
+        how._run(QUESTION, time.monotonic() + 30)
 
 
 # One at a time, and for a bounded time
 
 
 class Slow:
-    """A How whose runs wait until they are let go."""
+    """An inspector whose runs wait until they are let go."""
 
     def __init__(self, translator: Translator, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.how = How({("en", "de"): translator}, seconds=seconds)
+        self.how = Inspector({("en", "de"): translator}, seconds=seconds)
         self.go, self.at_once, self.most = threading.Event(), 0, 0
         monkeypatch.setattr(inspecting, "_LOADING", 0.0)
         monkeypatch.setattr(self.how, "_run", self.run)
@@ -265,11 +268,11 @@ def test_one_at_a_time_and_few_wait(translator: Translator, monkeypatch: pytest.
     slow = Slow(translator, 20, monkeypatch)
 
     async def many() -> list[Any]:
-        tasks = [asyncio.ensure_future(slow.how.answer(ASKED)) for _ in range(inspecting._WAITING + 2)]
+        tasks = [asyncio.ensure_future(slow.how.answer(QUESTION)) for _ in range(inspecting._WAITING + 2)]
         await asyncio.sleep(0.2)
         slow.go.set()
         first = await asyncio.gather(*tasks, return_exceptions=True)
-        return [*first, await slow.how.answer(ASKED)]
+        return [*first, await slow.how.answer(QUESTION)]
 
     answers = asyncio.run(many())
     refused = [one for one in answers if isinstance(one, Exception)]
@@ -284,7 +287,9 @@ def test_the_deadline_counts_the_time_in_the_queue(
     slow = Slow(translator, 0.3, monkeypatch)
 
     async def two() -> list[Any]:
-        answers = await asyncio.gather(slow.how.answer(ASKED), slow.how.answer(ASKED), return_exceptions=True)
+        answers = await asyncio.gather(
+            slow.how.answer(QUESTION), slow.how.answer(QUESTION), return_exceptions=True
+        )
         slow.go.set()
         while slow.how._waiting:
             await asyncio.sleep(0.01)
@@ -295,12 +300,12 @@ def test_the_deadline_counts_the_time_in_the_queue(
 
 
 def test_a_search_ends_at_the_deadline(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    how = How({("en", "de"): translator})
-    asyncio.run(how.answer(ASKED))
+    how = Inspector({("en", "de"): translator})
+    asyncio.run(how.answer(QUESTION))
     started = time.monotonic()
     clock = iter([started] * 4)
     # The module's own `time`: servers of other tests run in threads, and their loops would stop at it.
     patched = SimpleNamespace(monotonic=lambda: next(clock, started + 1000))
     monkeypatch.setattr(inspecting, "time", patched)
     with pytest.raises(inspecting.Late):
-        how._run(inspecting._wish(dict(ASKED)), started + 30)
+        how._run(QUESTION, started + 30)

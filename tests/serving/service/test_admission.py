@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.serving.service.admission import Admission
-from dragoman.serving.service.counting import Uncounted
+from dragoman.serving.service.admission import Admission, Uncounted
 from dragoman.serving.service.errors import Overloaded
 from dragoman.serving.service.limits import Limits
 

@@ -9,10 +9,9 @@ import pytest
 from tests.serving.engines import until
 
 from dragoman.decoding.watching import look_up
-from dragoman.serving.service.admission import QueuePlace
+from dragoman.serving.service.admission import QueuePlace, Uncounted
 from dragoman.serving.service.cache import Cache
-from dragoman.serving.service.coalescing import Flights
-from dragoman.serving.service.counting import Uncounted
+from dragoman.serving.service.coalescing import Coalescer
 from dragoman.serving.service.errors import NotReady
 
 
@@ -32,11 +31,11 @@ class Work:
 
 
 class Stage:
-    """Flights with a cache, and a place that says whether it is free."""
+    """Coalescer with a cache, and a place that says whether it is free."""
 
     def __init__(self, cache_bytes: int = 10_000) -> None:
         self.pool = ThreadPoolExecutor(4)
-        self.flights: Flights[str, str] = Flights(self.pool, Cache(cache_bytes), Uncounted())
+        self.flights: Coalescer[str, str] = Coalescer(self.pool, Cache(cache_bytes), Uncounted())
         self.freed = 0
 
     def get(self, work: Work, *keys: str) -> asyncio.Task[tuple[list[str], bool]]:

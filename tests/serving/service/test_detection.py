@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from dragoman.base.errors import ConfigError
-from dragoman.serving.service import detection
-from dragoman.serving.service.detection import detect_language
+from dragoman.serving.service import languages as detection
+from dragoman.serving.service.languages import detect_language
 
 TEXTS = {
     "en": "The children are playing in the garden behind the house.",

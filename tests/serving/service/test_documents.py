@@ -13,7 +13,7 @@ import pytest
 from dragoman.documents.files import translate_file
 from dragoman.documents.formats import FORMATS
 from dragoman.engine.build import unavailable
-from dragoman.serving import files as module
+from dragoman.serving.service import documents as module
 from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.errors import Late, UnknownLanguage
 from dragoman.serving.service.limits import Limits

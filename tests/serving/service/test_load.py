@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.serving.test_run import MODEL, ROOT
+from tests.serving.http.test_server import MODEL, ROOT
 
 from dragoman.engine.build import unavailable
 

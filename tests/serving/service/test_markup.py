@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 from tests.documents.pretend import Pretend, remembering
 from tests.serving.engines import Shift, ask, served
-from tests.serving.test_service import run
+from tests.serving.service.test_service import run
 
 from dragoman.decoding.options import Decoding
 from dragoman.memory.store import TranslationMemory
-from dragoman.serving.service.markup import translate_markup
+from dragoman.serving.service.routing import translate_markup
 from dragoman.serving.service.service import Service
 
 TAG = re.compile(r"<[^<>]*>")

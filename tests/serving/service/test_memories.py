@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.serving.engines import Shift, ask, served, until
-from tests.serving.test_service import Counted, run
+from tests.serving.service.test_service import Counted, run
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.memory.store import TranslationMemory

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.serving.engines import Several, Shift, ask, served
-from tests.serving.test_service import run
+from tests.serving.service.test_service import run
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.engine.build import unavailable

@@ -1,18 +1,34 @@
-"""The routes that clients of DeepL call, under /v2."""
+"""The routes that clients of DeepL call, under /v2: texts and documents."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from starlette.responses import JSONResponse, Response
 
 from dragoman.decoding.options import Quality
-from dragoman.serving.apis.endpoints import Endpoint, Incoming
+from dragoman.serving.apis.documents import document_of, file_answer, suffix_of, upload_format
+from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.apis.libretranslate import targets_of_all
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.fields import Fields
-from dragoman.serving.http.schemas import COUNT, FLAG, KEYS, TEXT, array, either, enum, optional, structure
-from dragoman.serving.service.ask import Answer, Ask, Markup, Splitting
+from dragoman.serving.http.fields import (
+    COUNT,
+    FLAG,
+    TEXT,
+    Fields,
+    Upload,
+    array,
+    choice,
+    enum,
+    file,
+    flag,
+    structure,
+    text,
+    texts,
+    words,
+)
+from dragoman.serving.http.jobs import FileJob
+from dragoman.serving.service.ask import Ask, Splitting
 
 _TEXTS = 50
 _UNLIMITED = 10**12  # characters: there is no quota, and clients want a number
@@ -36,30 +52,40 @@ _REGIONS = {
 }
 
 
-async def translate(call: Incoming) -> Response:
-    fields = call.fields
-    texts, _ = fields.texts("text")
+async def translate(call: Call) -> Response:
+    texts, model_type = call["text"], call["model_type"]
     if len(texts) > _TEXTS:
         raise Refusal(400, f"Too many texts: at most {_TEXTS} are allowed", field="text")
-    ask, model_type = _ask(fields)
-    if _splitting(fields) == "nonewlines" and ask.markup == "text":
+    ask = replace(
+        _ask(call),
+        markup=call["tag_handling"] or "text",
+        ignored_tags=frozenset(call["ignore_tags"]),
+        sentences=_SPLITTING[call["split_sentences"]],
+        quality=_MODEL_TYPES.get(model_type),
+    )
+    if call["split_sentences"] == "nonewlines" and ask.markup == "text":
         texts = [" ".join(text.splitlines()) for text in texts]
     answers = await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
-    call.desk.use(call.client, sum(map(len, texts)))
+    call.state.use(call.client, sum(map(len, texts)))
     used = {} if model_type is None else {"model_type_used": model_type.removeprefix("prefer_")}
     return JSONResponse(
         {
             "translations": [
-                {**_translation(answer), "billed_characters": len(text), **used}
+                {
+                    "detected_source_language": _code(answer.source),
+                    "text": answer.text,
+                    "billed_characters": len(text),
+                    **used,
+                }
                 for text, answer in zip(texts, answers, strict=True)
             ]
         }
     )
 
 
-async def languages(call: Incoming) -> Response:
+async def languages(call: Call) -> Response:
     pairs = call.service.pairs
-    if call.fields.choice("type", ("source", "target"), "source") == "source":
+    if call["type"] == "source":
         found = {_code(one): pairs.name_of(one) for one in pairs.sources}
         return JSONResponse([{"language": code, "name": name} for code, name in found.items()])
     targets = dict[str, str]()
@@ -71,79 +97,59 @@ async def languages(call: Incoming) -> Response:
     )
 
 
-async def usage(call: Incoming) -> Response:
-    used = call.desk.used.get(call.client, 0)
+async def usage(call: Call) -> Response:
+    used = call.state.used.get(call.client, 0)
     return JSONResponse({"character_count": used, "character_limit": _UNLIMITED})
 
 
-async def glossary_pairs(call: Incoming) -> Response:
+async def glossary_pairs(call: Call) -> Response:
     return JSONResponse({"supported_languages": []})
 
 
-async def glossaries(call: Incoming) -> Response:
+async def glossaries(call: Call) -> Response:
     return JSONResponse({"glossaries": []})
 
 
-def ask_for_file(fields: Fields) -> Ask:
-    """What is asked for a document."""
-    source, target = fields.text("source_lang"), fields.needed("target_lang")
-    fields.choice("formality", _FORMALITIES, "default")
-    return Ask(source=source or None, target=target, terms=fields.text("glossary_id"))
+# Documents: upload, ask, download
 
 
-def _ask(fields: Fields) -> tuple[Ask, str | None]:
-    """What is asked, and the kind of model, if one is chosen. Options without an effect are checked, too."""
-    file_ask = ask_for_file(fields)
-    fields.text("context")
-    for name in ("preserve_formatting", "outline_detection", "show_billed_characters"):
-        fields.loose_flag(name, default=False)
-    for name in ("splitting_tags", "non_splitting_tags"):
-        fields.words(name)
-    markup: Markup = "text"
-    match fields.text("tag_handling"):
-        case None | "":
-            pass
-        case "xml":
-            markup = "xml"
-        case "html":
-            markup = "html"
-        case _:
-            raise Refusal(400, "Value for 'tag_handling' not supported: xml or html", field="tag_handling")
-    model_type = fields.text("model_type")
-    if model_type is not None and model_type not in _MODEL_TYPES:
-        raise Refusal(
-            400, f"Value for 'model_type' not supported: {', '.join(_MODEL_TYPES)}", field="model_type"
-        )
-    return (
-        Ask(
-            source=file_ask.source,
-            target=file_ask.target,
-            terms=file_ask.terms,
-            markup=markup,
-            ignored_tags=frozenset(fields.words("ignore_tags")),
-            sentences=_SPLITTING[_splitting(fields)],
-            quality=None if model_type is None else _MODEL_TYPES[model_type],
-        ),
-        model_type,
-    )
+async def upload(call: Call) -> Response:
+    sent = call["file"]
+    file = Upload(call["filename"] or sent.name, sent.data)
+    ask = _ask(call)
+    if ask.source is not None:
+        call.service.pairs.find(ask.source, ask.target)  # raise what can be raised now
+    suffix = suffix_of(file, upload_format(call, file))
+    wanted = call["output_format"]
+    if wanted and f".{wanted.lower()}" != suffix:
+        raise Refusal(400, "Value for 'output_format' not supported: it is that of the file")
+    job = call.state.jobs.add(document_of(call, file, ask))
+    return JSONResponse({"document_id": job.number, "document_key": job.key})
 
 
-def _splitting(fields: Fields) -> str:
-    """How sentences are split, as a key of the table; some clients send a number or a truth value."""
-    value = fields.values.get("split_sentences")
-    if value is None:
-        return "1"
-    if isinstance(value, int):
-        value = str(int(value))  # of a truth value, too
-    if not isinstance(value, str) or value not in _SPLITTING:
-        raise Refusal(
-            400, "Value for 'split_sentences' not supported: 0, 1 or nonewlines", field="split_sentences"
-        )
-    return value
+async def status(call: Call) -> Response:
+    job = _job(call)
+    answer: dict[str, str | int] = {"document_id": job.number, "status": job.state}
+    if job.state == "done":
+        answer |= {"seconds_remaining": 0, "billed_characters": job.characters}
+    if job.state == "error":
+        answer["error_message"] = job.error
+    return JSONResponse(answer)
 
 
-def _translation(answer: Answer) -> dict[str, Any]:
-    return {"detected_source_language": _code(answer.source), "text": answer.text}
+async def result(call: Call) -> Response:
+    return file_answer(*call.state.jobs.fetch(_job(call)))
+
+
+def _job(call: Call) -> FileJob:
+    return call.state.jobs.find(call.request.path_params["number"], call["document_key"])
+
+
+# What is asked
+
+
+def _ask(call: Call) -> Ask:
+    return Ask(source=call["source_lang"] or None, target=call["target_lang"], terms=call["glossary_id"])
 
 
 def _code(language: str) -> str:
@@ -154,10 +160,16 @@ def _code(language: str) -> str:
 _LANGUAGE = structure(
     {"language": TEXT, "name": TEXT, "supports_formality": FLAG}, required=("language", "name")
 )
-_SWITCH = optional(either(FLAG, enum("0", "1", "true", "false"), {"type": "integer", "enum": [0, 1]}))
-_TAGS = optional(either(TEXT, array(TEXT)))
+_UNSUPPORTED = "Value for '{name}' not supported: {choices}"
+_ASKED: Fields = {
+    "source_lang": text(),
+    "target_lang": text(required=True),
+    "formality": choice(_FORMALITIES, "default"),  # without an effect, but checked
+    "glossary_id": text(),
+}
 _REFUSES = (400, 403, 413, 415, 429, 503, 504)
-_TYPE = {"type": optional(enum("source", "target")), **KEYS}
+_TYPE = {"type": choice(("source", "target"), "source")}
+_KEY = {"document_key": text(required=True)}
 
 ENDPOINTS = (
     Endpoint(
@@ -167,24 +179,20 @@ ENDPOINTS = (
         family="deepl",
         summary="Translate up to 50 texts.",
         fields={
-            "text": either(TEXT, array(TEXT, maxItems=_TEXTS)),
-            "target_lang": {"type": "string", "minLength": 1},
-            "source_lang": optional(TEXT),
-            "context": optional(TEXT),
-            "split_sentences": optional(either(enum(*_SPLITTING), FLAG, {"type": "integer", "enum": [0, 1]})),
-            "preserve_formatting": _SWITCH,
-            "formality": optional(enum(*_FORMALITIES)),
-            "tag_handling": optional(enum("xml", "html", "")),
-            "ignore_tags": _TAGS,
-            "non_splitting_tags": _TAGS,
-            "splitting_tags": _TAGS,
-            "outline_detection": _SWITCH,
-            "show_billed_characters": _SWITCH,
-            "model_type": optional(enum(*_MODEL_TYPES)),
-            "glossary_id": optional(TEXT),
-            **KEYS,
+            "text": texts(maxItems=_TEXTS),
+            **_ASKED,
+            "split_sentences": choice(_SPLITTING, "1", loose=True, message=_UNSUPPORTED),
+            "tag_handling": choice(("xml", "html", ""), message=_UNSUPPORTED),
+            "ignore_tags": words(),
+            "model_type": choice(_MODEL_TYPES, message=_UNSUPPORTED),
+            # Without an effect, but checked.
+            "context": text(),
+            "preserve_formatting": flag(default=False, loose=True),
+            "outline_detection": flag(default=False, loose=True),
+            "show_billed_characters": flag(default=False, loose=True),
+            "splitting_tags": words(),
+            "non_splitting_tags": words(),
         },
-        required=("text", "target_lang"),
         bodies=("json", "form"),
         returns=structure(
             {
@@ -251,5 +259,53 @@ ENDPOINTS = (
         summary="An empty list. The name of a list of terms is a valid glossary_id.",
         returns=structure({"glossaries": array({"type": "object"})}),
         refuses=(403,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/v2/document",
+        answer=upload,
+        family="deepl",
+        summary="Upload a document to translate.",
+        fields={
+            "file": file(),
+            **_ASKED,
+            "filename": text(),
+            "output_format": text(),
+        },
+        bodies=("multipart",),
+        returns=structure({"document_id": TEXT, "document_key": TEXT}),
+        refuses=(400, 403, 413, 415, 429, 503),
+        works=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v2/document/{number}",
+        answer=status,
+        family="deepl",
+        summary="How the translation of a document is getting on.",
+        fields=_KEY,
+        bodies=("json", "form"),
+        returns=structure(
+            {
+                "document_id": TEXT,
+                "status": enum("translating", "done", "error"),
+                "seconds_remaining": COUNT,
+                "billed_characters": COUNT,
+                "error_message": TEXT,
+            },
+            required=("document_id", "status"),
+        ),
+        refuses=(400, 403, 404, 413, 415),
+    ),
+    Endpoint(
+        method="POST",
+        path="/v2/document/{number}/result",
+        answer=result,
+        family="deepl",
+        summary="Fetch a translated document, once.",
+        fields=_KEY,
+        bodies=("json", "form"),
+        content="application/octet-stream",
+        refuses=(400, 403, 404, 413, 415, 503),
     ),
 )

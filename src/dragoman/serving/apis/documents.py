@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from dragoman.base.errors import DataError
 from dragoman.documents.formats import Format, document_format
-from dragoman.serving.apis.endpoints import Incoming
+from dragoman.serving.apis.endpoints import Call
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import Upload
 from dragoman.serving.service.ask import Ask, TranslatedDocument
@@ -22,18 +22,18 @@ _STRUCTURE, _MOST_STRUCTURE = (
 )  # each takes up to 600 bytes of memory to read, and 150 us
 
 
-async def document_of(call: Incoming, upload: Upload, ask: Ask) -> tuple[TranslatedDocument, str]:
+async def document_of(call: Call, upload: Upload, ask: Ask) -> tuple[TranslatedDocument, str]:
     """Return a translated document and the suffix of its name. Raises Refusal and what the service raises."""
     format = upload_format(call, upload)
     deadline = time.monotonic() + call.service.limits.file_seconds
     document = await call.service.translate_document(
         upload.data, format, ask, client=call.client, deadline=deadline
     )
-    call.desk.use(call.client, document.characters)
+    call.state.use(call.client, document.characters)
     return document, suffix_of(upload, format)
 
 
-def upload_format(call: Incoming, upload: Upload) -> Format:
+def upload_format(call: Call, upload: Upload) -> Format:
     """The format of an upload, by its name or else by its content. Raises Refusal for an unknown one."""
     most = call.service.limits.file_bytes
     if not upload.data:

@@ -14,17 +14,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive
 
-from dragoman.serving.http.caller import address_of_client
 from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, refusal_of, refused
-from dragoman.serving.http.fields import Budget, Fields, read_fields
-from dragoman.serving.http.jobs import Jobs
+from dragoman.serving.http.fields import KEYS, Budget, Fields, Schema, Sent, read, read_request
+from dragoman.serving.http.guard import address_of_client
+from dragoman.serving.http.jobs import FileStore, Jobs
 from dragoman.serving.http.keys import key_in
 from dragoman.serving.http.logs import log, place_of
 from dragoman.serving.http.metrics import ServerMetrics
-from dragoman.serving.http.schemas import KEYS, Schema
 from dragoman.serving.http.settings import Settings
-from dragoman.serving.http.shelf import Shelf
-from dragoman.serving.service.inspection import How
+from dragoman.serving.service.inspection import Inspector
 from dragoman.serving.service.service import Service
 
 T = TypeVar("T")
@@ -36,26 +34,25 @@ _CLIENTS = 10_000  # whose use is counted
 
 
 @dataclass
-class Desk:
+class ServerState:
     """What all requests share."""
 
     service: Service
     settings: Settings
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
-    shelf: Shelf = field(default_factory=Shelf)
+    files: FileStore = field(default_factory=FileStore)
     budget: Budget = field(default_factory=lambda: Budget(_BODIES_AT_ONCE))
     used: OrderedDict[str, int] = field(default_factory=OrderedDict)  # characters by client
     jobs: Jobs = field(init=False)
-    how: How = field(init=False)
+    how: Inspector = field(init=False)
     endpoints: Sequence[Endpoint] = ()
     in_flight: int = 0  # requests
     draining: bool = False
-    crowded: Callable[[], bool] = lambda: False  # whether there are too many connections
 
     def __post_init__(self) -> None:
-        self.jobs = Jobs(self.shelf)
+        self.jobs = Jobs(self.files)
         # The first model of a pair counts, as for translations.
-        self.how = How(
+        self.how = Inspector(
             {
                 (model.source, target): model.translator
                 for model in reversed(self.service.models)
@@ -82,18 +79,22 @@ class Desk:
 
 
 @dataclass(frozen=True)
-class Incoming:
+class Call:
     """A request that was read and let in."""
 
-    desk: Desk
+    state: ServerState
     request: Request
-    fields: Fields
+    values: Mapping[str, Any]  # of the fields of its endpoint
     client: str  # a name for the share of its key or address
     deadline: float  # a time of `time.monotonic`
 
     @property
     def service(self) -> Service:
-        return self.desk.service
+        return self.state.service
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a field."""
+        return self.values[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,26 +103,38 @@ class Endpoint:
 
     method: Literal["GET", "POST"]
     path: str
-    answer: Callable[[Incoming], Awaitable[Response]]
+    answer: Callable[[Call], Awaitable[Response]]
     family: Family
     summary: str
-    fields: Mapping[str, Schema] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
+    fields: Fields = field(default_factory=dict)
     bodies: tuple[Body, ...] = ()
     returns: Schema | None = None  # of JSON; None for other content
     content: str = "application/json"
     refuses: tuple[int, ...] = ()  # the statuses of its errors
     locked: bool = True  # needs a key, if the server has keys
     works: bool = False  # needs the models
-    uploads: bool = False  # takes a file
+
+    def __post_init__(self) -> None:
+        if self.fields:
+            object.__setattr__(self, "fields", {**self.fields, **KEYS})
+
+    @property
+    def closed(self) -> bool:
+        """Whether fields of other names are refused: by our own routes."""
+        return self.family == "native" and bool(self.bodies)
+
+    @property
+    def uploads(self) -> bool:
+        """Whether it takes a file."""
+        return self.bodies == ("multipart",)
 
 
-async def serve(endpoint: Endpoint, desk: Desk, request: Request) -> Response:
+async def serve(endpoint: Endpoint, state: ServerState, request: Request) -> Response:
     """Read a request, check its key, and answer it, or say why not."""
     facts = request.scope.setdefault("facts", {})
     facts["route"] = endpoint.path
     try:
-        return await _unless_left(request.receive, lambda read: _answer(endpoint, desk, request, read))
+        return await _unless_left(request.receive, lambda read: _answer(endpoint, state, request, read))
     except ClientDisconnect:
         return refused(Refusal(499, "the client has left"), endpoint.family)
     except Exception as error:  # whatever it is, the client gets an answer, and no details
@@ -131,36 +144,38 @@ async def serve(endpoint: Endpoint, desk: Desk, request: Request) -> Response:
         return refused(refusal, endpoint.family)
 
 
-async def _answer(endpoint: Endpoint, desk: Desk, request: Request, read: Callable[[], None]) -> Response:
-    limits, settings = desk.service.limits, desk.settings
+async def _answer(
+    endpoint: Endpoint, state: ServerState, request: Request, has_read: Callable[[], None]
+) -> Response:
+    limits, settings = state.service.limits, state.settings
     deadline = time.monotonic() + limits.seconds
-    if endpoint.works and not desk.ready:
-        why = "the server is shutting down" if desk.draining else "the models are being loaded"
+    if endpoint.works and not state.ready:
+        why = "the server is shutting down" if state.draining else "the models are being loaded"
         raise Refusal(503, f"{why}: try again later", retry_after=2)
     most = limits.file_bytes + limits.body_bytes if endpoint.uploads else limits.body_bytes
-    fields, held = await read_fields(request, most=most, budget=desk.budget, deadline=deadline)
-    read()
+    sent, held = await read_request(request, most=most, budget=state.budget, deadline=deadline)
+    has_read()
     try:
         address = address_of_client(request, settings)
-        client = _let_in(endpoint, desk, request, fields) or f"address {address}"
+        client = _let_in(endpoint, state, request, sent) or f"address {address}"
         request.scope["facts"]["client"] = client
-        return await endpoint.answer(Incoming(desk, request, fields, client, deadline))
+        values = read(endpoint.fields, sent, limits, closed=endpoint.closed)
+        return await endpoint.answer(Call(state, request, values, client, deadline))
     finally:
-        desk.budget.give_back(held)
+        state.budget.give_back(held)
 
 
-def _let_in(endpoint: Endpoint, desk: Desk, request: Request, fields: Fields) -> str | None:
+def _let_in(endpoint: Endpoint, state: ServerState, request: Request, sent: Sent) -> str | None:
     """Check the key and return its name; None if the server has no keys, or this route needs none."""
-    for field_name in KEYS:
-        fields.text(field_name)  # raise Refusal if it is no text
-    keys = desk.settings.keys
+    read(KEYS, sent, state.service.limits)  # raise Refusal if it is no text
+    keys = state.settings.keys
     if keys is None:
         return None
-    sent = key_in(request.headers, fields.values)
-    name = None if sent is None else keys.name_of(sent)
+    key = key_in(request.headers, sent.values)
+    name = None if key is None else keys.name_of(key)
     if name is None and endpoint.locked:
         status = 401 if endpoint.family == "native" else 403
-        raise Refusal(status, NO_KEY if sent is None else WRONG_KEY)
+        raise Refusal(status, NO_KEY if key is None else WRONG_KEY)
     return None if name is None else f"key {name}"
 
 

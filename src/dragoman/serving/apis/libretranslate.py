@@ -3,62 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
 from dragoman.documents.formats import FORMATS
 from dragoman.serving.apis.documents import document_of, file_answer
-from dragoman.serving.apis.endpoints import Endpoint, Incoming
-from dragoman.serving.http.caller import base_url
+from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.schemas import (
+from dragoman.serving.http.fields import (
     COUNT,
     FLAG,
-    KEYS,
     TEXT,
+    Several,
     array,
-    described,
+    choice,
     either,
-    enum,
-    optional,
+    file,
     structure,
+    text,
+    texts,
+    whole,
 )
-from dragoman.serving.service.ask import Answer, Ask
+from dragoman.serving.http.guard import base_url
+from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.languages import Pairs
 
 _FRONTEND_SECONDS = 1  # that its page waits after a key before it asks
 
 
-async def translate(call: Incoming) -> Response:
-    texts, several = call.fields.texts("q")
-    source, target = call.fields.needed("source"), call.fields.needed("target")
-    wanted = call.fields.whole("alternatives", 0, least=0, most=call.service.limits.alternatives)
+async def translate(call: Call) -> Response:
+    texts, wanted = call["q"], call["alternatives"]
     _check_size(call, texts)
-    ask = Ask(
-        source=None if source == "auto" else source,
-        target=target,
-        markup="html" if _format(call) == "html" else "text",
-        n_best=wanted + 1,
-    )
+    ask = replace(_ask(call), markup=call["format"], n_best=wanted + 1)
     answers = await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
-    call.desk.use(call.client, sum(map(len, texts)))
-    answer: dict[str, Any] = {"translatedText": _each([one.text for one in answers], several)}
+    call.state.use(call.client, sum(map(len, texts)))
+    columns: dict[str, list[Any]] = {"translatedText": [one.text for one in answers]}
     if wanted:
-        answer["alternatives"] = _each([list(one.alternatives) for one in answers], several)
-    if source == "auto":
-        answer["detectedLanguage"] = _each([_detected(one) for one in answers], several)
-    return JSONResponse(answer)
+        columns["alternatives"] = [list(one.alternatives) for one in answers]
+    if ask.source is None:
+        columns["detectedLanguage"] = [_guess(one.source, one.confidence or 0.0) for one in answers]
+    several = isinstance(texts, Several)
+    return JSONResponse({name: column if several else column[0] for name, column in columns.items()})
 
 
-async def detect(call: Incoming) -> Response:
-    texts, _ = call.fields.texts("q")
+async def detect(call: Call) -> Response:
+    texts = call["q"]
     _check_size(call, texts)
     guesses = await call.service.detect(texts[0] if texts else "")
     return JSONResponse([_guess(one.language, one.confidence) for one in guesses])
 
 
-async def languages(call: Incoming) -> Response:
+async def languages(call: Call) -> Response:
     pairs = call.service.pairs
     return JSONResponse(
         [
@@ -72,34 +69,30 @@ async def languages(call: Incoming) -> Response:
     )
 
 
-async def translate_file(call: Incoming) -> Response:
-    source, target = call.fields.needed("source"), call.fields.needed("target")
-    ask = Ask(source=None if source == "auto" else source, target=target)
-    file = call.fields.file("file")
-    with call.desk.jobs.awaited():
-        document, suffix = await document_of(call, file, ask)
-    name = call.desk.shelf.put(document.data, suffix)
-    url = f"{base_url(call.request, call.desk.settings)}/download_file/{name}"
+async def translate_file(call: Call) -> Response:
+    with call.state.jobs.awaited():
+        document, suffix = await document_of(call, call["file"], _ask(call))
+    name = call.state.files.put(document.data, suffix)
+    url = f"{base_url(call.request, call.state.settings)}/download_file/{name}"
     return JSONResponse({"translatedFileUrl": url})
 
 
-async def download_file(call: Incoming) -> Response:
-    return file_answer(*call.desk.shelf.read(call.request.path_params["name"]))
+async def download_file(call: Call) -> Response:
+    return file_answer(*call.state.files.read(call.request.path_params["name"]))
 
 
-async def suggest(call: Incoming) -> Response:
-    if not call.desk.settings.suggestions:
+async def suggest(call: Call) -> Response:
+    if not call.state.settings.suggestions:
         raise Refusal(403, "Suggestions are disabled on this server")
-    source, target = call.fields.needed("source"), call.fields.needed("target")
-    text, better = call.fields.needed("q"), call.fields.needed("s")
+    text, better = call["q"], call["s"]
     _check_size(call, [text, better])
-    pair = call.service.pairs.find(source, target)
+    pair = call.service.pairs.find(call["source"], call["target"])
     await call.service.correct(text, "", better, (pair.source, pair.target))
     return JSONResponse({"success": True})
 
 
-async def frontend_settings(call: Incoming) -> Response:
-    settings, pairs = call.desk.settings, call.service.pairs
+async def frontend_settings(call: Call) -> Response:
+    settings, pairs = call.state.settings, call.service.pairs
     source = pairs.sources[0]
     target = pairs.targets_of(source)[0]
     return JSONResponse(
@@ -124,26 +117,15 @@ def targets_of_all(pairs: Pairs) -> list[str]:
     return list(dict.fromkeys(target for source in pairs.sources for target in pairs.targets_of(source)))
 
 
-def _format(call: Incoming) -> str:
-    value = call.fields.text("format", "text")
-    if value not in ("text", "html"):
-        raise Refusal(400, f"{(value or '')[:40]!r} format is not supported", field="format")
-    return value
+def _ask(call: Call) -> Ask:
+    return Ask(source=None if call["source"] == "auto" else call["source"], target=call["target"])
 
 
-def _check_size(call: Incoming, texts: Sequence[str]) -> None:
+def _check_size(call: Call, texts: Sequence[str]) -> None:
     limits = call.service.limits
     for size, most in ((len(texts), limits.texts), (sum(map(len, texts)), limits.characters)):
         if size > most:
             raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({most})", field="q")
-
-
-def _each(items: list[Any], several: bool) -> Any:
-    return items if several else items[0]
-
-
-def _detected(answer: Answer) -> dict[str, Any]:
-    return _guess(answer.source, answer.confidence or 0.0)
 
 
 def _guess(language: str, confidence: float) -> dict[str, Any]:
@@ -152,8 +134,8 @@ def _guess(language: str, confidence: float) -> dict[str, Any]:
 
 _GUESS = structure({"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": TEXT})
 _PAIR = {
-    "source": described({"type": "string", "minLength": 1}, 'A code of /languages, or "auto".'),
-    "target": described({"type": "string", "minLength": 1}, "A code of /languages."),
+    "source": text('A code of /languages, or "auto".', required=True),
+    "target": text("A code of /languages.", required=True),
 }
 _LANGUAGE = structure({"code": TEXT, "name": TEXT})
 
@@ -165,13 +147,11 @@ ENDPOINTS = (
         family="libretranslate",
         summary="Translate a text or a list of texts.",
         fields={
-            "q": either(TEXT, array(TEXT)),
+            "q": texts(),
             **_PAIR,
-            "format": optional(enum("text", "html")),
-            "alternatives": optional(COUNT),
-            **KEYS,
+            "alternatives": whole(0, least=0, most=lambda limits: limits.alternatives),
+            "format": choice(("text", "html"), "text", message="{value} format is not supported"),
         },
-        required=("q", "source", "target"),
         bodies=("json", "form"),
         returns=structure(
             {
@@ -190,8 +170,7 @@ ENDPOINTS = (
         answer=detect,
         family="libretranslate",
         summary="Find the language of a text, the likeliest first.",
-        fields={"q": either(TEXT, array(TEXT)), **KEYS},
-        required=("q",),
+        fields={"q": texts()},
         bodies=("json", "form"),
         returns=array(_GUESS),
         refuses=(400, 403, 413, 415, 429, 503, 504),
@@ -212,13 +191,11 @@ ENDPOINTS = (
         answer=translate_file,
         family="libretranslate",
         summary="Translate a document; the answer says where to fetch it.",
-        fields={"file": {"type": "string", "format": "binary"}, **_PAIR, **KEYS},
-        required=("file", "source", "target"),
+        fields={**_PAIR, "file": file()},
         bodies=("multipart",),
         returns=structure({"translatedFileUrl": {"type": "string", "format": "uri"}}),
         refuses=(400, 403, 413, 415, 429, 503, 504),
         works=True,
-        uploads=True,
     ),
     Endpoint(
         method="GET",
@@ -237,12 +214,10 @@ ENDPOINTS = (
         family="libretranslate",
         summary="Store a better translation in the memory, if the server takes suggestions.",
         fields={
-            "q": described({"type": "string", "minLength": 1}, "The text."),
-            "s": described({"type": "string", "minLength": 1}, "Its better translation."),
             **_PAIR,
-            **KEYS,
+            "q": text("The text.", required=True),
+            "s": text("Its better translation.", required=True),
         },
-        required=("q", "s", "source", "target"),
         bodies=("json", "form"),
         returns=structure({"success": FLAG}),
         refuses=(400, 403, 413, 415, 429, 503),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman.serving.apis.endpoints import Endpoint
-from dragoman.serving.http.schemas import COUNT, TEXT, Schema, enum, structure
+from dragoman.serving.http.fields import COUNT, TEXT, Schema, enum, required, schemas, structure
 from dragoman.serving.service.limits import Limits
 from dragoman.version import __version__
 
@@ -45,7 +45,7 @@ def openapi(endpoints: Sequence[Endpoint], limits: Limits, *, title: str) -> dic
     """Return the description of these routes."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, limits)
     keys = {
         "bearer": {"type": "http", "scheme": "bearer"},
         "deepl": {
@@ -68,7 +68,8 @@ def openapi(endpoints: Sequence[Endpoint], limits: Limits, *, title: str) -> dic
     }
 
 
-def _operation(endpoint: Endpoint) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, limits: Limits) -> dict[str, Any]:
+    fields, needed = schemas(endpoint.fields, limits), required(endpoint.fields)
     operation: dict[str, Any] = {
         "summary": endpoint.summary,
         "operationId": f"{endpoint.method.lower()} {endpoint.path}",
@@ -83,15 +84,15 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     ]
     if not endpoint.bodies:
         named += [
-            {"name": name, "in": "query", "required": name in endpoint.required, "schema": schema}
-            for name, schema in endpoint.fields.items()
+            {"name": name, "in": "query", "required": name in needed, "schema": schema}
+            for name, schema in fields.items()
         ]
     if named:
         operation["parameters"] = named
     if endpoint.bodies:
-        body = structure(endpoint.fields, required=endpoint.required)
+        body = structure(fields, required=needed, closed=endpoint.closed)
         operation["requestBody"] = {
-            "required": bool(endpoint.required),
+            "required": bool(needed),
             "content": {_MEDIA[one]: {"schema": _of_body(body, one)} for one in endpoint.bodies},
         }
     return operation

@@ -6,44 +6,44 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from dragoman.decoding.options import Quality
-from dragoman.serving.apis.endpoints import Endpoint, Incoming
+from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.http.errors import Refusal, refusal_of
-from dragoman.serving.http.fields import Fields
-from dragoman.serving.http.schemas import (
+from dragoman.serving.http.fields import (
     COUNT,
     FLAG,
-    KEYS,
     NUMBER,
     TEXT,
+    Fields,
     array,
+    choice,
     described,
-    either,
-    enum,
+    flag,
+    number,
     optional,
+    section,
+    several,
     structure,
+    text,
+    texts,
+    whole,
 )
 from dragoman.serving.service.ask import Answer, Ask, Markup, Splitting, Want
 from dragoman.translator import Translation
 
 _HEARTBEAT = 10.0  # seconds
 _RETURNS = ("scores", *get_args(Want))
-_OPTIONS = (
-    *("beam", "length_penalty", "n_best", "quality", "prefix", "terms", "adapter", "memory"),
-    *("sentences", "return"),
-)
-_FIELDS = ("texts", "source", "target", "markup", "model", "options", "stream", *KEYS)
 
 
-async def translate(call: Incoming) -> Response:
-    call.fields.only(_FIELDS)
-    texts, _ = call.fields.texts("texts")
-    ask, scores = _ask(call)
-    if call.fields.flag("stream", default=False):
+async def translate(call: Call) -> Response:
+    texts, ask, scores = call["texts"], _ask(call), "scores" in call["options"]["return"]
+    if ask.prefix and len(texts) != 1:
+        raise Refusal(400, "options.prefix is for one text", field="options.prefix")
+    if call["stream"]:
         call.service.check(texts, ask)  # while there is a status
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(
@@ -51,13 +51,13 @@ async def translate(call: Incoming) -> Response:
         )
     began = time.monotonic()
     answers = await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
-    call.desk.use(call.client, sum(map(len, texts)))
+    call.state.use(call.client, sum(map(len, texts)))
     return JSONResponse(
         {"results": [_result(one, ask, scores=scores) for one in answers], **_footer(answers, began)}
     )
 
 
-async def models(call: Incoming) -> Response:
+async def models(call: Call) -> Response:
     return JSONResponse(
         {
             "models": [
@@ -76,48 +76,27 @@ async def models(call: Incoming) -> Response:
     )
 
 
-def _ask(call: Incoming) -> tuple[Ask, bool]:
-    """What is asked, and whether for scores."""
-    fields, options, limits = call.fields, call.fields.section("options"), call.service.limits
-    options.only(_OPTIONS)
-    source = fields.text("source")
-    wanted, _ = options.texts("return") if options.values.get("return") is not None else ([], True)
-    for name in wanted:
-        if name not in _RETURNS:
-            raise Refusal(
-                400, f"options.return: {name[:40]!r} is none of {', '.join(_RETURNS)}", field="options.return"
-            )
-    n_best = options.whole("n_best", 1, least=1, most=limits.alternatives + 1)
-    beam = options.whole("beam", 0, least=1, most=limits.beam)
-    quality = options.choice("quality", get_args(Quality), "normal")
-    markup = fields.choice("markup", get_args(Markup), "text")
-    sentences = options.choice("sentences", get_args(Splitting), "split")
+def _ask(call: Call) -> Ask:
+    options = call["options"]
     return Ask(
-        source=None if source in (None, "", "auto") else source,
-        target=fields.needed("target"),
-        model=fields.text("model"),
-        markup=cast("Markup", markup),
-        sentences=cast("Splitting", sentences),
-        beam=beam or None,
-        length_penalty=options.number("length_penalty", least=0, most=10),
-        n_best=n_best,
-        quality=None if quality == "normal" else cast("Quality", quality),
-        prefix=_prefix(options, fields),
-        adapter=options.text("adapter"),
-        terms=options.text("terms"),
-        memory=options.flag("memory", default=True),
-        wants=frozenset(cast("Want", name) for name in wanted if name != "scores"),
-    ), "scores" in wanted
+        source=None if call["source"] in (None, "", "auto") else call["source"],
+        target=call["target"],
+        model=call["model"],
+        markup=call["markup"],
+        sentences=options["sentences"],
+        beam=options["beam"],
+        length_penalty=options["length_penalty"],
+        n_best=options["n_best"],
+        quality=None if options["quality"] == "normal" else options["quality"],
+        prefix=options["prefix"],
+        adapter=options["adapter"],
+        terms=options["terms"],
+        memory=options["memory"],
+        wants=frozenset(options["return"]) - {"scores"},
+    )
 
 
-def _prefix(options: Fields, fields: Fields) -> str:
-    prefix = options.text("prefix") or ""
-    if prefix and len(fields.texts("texts")[0]) != 1:
-        raise Refusal(400, "options.prefix is for one text", field="options.prefix")
-    return prefix
-
-
-async def _events(call: Incoming, texts: Sequence[str], ask: Ask, *, scores: bool) -> AsyncIterator[str]:
+async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -> AsyncIterator[str]:
     """A segment for each text as soon as it is translated, in any order, then `done`; or `error`."""
     began = time.monotonic()
 
@@ -139,7 +118,7 @@ async def _events(call: Incoming, texts: Sequence[str], ask: Ask, *, scores: boo
             for index, answer in sorted(task.result() for task in done):
                 answers.append(answer)
                 yield _event("segment", {"index": index, **_result(answer, ask, scores=scores)})
-        call.desk.use(call.client, sum(map(len, texts)))
+        call.state.use(call.client, sum(map(len, texts)))
         yield _event("done", _footer(answers, began))
     except Exception as error:
         refusal = refusal_of(error, "native")
@@ -195,6 +174,18 @@ def _tokens(found: Translation) -> list[dict[str, Any]]:
     return [{"text": text, "logp": logp} for text, logp in zip(pieces, found.token_logp, strict=True)]
 
 
+_OPTIONS: Fields = {
+    "beam": whole(None, least=1, most=lambda limits: limits.beam),
+    "length_penalty": number(least=0, most=10),
+    "n_best": whole(1, least=1, most=lambda limits: limits.alternatives + 1),
+    "quality": choice(get_args(Quality), "normal"),
+    "prefix": text("For one text: its translation begins so.", default=""),
+    "terms": text(),
+    "adapter": text(),
+    "memory": flag(default=True),
+    "sentences": choice(get_args(Splitting), "split"),
+    "return": several(_RETURNS),
+}
 _WORD_PAIRS = array(array(COUNT, minItems=2, maxItems=2))
 _RESULT = structure(
     {
@@ -223,33 +214,14 @@ ENDPOINTS = (
         family="native",
         summary="Translate texts. With stream, the answers are server-sent events: segment, done, error.",
         fields={
-            "texts": either(TEXT, array(TEXT)),
-            "source": described(optional(TEXT), "Left out, empty or auto: it is detected."),
-            "target": {"type": "string", "minLength": 1},
-            "markup": optional(enum(*get_args(Markup))),
-            "model": optional(TEXT),
-            "options": optional(
-                structure(
-                    {
-                        "beam": optional({"type": "integer", "minimum": 1}),
-                        "length_penalty": optional({"type": "number", "minimum": 0, "maximum": 10}),
-                        "n_best": optional({"type": "integer", "minimum": 1}),
-                        "quality": optional(enum(*get_args(Quality))),
-                        "prefix": described(optional(TEXT), "For one text: its translation begins so."),
-                        "terms": optional(TEXT),
-                        "adapter": optional(TEXT),
-                        "memory": optional(FLAG),
-                        "sentences": optional(enum(*get_args(Splitting))),
-                        "return": optional(either(enum(*_RETURNS), array(enum(*_RETURNS)))),
-                    },
-                    required=(),
-                    closed=True,
-                )
-            ),
-            "stream": optional(FLAG),
-            **KEYS,
+            "texts": texts(),
+            "source": text("Left out, empty or auto: it is detected."),
+            "target": text(required=True),
+            "markup": choice(get_args(Markup), "text"),
+            "model": text(),
+            "options": section(_OPTIONS),
+            "stream": flag(default=False),
         },
-        required=("texts", "target"),
         bodies=("json",),
         returns=structure(
             {"results": array(_RESULT), "model": TEXT, "timing": structure({"seconds": NUMBER})}

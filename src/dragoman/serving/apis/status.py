@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from dragoman.serving.apis.endpoints import Endpoint, Incoming
+from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.apis.openapi import openapi
+from dragoman.serving.http.fields import TEXT, enum, structure
 from dragoman.serving.http.metrics import CONTENT_TYPE
-from dragoman.serving.http.schemas import TEXT, enum, structure
 from dragoman.version import __version__
 
 
-async def health(call: Incoming) -> Response:
+async def health(call: Call) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def ready(call: Incoming) -> Response:
-    if call.desk.ready:
+async def ready(call: Call) -> Response:
+    if call.state.ready:
         return JSONResponse({"status": "ready"})
-    return JSONResponse({"status": "draining" if call.desk.draining else "loading"}, 503)
+    return JSONResponse({"status": "draining" if call.state.draining else "loading"}, 503)
 
 
-async def metrics(call: Incoming) -> Response:
-    return Response(call.desk.metrics.text(), media_type=CONTENT_TYPE)
+async def metrics(call: Call) -> Response:
+    return Response(call.state.metrics.text(), media_type=CONTENT_TYPE)
 
 
-async def version(call: Incoming) -> Response:
+async def version(call: Call) -> Response:
     return JSONResponse({"name": "dragoman", "version": __version__})
 
 
-async def description(call: Incoming) -> Response:
-    return JSONResponse(openapi(call.desk.endpoints, call.service.limits, title="dragoman"))
+async def description(call: Call) -> Response:
+    return JSONResponse(openapi(call.state.endpoints, call.service.limits, title="dragoman"))
 
 
-async def spec(call: Incoming) -> Response:
+async def spec(call: Call) -> Response:
     """What clients of LibreTranslate read first. That name is a trademark of its owners."""
-    title = "LibreTranslate" if call.desk.settings.compat_title else "dragoman"
-    return JSONResponse(openapi(call.desk.endpoints, call.service.limits, title=title))
+    title = "LibreTranslate" if call.state.settings.compat_title else "dragoman"
+    return JSONResponse(openapi(call.state.endpoints, call.service.limits, title=title))
 
 
 _ANY = {"type": "object"}

@@ -1,25 +1,31 @@
-"""What every request passes: the checks of its host and page, the headers of its answer, log and metrics."""
+"""What every request passes: the checks of its host and page, the headers of its answer, log and metrics.
+
+The server and the studio have the same guard.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import time
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.serving.apis.endpoints import Desk
-from dragoman.serving.http.caller import is_foreign, is_our_name
 from dragoman.serving.http.errors import Refusal, family_of, refused
 from dragoman.serving.http.logs import log
+from dragoman.serving.http.metrics import ServerMetrics
+from dragoman.serving.http.settings import Settings, address_of
 
-_SECURITY = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'; object-src 'none'",
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
@@ -30,11 +36,30 @@ _DISCARDED = 16 * 2**20  # bytes of a body that nobody wants, read so that the c
 _DISCARDING = 1.0  # seconds
 
 
-class Front:
+class Served(Protocol):
+    """A server, as its guard and its process see it."""
+
+    in_flight: int  # requests
+    draining: bool  # it takes no new work
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def metrics(self) -> ServerMetrics | None: ...
+
+    @property
+    def idle(self) -> bool:
+        """Whether all accepted work is done."""
+        ...
+
+
+class Guard:
     """The first and the last to see a request."""
 
-    def __init__(self, inner: ASGIApp, desk: Desk) -> None:
-        self._inner, self._desk = inner, desk
+    def __init__(self, inner: ASGIApp, served: Served, crowded: Callable[[], bool]) -> None:
+        """`crowded`: whether there are too many connections."""
+        self._inner, self._served, self._crowded = inner, served, crowded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -50,28 +75,32 @@ class Front:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                headers.update(_SECURITY)
+                headers.update(_HEADERS)
+                headers.setdefault("Cache-Control", "no-store")
                 self._allow(request, headers)
                 if not await body.discarded():
                     headers["Connection"] = "close"
             await send(message)
 
-        self._desk.in_flight += 1
-        self._desk.metrics.began()
+        self._served.in_flight += 1
+        metrics = self._served.metrics
+        if metrics is not None:
+            metrics.began()
         try:
             answer = self._refusal(request) or self._inner
             await answer(scope, body.receive, sending)
         finally:
-            self._desk.in_flight -= 1
+            self._served.in_flight -= 1
             seconds, route = time.monotonic() - began, facts.pop("route", "other")
-            self._desk.metrics.ended(route, request.method, status, seconds)
+            if metrics is not None:
+                metrics.ended(route, request.method, status, seconds)
             taken = {"method": request.method[:16], "route": route, "status": status}
             log(logging.INFO, "request", **taken, ms=round(seconds * 1000), **facts)
 
     def _refusal(self, request: Request) -> Response | None:
         """The answer to a request that may not come in, or that only asks whether it may."""
-        settings, headers, family = self._desk.settings, request.headers, family_of(request.scope["path"])
-        if self._desk.crowded():
+        settings, headers, family = self._served.settings, request.headers, family_of(request.scope["path"])
+        if self._crowded():
             answer = refused(Refusal(503, "too many connections: try again later", retry_after=1), family)
             answer.headers["Connection"] = "close"
             return answer
@@ -93,11 +122,11 @@ class Front:
 
     def _allow(self, request: Request, headers: MutableHeaders) -> None:
         """Let a page of an allowed site read the answer."""
-        if not self._desk.settings.origins:
+        if not self._served.settings.origins:
             return
         headers.add_vary_header("Origin")
         origin = request.headers.get("origin", "")
-        if origin.lower() in self._desk.settings.origins:
+        if origin.lower() in self._served.settings.origins:
             headers["Access-Control-Allow-Origin"] = origin
             headers["Access-Control-Expose-Headers"] = "Retry-After"
             headers["Cross-Origin-Resource-Policy"] = "cross-origin"
@@ -140,3 +169,72 @@ class _Arriving:
         except TimeoutError:
             pass
         return self._ended
+
+
+_LONGEST_CHAIN = 32  # addresses of X-Forwarded-For that are looked at
+
+
+def address_of_client(request: Request, settings: Settings) -> str:
+    """The address of the client, for its share of the server. That of a network for IPv6.
+
+    `X-Forwarded-For` is believed from the trusted proxies only: from its end to the first address that is
+    none of them.
+    """
+    here = request.client.host if request.client else ""
+    if _is_proxy(here, settings):
+        chain = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
+        for hop in reversed(chain[-_LONGEST_CHAIN:]):
+            if address_of(hop.strip()) is None:
+                break
+            here = hop.strip()
+            if not _is_proxy(here, settings):
+                break
+    address = address_of(here)
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))  # one customer has them all
+    return "unknown" if address is None else str(address)
+
+
+def base_url(request: Request, settings: Settings) -> str:
+    """How the client reaches this server, such as https://translate.example.com."""
+    scheme = request.url.scheme
+    if request.client and _is_proxy(request.client.host, settings):
+        told = request.headers.get("x-forwarded-proto", scheme).lower()
+        scheme = told if told in ("http", "https") else scheme
+    return f"{scheme}://{request.headers['host']}"
+
+
+def is_our_name(host: str, settings: Settings) -> bool:
+    """Whether a `Host` is a name of this server.
+
+    A page whose name was made to resolve to this address (DNS rebinding) sends its own name. An address is
+    never such a name.
+    """
+    try:
+        parts = urlsplit(f"//{host}")
+        name, _ = (parts.hostname or "").removesuffix("."), parts.port
+    except ValueError:  # a port or an address that is none
+        return False
+    if parts.netloc != host or "@" in host:
+        return False
+    if address_of(name) is not None and "%" not in name:  # an IPv6 zone is a name of the client's own
+        return True
+    return "[" not in host and name in {"localhost", settings.host.lower()} | settings.names
+
+
+def is_foreign(headers: Mapping[str, str], settings: Settings) -> bool:
+    """Whether a page of another site, which is not allowed, sends the request."""
+    origin = headers.get("origin", "").lower()
+    if not origin:
+        navigates = headers.get("sec-fetch-mode") == "navigate"  # a link to our page
+        return headers.get("sec-fetch-site") == "cross-site" and not navigates
+    return origin.partition("://")[2] != headers.get("host", "").lower() and origin not in settings.origins
+
+
+def _is_proxy(address: str, settings: Settings) -> bool:
+    known = address_of(address)
+    if isinstance(known, ipaddress.IPv6Address) and known.ipv4_mapped is not None:
+        known = known.ipv4_mapped
+    return known is not None and any(known in network for network in settings.proxies)

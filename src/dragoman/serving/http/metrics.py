@@ -8,7 +8,7 @@ from typing import get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from dragoman.serving.service.counting import Count
+from dragoman.serving.service.admission import Count
 from dragoman.version import __version__
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

@@ -1,4 +1,4 @@
-"""The server as a process: its socket, its connections, and how it ends."""
+"""An HTTP server of ours: its application, its socket, its connections, and how it ends."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoman.base.errors import ConfigError
-from dragoman.serving.apis.endpoints import Desk
-from dragoman.serving.app import create_app
+from dragoman.serving.http.errors import Refusal, family_of, refused
+from dragoman.serving.http.guard import Guard, Served
 
 _PATIENCE = 30.0  # seconds for the head of a request to come, and for an answer to be taken on
 _CONNECTIONS = 512
@@ -25,7 +31,9 @@ _HEAD_BYTES = 32 * 2**10
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket at an address. Raises ConfigError if that is not possible."""
+    """Return a socket at an address; port 0 takes a free one. Raises ConfigError if that is not possible."""
+    if not 0 <= port <= 65535:  # the system would take the remainder
+        raise ConfigError(f"--port {port}", hint="choose a number from 0 to 65535")
     try:
         kind, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -40,22 +48,57 @@ def listen(host: str, port: int) -> socket.socket:
             raise
     except (OSError, UnicodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise ConfigError(f"{host}:{port}: {reason}", hint="choose another --host or --port") from error
+        raise ConfigError(
+            f"{host}:{port}: cannot listen ({reason})", hint="choose another --host or --port"
+        ) from error
     return here
 
 
-class ServerProcess(uvicorn.Server):
+def application(routes: Sequence[Route], *, lifespan: Any) -> ASGIApp:
+    """Return the application. Its handlers may raise Refusal."""
+    app = Starlette(
+        routes=list(routes),
+        exception_handlers={HTTPException: _not_served, Refusal: _refused},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _not_served(request: Request, error: Exception) -> Response:
+    """The answer for a path or a method that has no route."""
+    missing = error if isinstance(error, HTTPException) else HTTPException(500)
+    text = "Not found" if missing.status_code == 404 else "Method not allowed"
+    answer = refused(Refusal(missing.status_code, text), family_of(request.scope["path"]))
+    answer.headers.update(missing.headers or {})
+    return answer
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    refusal = error if isinstance(error, Refusal) else Refusal(500, "internal error")
+    return refused(refusal, family_of(request.scope["path"]))
+
+
+class HttpServer(uvicorn.Server):
     """Serves until a signal comes. Then it takes no new work and ends when the accepted work is done.
 
     A second signal ends it at once.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(
+        self,
+        app: ASGIApp,
+        served: Served,
+        *,
+        drain_seconds: float,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`drain_seconds` is the longest time for the accepted work; `on_stop` is called before it."""
+        self._served, self._drain_seconds, self._on_stop = served, drain_seconds, on_stop
         self._until: float | None = None  # a time of `time.monotonic`
         super().__init__(
             uvicorn.Config(
-                create_app(desk),
+                Guard(app, served, lambda: len(self.server_state.connections) > _CONNECTIONS),
                 http=_Patient,
                 ws="none",
                 lifespan="on",
@@ -69,13 +112,12 @@ class ServerProcess(uvicorn.Server):
             )
         )
 
-        desk.crowded = lambda: len(self.server_state.connections) > _CONNECTIONS
-
     def stop(self) -> None:
         """Take no new work, and end when the accepted work is done, at the latest after `drain_seconds`."""
         if self._until is None:
-            self._desk.draining = True
-            self._until = time.monotonic() + self._desk.service.limits.drain_seconds
+            self._served.draining = True
+            self._until = time.monotonic() + self._drain_seconds
+            self._on_stop()
         else:
             self._until = 0.0
 
@@ -84,7 +126,7 @@ class ServerProcess(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         ends = await super().on_tick(counter)
-        return ends or (self._until is not None and (self._desk.idle or time.monotonic() > self._until))
+        return ends or (self._until is not None and (self._served.idle or time.monotonic() > self._until))
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from dragoman.serving.http.errors import Refusal
 
@@ -56,3 +57,14 @@ def page_answer(pages: Mapping[str, PageFile], name: str, request: Request) -> R
     if page.tag in (one.strip().removeprefix("W/") for one in known.split(",")):
         return Response(status_code=304, headers=headers)
     return Response(page.data, headers=headers, media_type=page.media_type)
+
+
+def page_routes(path: str, folder: str, first: str, *, below: str) -> list[Route]:
+    """A page at a path, and below it the files of its folder, which is one of the package."""
+    pages = files_of_page(folder)
+
+    async def answer(request: Request) -> Response:
+        request.scope["facts"]["route"] = below
+        return page_answer(pages, request.path_params.get("name", first), request)
+
+    return [Route(path, answer, methods=["GET"]), Route(below, answer, methods=["GET"])]

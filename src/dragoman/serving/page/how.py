@@ -1,33 +1,31 @@
-"""How a translation came about: what the page at `/how` asks. `inspecting.py` does the work."""
+"""How a translation came about: what the page at `/how` asks."""
 
 from __future__ import annotations
 
-import json
-
 from starlette.responses import JSONResponse, Response
 
-from dragoman.serving.apis.endpoints import Endpoint, Incoming
-from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.schemas import KEYS, TEXT, Schema, array, described, optional, structure
-from dragoman.serving.service.inspection import FIELDS
+from dragoman.serving.apis.endpoints import Call, Endpoint
+from dragoman.serving.http.fields import Schema, array, number, section, structure, table, text, whole
+from dragoman.serving.service.inspection import BEAM, Question
 
 _OBJECT: Schema = {"type": "object"}
 
 
-async def _offer(call: Incoming) -> Response:
+async def _offer(call: Call) -> Response:
     """The models, what of them can be changed, and the limits. Loads nothing."""
-    return JSONResponse(call.desk.how.about(), headers={"Cache-Control": "no-store"})
+    return JSONResponse(call.state.how.about(), headers={"Cache-Control": "no-store"})
 
 
-async def _answer(call: Incoming) -> Response:
+async def _answer(call: Call) -> Response:
     """The data of the report, for the untouched run and for the changed one."""
-    call.fields.only((*FIELDS, *KEYS))
-    asked = {name: value for name, value in call.fields.values.items() if name in FIELDS}
-    try:
-        json.dumps(asked, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Refusal(400, "Invalid request: half of a surrogate pair, which is no character") from None
-    return JSONResponse(await call.desk.how.answer(asked), headers={"Cache-Control": "no-store"})
+    question = Question(
+        text=call["text"],
+        source=call["source"],
+        target=call["target"],
+        interventions=call["interventions"],
+        options=call["options"],
+    )
+    return JSONResponse(await call.state.how.answer(question), headers={"Cache-Control": "no-store"})
 
 
 ENDPOINTS = (
@@ -48,13 +46,17 @@ ENDPOINTS = (
         family="native",
         summary="Inspect the translation of a sentence, as it is and with interventions.",
         fields={
-            "text": {"type": "string", "minLength": 1},
-            "source": TEXT,
-            "target": TEXT,
-            "interventions": described(optional(_OBJECT), "What is changed; see the guide on inspection."),
-            "options": described(optional(_OBJECT), "beam, length_penalty"),
+            "text": text(required=True, empty=True),
+            "source": text(required=True),
+            "target": text(required=True),
+            "interventions": table("What is changed; see the guide on inspection."),
+            "options": section(
+                {
+                    "beam": whole(None, least=1, most=BEAM),
+                    "length_penalty": number(least=0, most=10),
+                }
+            ),
         },
-        required=("text", "source", "target"),
         bodies=("json",),
         returns=structure({"traces": array(_OBJECT)}, required=("traces",)),
         refuses=(400, 401, 413, 429, 501, 503, 504),

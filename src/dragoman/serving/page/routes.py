@@ -16,19 +16,23 @@ from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import DataError
 from dragoman.base.pytorch import has_pytorch
-from dragoman.serving.apis.endpoints import Endpoint, Incoming
+from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.fields import Fields
-from dragoman.serving.http.schemas import (
+from dragoman.serving.http.fields import (
     COUNT,
     FLAG,
     NUMBER,
     TEXT,
+    Fields,
     Schema,
     array,
     described,
+    flag,
     optional,
+    sections,
     structure,
+    text,
+    whole,
 )
 from dragoman.serving.page.words import sentence_table, text_table
 from dragoman.serving.service.ask import Answer, Ask
@@ -43,7 +47,7 @@ _MATCHES = 5
 # What the page shows
 
 
-async def _page(call: Incoming) -> Response:
+async def _page(call: Call) -> Response:
     """What the page offers: languages, models with their adapters and lists of terms, memories, limits."""
     service = call.service
     pairs, limits = service.pairs, service.limits
@@ -72,10 +76,9 @@ async def _page(call: Incoming) -> Response:
     )
 
 
-async def _words(call: Incoming) -> Response:
+async def _words(call: Call) -> Response:
     """A text as sentences with words. `choices` say how the translations of some sentences begin."""
-    call.fields.only((*_WHOLE, *_OPTIONS, "api_key"))
-    text, ask = call.fields.text("text", "") or "", _ask(call)
+    text, ask = call["text"], _ask(call)
     _check_size(call, [text])
     if ask.source is None:
         ask = replace(ask, source=await _language(call, text, ask.target))
@@ -83,13 +86,13 @@ async def _words(call: Incoming) -> Response:
     ask = replace(ask, source=pair.source, wants=frozenset(("tokens", "alignment")))
     pieces = await asyncio.to_thread(split_sentences, text, pair.source)
     sentences = [spacing(piece)[1] for piece in pieces]
-    tables = await _tables(call, sentences, ask, _prefixes(call))
-    call.desk.use(call.client, len(text))
+    tables = await _tables(call, sentences, ask, {one["source"]: one["prefix"] for one in call["choices"]})
+    call.state.use(call.client, len(text))
     new, shown = text_table(pieces, tables, pair.source, pair.target)
     return JSONResponse({"source": pair.source, "target": pair.target, "text": new, "sentences": shown})
 
 
-async def _language(call: Incoming, text: str, target: str) -> str:
+async def _language(call: Call, text: str, target: str) -> str:
     """The likeliest language of a text that is translated to the target."""
     sources = call.service.pairs.sources_of(target)
     guesses = await call.service.detect(text)
@@ -97,7 +100,7 @@ async def _language(call: Incoming, text: str, target: str) -> str:
 
 
 async def _tables(
-    call: Incoming, sentences: Sequence[str], ask: Ask, prefixes: Mapping[str, str]
+    call: Call, sentences: Sequence[str], ask: Ask, prefixes: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The table of each sentence. Those without a prefix are asked together."""
     chosen = {sentence: prefixes[sentence] for sentence in sentences if prefixes.get(sentence)}
@@ -112,7 +115,7 @@ async def _tables(
     return [found[one] for one in sentences]
 
 
-async def _begun(call: Incoming, sentence: str, ask: Ask) -> list[Answer]:
+async def _begun(call: Call, sentence: str, ask: Ask) -> list[Answer]:
     """The translation that begins with the prefix of `ask`, without it if the model cannot spell it.
 
     The search may let the last word of a prefix go on. If the prefix ends with a space, it must not: then
@@ -128,15 +131,15 @@ async def _begun(call: Incoming, sentence: str, ask: Ask) -> list[Answer]:
     return await _translate(call, [sentence], replace(ask, prefix=new[0].prefix)) if new else answers
 
 
-async def _translate(call: Incoming, texts: Sequence[str], ask: Ask) -> list[Answer]:
+async def _translate(call: Call, texts: Sequence[str], ask: Ask) -> list[Answer]:
     ask = replace(ask, sentences="one")
     return await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
 
 
-async def _next_words(call: Incoming) -> Response:
+async def _next_words(call: Call) -> Response:
     """The likely next words after `prefix`, with which the translation of one sentence begins."""
-    text, ask = _one_sentence(call, "most")
-    most = call.fields.whole("most", _NEXT_WORDS, least=1, most=16)
+    text, ask = _one_sentence(call)
+    most = call["most"]
     found = await call.service.next_words(text, ask, most=most, client=call.client, deadline=call.deadline)
     return JSONResponse(
         {
@@ -148,7 +151,7 @@ async def _next_words(call: Incoming) -> Response:
     )
 
 
-async def _alternatives(call: Incoming) -> Response:
+async def _alternatives(call: Call) -> Response:
     """Other translations of one sentence, the best first."""
     text, ask = _one_sentence(call)
     beam = min(_WIDTH, call.service.limits.beam)
@@ -163,7 +166,7 @@ async def _alternatives(call: Incoming) -> Response:
 # The memory
 
 
-async def _matches(call: Incoming) -> Response:
+async def _matches(call: Call) -> Response:
     """What the memory has that is like a sentence."""
     text, ask = _one_sentence(call)
     found = await call.service.matches(text, _pair(call, ask), _MATCHES)
@@ -177,10 +180,10 @@ async def _matches(call: Incoming) -> Response:
     )
 
 
-async def _corrections(call: Incoming) -> Response:
+async def _corrections(call: Call) -> Response:
     """Store a translation that a person confirms."""
-    text, ask = _one_sentence(call, "translation", "machine")
-    translation, machine = call.fields.needed("translation"), call.fields.text("machine", "") or ""
+    text, ask = _one_sentence(call)
+    translation, machine = call["translation"], call["machine"]
     _check_size(call, [text, translation, machine])
     new = await call.service.correct(text, machine, translation, _pair(call, ask))
     return JSONResponse({"new": new}, 201 if new else 200)
@@ -189,47 +192,33 @@ async def _corrections(call: Incoming) -> Response:
 # What the requests say
 
 
-def _ask(call: Incoming) -> Ask:
-    fields, source = call.fields, call.fields.text("source")
+def _ask(call: Call) -> Ask:
     return Ask(
-        source=None if source in (None, "", "auto") else source,
-        target=fields.needed("target"),
-        model=fields.text("model"),
-        adapter=fields.text("adapter"),
-        terms=fields.text("terms"),
-        memory=fields.flag("memory", default=True),
+        source=None if call["source"] in (None, "", "auto") else call["source"],
+        target=call["target"],
+        model=call["model"],
+        adapter=call["adapter"],
+        terms=call["terms"],
+        memory=call["memory"],
     )
 
 
-def _one_sentence(call: Incoming, *others: str) -> tuple[str, Ask]:
-    call.fields.only((*_SENTENCE, *others, "api_key"))
-    text, prefix = call.fields.needed("text"), call.fields.text("prefix", "") or ""
+def _one_sentence(call: Call) -> tuple[str, Ask]:
+    text, prefix, ask = call["text"], call["prefix"], _ask(call)
     _check_size(call, [text, prefix])
     if {"\r", "\n"} & {*text, *prefix}:
         raise Refusal(400, "Invalid request: give one sentence without line breaks", field="text")
-    ask = _ask(call)
     if ask.source is None:
         raise Refusal(400, "Invalid request: missing source parameter", field="source")
     return text, replace(ask, prefix=prefix)
 
 
-def _pair(call: Incoming, ask: Ask) -> tuple[str, str]:
+def _pair(call: Call, ask: Ask) -> tuple[str, str]:
     route = call.service.pairs.find(ask.source or "", ask.target)
     return route.source, route.target
 
 
-def _prefixes(call: Incoming) -> dict[str, str]:
-    """What the translations of sentences begin with, by sentence."""
-    given, most = call.fields.values.get("choices") or [], call.service.limits.texts
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        raise Refusal(400, "Invalid request: choices must be a list of objects", field="choices")
-    if len(given) > most:
-        raise Refusal(400, f"Invalid request: at most {most} choices", field="choices")
-    choices = [Fields(one, within="choices.") for one in given]
-    return {one.needed("source"): one.needed("prefix") for one in choices}
-
-
-def _check_size(call: Incoming, texts: Sequence[str]) -> None:
+def _check_size(call: Call, texts: Sequence[str]) -> None:
     size, most = sum(map(len, texts)), call.service.limits.characters
     if size > most:
         raise Refusal(413, f"{size:,} characters; at most {most:,} are allowed", field="text")
@@ -237,30 +226,25 @@ def _check_size(call: Incoming, texts: Sequence[str]) -> None:
 
 # The table of routes
 
-_LANGUAGES: dict[str, Schema] = {
-    "source": {"type": "string", "minLength": 1},
-    "target": {"type": "string", "minLength": 1},
+_OPTIONS: Fields = {
+    "target": text(required=True),
+    "model": text(),
+    "adapter": text(),
+    "terms": text(),
+    "memory": flag(default=True),
 }
-_OPTIONS: dict[str, Schema] = {
-    "model": optional(TEXT),
-    "adapter": optional(TEXT),
-    "terms": optional(TEXT),
-    "memory": optional(FLAG),
-}
-_SENTENCE: dict[str, Schema] = {
-    "text": described({"type": "string", "minLength": 1}, "One sentence."),
-    **_LANGUAGES,
+_SENTENCE: Fields = {
+    "text": text("One sentence.", required=True),
+    "source": text(required=True),
     **_OPTIONS,
-    "prefix": optional(TEXT),
+    "prefix": text(default=""),
 }
-_WHOLE: dict[str, Schema] = {
-    "text": TEXT,
-    "source": described(optional(TEXT), "Left out, empty or auto: it is detected."),
-    "target": _LANGUAGES["target"],
-    "choices": described(
-        optional(array(structure({"source": TEXT, "prefix": TEXT}))),
-        "How the translations of some sentences begin.",
-    ),
+_BEGINNING: Fields = {"source": text(required=True), "prefix": text(required=True)}
+_WHOLE: Fields = {
+    "text": text(required=True, empty=True),
+    "source": text("Left out, empty or auto: it is detected."),
+    **_OPTIONS,
+    "choices": sections(_BEGINNING, "How the translations of some sentences begin."),
 }
 _SPAN: Schema = array(COUNT, minItems=2, maxItems=2)
 _WORD = structure({"start": COUNT, "end": COUNT, "confidence": optional(NUMBER)})
@@ -296,8 +280,7 @@ ENDPOINTS = (
         answer=_words,
         family="native",
         summary="Translate a text into sentences with words, their confidence and their alignment.",
-        fields={**_WHOLE, **_OPTIONS},
-        required=("text", "target"),
+        fields=_WHOLE,
         bodies=("json",),
         returns=structure({"source": TEXT, "target": TEXT, "text": TEXT, "sentences": array(_SHOWN)}),
         refuses=_REFUSES,
@@ -309,8 +292,7 @@ ENDPOINTS = (
         answer=_next_words,
         family="native",
         summary="The likely next words of a translation that has begun.",
-        fields={**_SENTENCE, "most": optional({"type": "integer", "minimum": 1, "maximum": 16})},
-        required=("text", "source", "target"),
+        fields={**_SENTENCE, "most": whole(_NEXT_WORDS, least=1, most=16)},
         bodies=("json",),
         returns=structure({"words": array(structure({"text": TEXT, "prefix": TEXT, "probability": NUMBER}))}),
         refuses=_REFUSES,
@@ -323,7 +305,6 @@ ENDPOINTS = (
         family="native",
         summary="Other translations of a sentence.",
         fields=_SENTENCE,
-        required=("text", "source", "target"),
         bodies=("json",),
         returns=structure({"text": TEXT, "alternatives": array(structure({"text": TEXT}))}),
         refuses=_REFUSES,
@@ -336,7 +317,6 @@ ENDPOINTS = (
         family="native",
         summary="What the memory has that is like a sentence.",
         fields=_SENTENCE,
-        required=("text", "source", "target"),
         bodies=("json",),
         returns=structure({"matches": array(structure({"source": TEXT, "target": TEXT, "score": NUMBER}))}),
         refuses=_REFUSES,
@@ -348,8 +328,7 @@ ENDPOINTS = (
         answer=_corrections,
         family="native",
         summary="Store a translation that a person confirms.",
-        fields={**_SENTENCE, "translation": {"type": "string", "minLength": 1}, "machine": optional(TEXT)},
-        required=("text", "source", "target", "translation"),
+        fields={**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
         bodies=("json",),
         returns=structure({"new": FLAG}),
         refuses=_REFUSES,

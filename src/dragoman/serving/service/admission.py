@@ -7,10 +7,51 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Literal, Protocol
 
-from dragoman.serving.service.counting import Counting
 from dragoman.serving.service.errors import Overloaded
 from dragoman.serving.service.limits import Limits
+
+Count = Literal[
+    "texts",  # accepted
+    "characters",  # accepted
+    "sentences",  # that a model was asked for
+    "cache_hits",
+    "cache_misses",
+    "shared",  # texts that equal one in flight
+    "remembered",  # texts that the memory had
+    "overloaded",  # requests, as are all below
+    "late",
+    "left",  # cancelled by their clients
+    "failed",
+]
+
+
+class Counting(Protocol):
+    """Keeps counts. Methods are called in the thread of the event loop and must not wait."""
+
+    def count(self, what: Count, amount: int = 1) -> None:
+        """Something happened."""
+        ...
+
+    def took(self, pair: tuple[str, str], seconds: float) -> None:
+        """A request for a pair was answered in this time."""
+        ...
+
+    def queued(self, characters: int) -> None:
+        """So many characters wait or are being translated now."""
+        ...
+
+
+class Uncounted:
+    """Keeps no counts."""
+
+    def count(self, what: Count, amount: int = 1) -> None: ...
+
+    def took(self, pair: tuple[str, str], seconds: float) -> None: ...
+
+    def queued(self, characters: int) -> None: ...
+
 
 _LEAST_RATE = 100.0  # characters a second, so that nobody is told to wait for hours
 _LONGEST_WAIT = 60.0  # seconds

@@ -1,6 +1,6 @@
 """Work in flight: equal requests share one answer.
 
-    flights = Flights(threads, cache, counting)
+    flights = Coalescer(threads, cache, counting)
     await flights.get(["a", "b"], work, place)
 
 One call starts one job for all keys that are new. A job is stopped when nobody waits for any of its answers:
@@ -16,9 +16,8 @@ from concurrent.futures import Executor, Future
 from typing import Generic, TypeVar
 
 from dragoman.decoding.watching import abandonable
-from dragoman.serving.service.admission import QueuePlace
+from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.cache import Cache
-from dragoman.serving.service.counting import Counting
 from dragoman.serving.service.errors import NotReady
 
 Key = TypeVar("Key", bound=Hashable)
@@ -64,7 +63,7 @@ class _Job(Generic[Key, Value]):
                 answer.exception()  # somebody else may be told, or nobody
 
 
-class Flights(Generic[Key, Value]):
+class Coalescer(Generic[Key, Value]):
     """Belongs to one event loop. Work runs in `threads`; its answers are put into the cache."""
 
     def __init__(self, threads: Executor, cache: Cache[Key, Value], counting: Counting) -> None:

@@ -20,8 +20,8 @@ from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import QueuePlace
 from dragoman.serving.service.ask import Ask, Route, TranslatedDocument
 from dragoman.serving.service.coalescing import Stopped
-from dragoman.serving.service.detection import detect_language
 from dragoman.serving.service.errors import Overloaded
+from dragoman.serving.service.languages import detect_language
 from dragoman.serving.service.routing import Router
 
 _PORTION = 4000  # characters, or a segment that is longer

@@ -10,10 +10,10 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.errors import DataError
 from dragoman.base.languages import canonical
 from dragoman.base.pytorch import has_pytorch
 from dragoman.decoding.options import Decoding
@@ -31,13 +31,26 @@ SECONDS = 30.0
 _LOADING = 120.0  # seconds that the first run of a model gets in addition
 _TEXT = 500  # characters
 _TOKENS = 200  # of the source: the attention of all heads grows with their square
-_BEAM = 10
+BEAM = 10
 _WAITING = 8  # runs, the one under way included
-_OPTIONS = ("beam", "length_penalty")
-FIELDS = ("text", "source", "target", "interventions", "options")
 
 
-class How:
+@dataclass(frozen=True)
+class Question:
+    """A sentence to inspect. `interventions` are those of `Intervention.from_table`."""
+
+    text: str
+    source: str
+    target: str
+    interventions: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)  # beam, length_penalty
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.source, self.target
+
+
+class Inspector:
     """Inspects sentences with the models of a server. It knows nothing of HTTP."""
 
     def __init__(self, translators: Translators, *, seconds: float = SECONDS) -> None:
@@ -55,24 +68,26 @@ class How:
             {"source": source, "target": target, **_about(_config_of(translator))}
             for (source, target), translator in self._translators.items()
         ]
-        return {"models": models, "limits": {"characters": _TEXT, "beam": _BEAM}}
+        return {"models": models, "limits": {"characters": _TEXT, "beam": BEAM}}
 
-    async def answer(self, table: object) -> dict[str, Any]:
-        """Return the data of the report for a request, a JSON value.
+    async def answer(self, question: Question) -> dict[str, Any]:
+        """Return the data of the report, as plain values.
 
         Raises NoPyTorch, ConfigError and DataError for what cannot be inspected (UnknownLanguage, TooLong),
         Overloaded if others wait, Late after the deadline.
         """
         _need_pytorch()
-        wish = _wish(table)
-        if wish.pair not in self._translators:
-            raise UnknownLanguage(f"no model from {wish.source} to {wish.target}", language=wish.target)
+        _check(question)
+        if question.pair not in self._translators:
+            raise UnknownLanguage(
+                f"no model from {question.source} to {question.target}", language=question.target
+            )
         if self._waiting >= _WAITING:
             raise Overloaded("others are inspecting", retry_after=self.seconds / 2)
-        seconds = self.seconds + (0 if wish.pair in self._bundles else _LOADING)
+        seconds = self.seconds + (0 if question.pair in self._bundles else _LOADING)
         deadline = time.monotonic() + seconds
         self._waiting += 1
-        work = self._thread.submit(self._run, wish, deadline)
+        work = self._thread.submit(self._run, question, deadline)
         loop = asyncio.get_running_loop()
         work.add_done_callback(lambda _: _in(loop, self._done))
         try:
@@ -88,7 +103,7 @@ class How:
     def _done(self) -> None:
         self._waiting -= 1
 
-    def _run(self, wish: _Wish, deadline: float) -> dict[str, Any]:
+    def _run(self, question: Question, deadline: float) -> dict[str, Any]:
         from dragoman.inspection import Intervention, contrast, inspect
         from dragoman.inspection.report import data_of
 
@@ -99,18 +114,18 @@ class How:
                 raise _late()
 
         in_time()
-        intervention = Intervention.from_table(wish.interventions)
-        bundle, translator = self._bundle(wish.pair), self._translators[wish.pair]
+        intervention = Intervention.from_table(question.interventions)
+        bundle, translator = self._bundle(question.pair), self._translators[question.pair]
         languages = translator.tokenizer.languages
-        to = next((one for one in languages if canonical(one) == wish.target), None)
-        text = addressed(" ".join(wish.text.split()), to)
+        to = next((one for one in languages if canonical(one) == question.target), None)
+        text = addressed(" ".join(question.text.split()), to)
         _check_length(bundle, text)
         in_time()
-        decoding = Decoding(**wish.options)
+        decoding = Decoding(**question.options)
         how = decoding.beam_search(bundle.generation)
         options: dict[str, Any] = {
-            "beam": replace(how, size=min(how.size, _BEAM)),
-            "name": f"{wish.source} to {wish.target}",
+            "beam": replace(how, size=min(how.size, BEAM)),
+            "name": f"{question.source} to {question.target}",
             "every_step": in_time,
         }
         if intervention == Intervention():
@@ -133,45 +148,11 @@ def _need_pytorch() -> None:
         raise NoPyTorch("this server has no PyTorch", hint="install it: pip install 'dragoman[train]'")
 
 
-# What is asked
-
-
-@dataclass(frozen=True)
-class _Wish:
-    """A request whose fields have the right types."""
-
-    text: str
-    source: str
-    target: str
-    interventions: Mapping[str, Any]
-    options: Mapping[str, Any]
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        return self.source, self.target
-
-
-def _wish(table: object) -> _Wish:
-    if not isinstance(table, dict) or not set(table) <= set(FIELDS):
-        raise ConfigError("not a request", hint=f"an object with {', '.join(FIELDS)}")
-    for name in ("text", "source", "target"):
-        if not isinstance(table.get(name), str):
-            raise ConfigError(f"{name} is missing or not text", hint="give text, source and target")
-    for name in ("interventions", "options"):
-        if table.get(name) is None:
-            table[name] = {}
-        if not isinstance(table[name], dict):
-            raise ConfigError(f"{name} is not an object", hint="leave it out, or see docs/how-to/inspect.md")
-    if not set(table["options"]) <= set(_OPTIONS):
-        raise ConfigError("an unknown option", hint=f"options are {', '.join(_OPTIONS)}")
-    beam = table["options"].get("beam")
-    if type(beam) is int and beam > _BEAM:
-        raise ConfigError(f"a beam of {beam}", hint=f"at most {_BEAM} here")
-    if len(table["text"]) > _TEXT:
-        raise TooLong(f"{len(table['text']):,} characters", hint=f"at most {_TEXT} can be inspected")
-    if not table["text"].strip():
+def _check(question: Question) -> None:
+    if len(question.text) > _TEXT:
+        raise TooLong(f"{len(question.text):,} characters", hint=f"at most {_TEXT} can be inspected")
+    if not question.text.strip():
         raise DataError("the text is empty", hint="give a sentence")
-    return _Wish(**table)
 
 
 def _check_length(bundle: Bundle, text: str) -> None:

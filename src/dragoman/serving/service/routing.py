@@ -10,21 +10,26 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from dragoman.decoding.options import Decoding
-from dragoman.serving.service.admission import QueuePlace
+from dragoman.documents.edits import Decoded
+from dragoman.documents.formats import Languages
+from dragoman.documents.markup.fragment import XmlFragment
+from dragoman.documents.markup.html import Html
+from dragoman.documents.translate import translate_segments
+from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.ask import Answer, AnswerPart, Ask, Route
-from dragoman.serving.service.coalescing import Flights
-from dragoman.serving.service.counting import Counting
-from dragoman.serving.service.detection import detect_language
-from dragoman.serving.service.languages import Pairs
+from dragoman.serving.service.coalescing import Coalescer
+from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.layout import Layout, laid_out
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ServedModel
 
 if TYPE_CHECKING:
+    from dragoman.documents.segment import Document
     from dragoman.memory.store import TranslationMemory
     from dragoman.text.guidance import Match
     from dragoman.translator import Translation, Translator
+    from dragoman.translator.next_words import NextWord
 
 _WINDOW = 32  # sentences of one request in the engine, so that short requests do not wait behind long ones
 _decoding = lru_cache(256, typed=True)(Decoding)  # checking options took a fifth of the event loop's time
@@ -42,6 +47,19 @@ class WorkKey(NamedTuple):
     how: Decoding
     markup: str
     ignored: frozenset[str]
+    prefix: str
+    text: str
+
+
+class WordsKey(NamedTuple):
+    """What the next words of a translation depend on."""
+
+    model: str
+    digest: str
+    adapter: str | None
+    terms: str | None
+    to: str | None
+    most: int
     prefix: str
     text: str
 
@@ -71,7 +89,8 @@ class Router:
         pairs: Pairs,
         models: Iterable[ServedModel],
         memories: Memories,
-        flights: Flights[WorkKey, Translation | Marked],
+        translations: Coalescer[WorkKey, Translation | Marked],
+        words: Coalescer[WordsKey, tuple[NextWord, ...]],
         preparing: Executor,
         *,
         limits: Limits,
@@ -80,7 +99,8 @@ class Router:
     ) -> None:
         """`preparing` runs what is short: detection, splitting, looking up."""
         self._pairs, self._models = pairs, {one.name: one for one in models}
-        self._memories, self._flights, self._preparing = memories, flights, preparing
+        self._memories, self._preparing = memories, preparing
+        self._translations, self._words = translations, words
         self._limits, self._counting, self._default = limits, counting, default_source
 
     async def answers(self, texts: Sequence[str], ask: Ask, place: QueuePlace) -> list[Answer]:
@@ -101,6 +121,18 @@ class Router:
                 answers = await self._marked(route, own, ask, place)
             found.update(zip(numbers, answers, strict=True))
         return [found[number] for number in range(len(texts))]
+
+    async def next_words(self, text: str, ask: Ask, most: int, place: QueuePlace) -> list[NextWord]:
+        """Return the likeliest words after `ask.prefix`; none with a pivot, which no prefix passes."""
+        route = self.find(ask.source or "", ask)
+        if len(route.models) != 1:
+            return []
+        model = self._models[route.models[0]]
+        to = model.told(route.target)
+        key = WordsKey(model.name, model.digest, ask.adapter, ask.terms, to, most, ask.prefix, text)
+        translator = model.variant(ask.adapter, ask.terms)
+        (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
+        return list(found)
 
     def sources_for(self, ask: Ask) -> tuple[str, ...]:
         """The languages that a text may be in."""
@@ -210,7 +242,7 @@ class Router:
                 "",
             )
             keys = [key._replace(text=text) for text in texts]
-            values, cached = await self._flights.get(keys, partial(_translated, translator), place)
+            values, cached = await self._translations.get(keys, partial(_translated, translator), place)
             all_cached = all_cached and cached
             texts = [one.text for one in values]
         return values, all_cached
@@ -240,10 +272,12 @@ def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Tra
     texts = [key.text for key in keys]
     if first.markup == "text":
         return translator.stream(texts, first.how, prefix=first.prefix or None, window=_WINDOW)
-    from dragoman.serving.service.markup import translate_markup
-
     markup = _MARKED[first.markup == "xml"]
     return (Marked(*one) for one in translate_markup(translator, texts, markup, first.ignored, first.how))
+
+
+def _next_words(translator: Translator, keys: Sequence[WordsKey]) -> Iterable[tuple[NextWord, ...]]:
+    return (tuple(translator.next_words(one.text, one.prefix, most=one.most, to=one.to)) for one in keys)
 
 
 # ---- answers ---------------------------------------------------------------------------------------------
@@ -292,3 +326,37 @@ def _alternatives(layout: Layout, text: str, found: Sequence[Translation], n_bes
         for n in range(min(most, n_best - 1))
     ]
     return (one for one in dict.fromkeys(texts) if one != text)
+
+
+def translate_markup(
+    translator: Translator,
+    texts: Sequence[str],
+    markup: Literal["html", "xml"],
+    ignored: frozenset[str],
+    decoding: Decoding,
+) -> list[tuple[str, Match | None]]:
+    """Return the translation of each text, and what the memory has for it if it is one segment.
+
+    Any text is read, also if it is malformed. No tag is lost. All texts are translated together.
+    """
+    documents = [_document(translator, text, markup, ignored, decoding) for text in texts]
+    segments = [segment for document in documents for segment in document.segments]
+    results, _ = translate_segments(translator, segments, decoding)
+    answers: list[tuple[str, Match | None]] = []
+    done = 0
+    for document in documents:
+        own = results[done : done + len(document.segments)]
+        done += len(own)
+        only = own[0] if len(own) == 1 else None
+        answers.append((document.render(own).decode(), only.match if only else None))
+    return answers
+
+
+def _document(
+    translator: Translator, text: str, markup: Literal["html", "xml"], ignored: frozenset[str], how: Decoding
+) -> Document:
+    names = frozenset(name.lower() for name in ignored)
+    if markup == "xml":
+        return XmlFragment(text, ignored=names, stand_ins=bool(translator.tokenizer.placeholders))
+    languages = Languages(translator.source_language, how.to or translator.target_language)
+    return Html(Decoded(text, "utf-8", b""), languages, True, names)

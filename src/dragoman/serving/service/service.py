@@ -19,22 +19,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from dragoman.base.errors import ConfigError
 from dragoman.decoding.options import Decoding
-from dragoman.serving.service.admission import Admission, QueuePlace
-from dragoman.serving.service.ahead import Ahead
+from dragoman.serving.service.admission import Admission, Counting, QueuePlace, Uncounted
 from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.service.cache import Cache
-from dragoman.serving.service.checks import check_ask, check_names
-from dragoman.serving.service.coalescing import Flights
-from dragoman.serving.service.counting import Counting, Uncounted
-from dragoman.serving.service.detection import detect_language
+from dragoman.serving.service.coalescing import Coalescer
 from dragoman.serving.service.documents import FileTranslator
-from dragoman.serving.service.errors import Late, NotReady, Overloaded
-from dragoman.serving.service.languages import Pairs
+from dragoman.serving.service.errors import Late, NotReady, Overloaded, TooLong
+from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ModelSpec, ServedModel, load_all
-from dragoman.serving.service.routing import Marked, Router, WorkKey
+from dragoman.serving.service.routing import Marked, Router, WordsKey, WorkKey
 
 if TYPE_CHECKING:
     from dragoman.documents.formats import Format
@@ -77,23 +74,23 @@ class Service:
         self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
         self._reading = ThreadPoolExecutor(_READING, "read")
         self._admission = Admission(self.limits, self._counting, time.monotonic)
-        self._flights: Flights[WorkKey, Translation | Marked] = Flights(
-            self._threads, Cache(self.limits.cache_bytes), self._counting
+        cache, words = self.limits.cache_bytes, self.limits.cache_bytes // 16
+        self._translations: Coalescer[WorkKey, Translation | Marked] = Coalescer(
+            self._threads, Cache(cache), self._counting
+        )
+        self._words: Coalescer[WordsKey, tuple[NextWord, ...]] = Coalescer(
+            self._threads, Cache(words), self._counting
         )
         self._router = Router(
             self.pairs,
             self.models,
             self._memories,
-            self._flights,
+            self._translations,
+            self._words,
             self._preparing,
             limits=self.limits,
             default_source=self._default,
             counting=self._counting,
-        )
-        self._ahead = Ahead(
-            self.pairs,
-            self.models,
-            Flights(self._threads, Cache(self.limits.cache_bytes // 16), self._counting),
         )
         self._started = self._draining = False
 
@@ -153,8 +150,8 @@ class Service:
         `client` is a key or an address, whose share of the queue is used. `deadline` is a time of
         `time.monotonic`.
 
-        Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (`serving/errors.py`), and ConfigError
-        for options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
+        Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (see `errors.py`), and ConfigError for
+        options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
         """
         texts = [_SURROGATE.sub("\ufffd", text) for text in texts]
         characters = self.check(texts, ask)
@@ -183,7 +180,7 @@ class Service:
         text = _SURROGATE.sub("\ufffd", text)
         characters = self.check([text], ask)
         async with self._place(1, characters, client, deadline) as place:
-            return await self._ahead.words(text, ask, most, place)
+            return await self._router.next_words(text, ask, most, place)
 
     @asynccontextmanager
     async def _place(
@@ -263,13 +260,13 @@ class Service:
         Work that is left then is stopped, and its clients get NotReady. The service cannot be used again.
         """
         self._draining = True
-        await self._settle(seconds)
-        self._flights.stop()
-        self._ahead.stop()
-        await self._settle(_GRACE)
+        await self._wait_until_idle(seconds)
+        self._translations.stop()
+        self._words.stop()
+        await self._wait_until_idle(_GRACE)
         await asyncio.to_thread(self._close)
 
-    async def _settle(self, seconds: float) -> None:
+    async def _wait_until_idle(self, seconds: float) -> None:
         """Wait until all places are free, at most that long."""
         end = time.monotonic() + seconds
         while self._admission.places and time.monotonic() < end:
@@ -289,3 +286,54 @@ class Service:
 
     async def _prepare(self, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._preparing, call)
+
+
+def check_ask(ask: Ask, texts: Sequence[str], limits: Limits) -> int:
+    """Return how many characters a request counts for: those of its texts and its prefix, and one a text.
+
+    Raises TooLong for more than the limits allow, ConfigError for options that they forbid.
+    """
+    if len(texts) > limits.texts:
+        raise TooLong(f"{len(texts)} texts", hint=f"send at most {limits.texts} at once")
+    characters = sum(map(len, texts)) + len(ask.prefix)
+    if characters > limits.characters:
+        raise TooLong(
+            f"{characters} characters exceed the limit of {limits.characters}", hint="send less at once"
+        )
+    _within("beam", ask.beam, 1, limits.beam)
+    _within("n_best", ask.n_best, 1, limits.alternatives + 1)
+    if ask.prefix and (len(texts) != 1 or ask.markup != "text"):
+        raise ConfigError("a prefix for several texts, or for markup", hint="send one text")
+    # A prefix is forced whatever the limit of a translation: in characters, which are no fewer than tokens.
+    if len(ask.prefix) > 2 * sum(map(len, texts)) + limits.output_extra:
+        raise TooLong("the prefix is too long for its text", hint="shorten it")
+    return characters + len(texts)
+
+
+def check_names(ask: Ask, models: Sequence[ServedModel], pairs: Pairs) -> None:
+    """Raise ConfigError for a model, an adapter or a list of terms that is not loaded.
+
+    Raises UnknownLanguage for a language that is not served, and for a pair, if the source is named.
+    """
+    detected = ask.source is None or ask.source.strip().lower() == "auto"
+    known = [one.name for one in models]
+    if ask.model is not None and ask.model not in known:
+        raise ConfigError(f"no model {ask.model!r}", hint=f"there are {', '.join(known)}")
+    if detected:
+        pairs.sources_of(ask.target)
+        names = {ask.model} if ask.model else set(known)
+    else:
+        names = set(pairs.find(ask.source or "", ask.target, model=ask.model).models)
+    own = [one for one in models if one.name in names]
+    for what, name, loaded in (
+        ("adapter", ask.adapter, [name for one in own for name in one.adapters]),
+        ("list of terms", ask.terms, [name for one in own for name in one.terms]),
+    ):
+        if name is not None and name not in loaded:
+            there = f"there are {', '.join(dict.fromkeys(loaded))}" if loaded else "this pair has none"
+            raise ConfigError(f"no {what} {name!r}", hint=there)
+
+
+def _within(what: str, value: int | None, least: int, most: int) -> None:
+    if value is not None and not least <= value <= most:
+        raise ConfigError(f"{what} = {value}", hint=f"use {least} to {most}")
