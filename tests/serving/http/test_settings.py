@@ -64,6 +64,12 @@ def test_the_loopback_needs_nothing(host: str) -> None:
         ("localhost.evil.example:5000", False),
         ("", False),
         ("localhost:5000@evil.example", False),
+        ("localhost:x", False),
+        ("evil@localhost", False),
+        ("localhost/evil", False),
+        ("localhost?x", False),
+        ("[localhost]", False),
+        ("localhost:99999", False),
     ],
 )
 def test_names_of_this_server(host: str, ours: bool) -> None:

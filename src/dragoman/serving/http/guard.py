@@ -10,7 +10,7 @@ import ipaddress
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
@@ -20,8 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serving.http.errors import Refusal, family_of, refused
 from dragoman.serving.http.logs import log
-from dragoman.serving.http.metrics import ServerMetrics
 from dragoman.serving.http.settings import Settings, address_of
+
+if TYPE_CHECKING:
+    from dragoman.serving.http.metrics import ServerMetrics
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
