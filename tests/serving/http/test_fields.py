@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
+from dragoman.serving.http.bodies import Budget, read_request
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import (
-    Budget,
     Field,
     Sent,
     Several,
@@ -22,7 +22,6 @@ from dragoman.serving.http.fields import (
     flag,
     number,
     read,
-    read_request,
     required,
     schemas,
     section,

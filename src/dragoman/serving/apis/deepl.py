@@ -65,8 +65,8 @@ async def translate(call: Call) -> Response:
     )
     if call["split_sentences"] == "nonewlines" and ask.markup == "text":
         texts = [" ".join(text.splitlines()) for text in texts]
-    answers = await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
-    call.state.use(call.client, sum(map(len, texts)))
+    answers = await call.translate(texts, ask)
+    call.use(texts)
     used = {} if model_type is None else {"model_type_used": model_type.removeprefix("prefer_")}
     return JSONResponse(
         {
@@ -167,7 +167,6 @@ _ASKED: Fields = {
     "formality": choice(_FORMALITIES, "default"),  # without an effect, but checked
     "glossary_id": text(),
 }
-_REFUSES = (400, 403, 413, 415, 429, 503, 504)
 _TYPE = {"type": choice(("source", "target"), "source")}
 _KEY = {"document_key": text(required=True)}
 
@@ -176,7 +175,6 @@ ENDPOINTS = (
         method="POST",
         path="/v2/translate",
         answer=translate,
-        family="deepl",
         summary="Translate up to 50 texts.",
         fields={
             "text": texts(maxItems=_TEXTS),
@@ -209,62 +207,50 @@ ENDPOINTS = (
                 )
             }
         ),
-        refuses=_REFUSES,
         works=True,
     ),
     Endpoint(
         method="GET",
         path="/v2/languages",
         answer=languages,
-        family="deepl",
         summary="List the source or the target languages.",
         fields=_TYPE,
         returns=array(_LANGUAGE),
-        refuses=(400, 403),
     ),
     Endpoint(
         method="POST",
         path="/v2/languages",
         answer=languages,
-        family="deepl",
         summary="List the source or the target languages.",
         fields=_TYPE,
         bodies=("form", "json"),
         returns=array(_LANGUAGE),
-        refuses=(400, 403, 413, 415),
     ),
     Endpoint(
         method="GET",
         path="/v2/usage",
         answer=usage,
-        family="deepl",
         summary="The characters that this client has sent since the server started. There is no quota.",
         returns=structure({"character_count": COUNT, "character_limit": COUNT}),
-        refuses=(403,),
     ),
     Endpoint(
         method="GET",
         path="/v2/glossary-language-pairs",
         answer=glossary_pairs,
-        family="deepl",
         summary="An empty list: glossaries are lists of terms, which the server has from its start.",
         returns=structure({"supported_languages": array({"type": "object"})}),
-        refuses=(403,),
     ),
     Endpoint(
         method="GET",
         path="/v2/glossaries",
         answer=glossaries,
-        family="deepl",
         summary="An empty list. The name of a list of terms is a valid glossary_id.",
         returns=structure({"glossaries": array({"type": "object"})}),
-        refuses=(403,),
     ),
     Endpoint(
         method="POST",
         path="/v2/document",
         answer=upload,
-        family="deepl",
         summary="Upload a document to translate.",
         fields={
             "file": file(),
@@ -274,14 +260,12 @@ ENDPOINTS = (
         },
         bodies=("multipart",),
         returns=structure({"document_id": TEXT, "document_key": TEXT}),
-        refuses=(400, 403, 413, 415, 429, 503),
         works=True,
     ),
     Endpoint(
         method="POST",
         path="/v2/document/{number}",
         answer=status,
-        family="deepl",
         summary="How the translation of a document is getting on.",
         fields=_KEY,
         bodies=("json", "form"),
@@ -295,17 +279,14 @@ ENDPOINTS = (
             },
             required=("document_id", "status"),
         ),
-        refuses=(400, 403, 404, 413, 415),
     ),
     Endpoint(
         method="POST",
         path="/v2/document/{number}/result",
         answer=result,
-        family="deepl",
         summary="Fetch a translated document, once.",
         fields=_KEY,
         bodies=("json", "form"),
         content="application/octet-stream",
-        refuses=(400, 403, 404, 413, 415, 503),
     ),
 )

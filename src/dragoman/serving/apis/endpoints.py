@@ -14,14 +14,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive
 
-from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, refusal_of, refused
-from dragoman.serving.http.fields import KEYS, Budget, Fields, Schema, Sent, read, read_request
+from dragoman.serving.http.bodies import Budget, read_request
+from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, family_of, refusal_of, refused
+from dragoman.serving.http.fields import KEYS, Fields, Schema, Sent, read
 from dragoman.serving.http.guard import address_of_client
 from dragoman.serving.http.jobs import FileStore, Jobs
 from dragoman.serving.http.keys import key_in
 from dragoman.serving.http.logs import log, place_of
 from dragoman.serving.http.metrics import ServerMetrics
 from dragoman.serving.http.settings import Settings
+from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import Inspector
 from dragoman.serving.service.service import Service
 
@@ -92,6 +94,14 @@ class Call:
     def service(self) -> Service:
         return self.state.service
 
+    async def translate(self, texts: Sequence[str], ask: Ask) -> list[Answer]:
+        """Return the answers of the service. Raises what `Service.translate` raises."""
+        return await self.service.translate(texts, ask, client=self.client, deadline=self.deadline)
+
+    def use(self, texts: Sequence[str]) -> None:
+        """Add texts to the use of the client."""
+        self.state.use(self.client, sum(map(len, texts)))
+
     def __getitem__(self, name: str) -> Any:
         """The value of a field."""
         return self.values[name]
@@ -104,19 +114,39 @@ class Endpoint:
     method: Literal["GET", "POST"]
     path: str
     answer: Callable[[Call], Awaitable[Response]]
-    family: Family
     summary: str
     fields: Fields = field(default_factory=dict)
     bodies: tuple[Body, ...] = ()
     returns: Schema | None = None  # of JSON; None for other content
     content: str = "application/json"
-    refuses: tuple[int, ...] = ()  # the statuses of its errors
+    refuses: tuple[int, ...] = ()  # statuses of errors beside those of all such routes
     locked: bool = True  # needs a key, if the server has keys
     works: bool = False  # needs the models
 
     def __post_init__(self) -> None:
         if self.fields:
             object.__setattr__(self, "fields", {**self.fields, **KEYS})
+
+    @property
+    def family(self) -> Family:
+        """The protocol that its errors have the form of."""
+        return family_of(self.path)
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        """The statuses of its errors."""
+        found = {*self.refuses}
+        if self.locked:
+            found.add(401 if self.family == "native" else 403)
+        if self.fields:
+            found.add(400)
+        if self.bodies:
+            found |= {400, 413, 415}
+        if "{" in self.path:
+            found.add(404)
+        if self.works:
+            found |= {429, 503, 504}
+        return tuple(sorted(found))
 
     @property
     def closed(self) -> bool:

@@ -37,8 +37,8 @@ async def translate(call: Call) -> Response:
     texts, wanted = call["q"], call["alternatives"]
     _check_size(call, texts)
     ask = replace(_ask(call), markup=call["format"], n_best=wanted + 1)
-    answers = await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
-    call.state.use(call.client, sum(map(len, texts)))
+    answers = await call.translate(texts, ask)
+    call.use(texts)
     columns: dict[str, list[Any]] = {"translatedText": [one.text for one in answers]}
     if wanted:
         columns["alternatives"] = [list(one.alternatives) for one in answers]
@@ -144,7 +144,6 @@ ENDPOINTS = (
         method="POST",
         path="/translate",
         answer=translate,
-        family="libretranslate",
         summary="Translate a text or a list of texts.",
         fields={
             "q": texts(),
@@ -161,26 +160,22 @@ ENDPOINTS = (
             },
             required=("translatedText",),
         ),
-        refuses=(400, 403, 413, 415, 429, 503, 504),
         works=True,
     ),
     Endpoint(
         method="POST",
         path="/detect",
         answer=detect,
-        family="libretranslate",
         summary="Find the language of a text, the likeliest first.",
         fields={"q": texts()},
         bodies=("json", "form"),
         returns=array(_GUESS),
-        refuses=(400, 403, 413, 415, 429, 503, 504),
         works=True,
     ),
     Endpoint(
         method="GET",
         path="/languages",
         answer=languages,
-        family="libretranslate",
         summary="List the languages, each with those that it is translated into.",
         returns=array(structure({"code": TEXT, "name": TEXT, "targets": array(TEXT)})),
         locked=False,
@@ -189,29 +184,24 @@ ENDPOINTS = (
         method="POST",
         path="/translate_file",
         answer=translate_file,
-        family="libretranslate",
         summary="Translate a document; the answer says where to fetch it.",
         fields={**_PAIR, "file": file()},
         bodies=("multipart",),
         returns=structure({"translatedFileUrl": {"type": "string", "format": "uri"}}),
-        refuses=(400, 403, 413, 415, 429, 503, 504),
         works=True,
     ),
     Endpoint(
         method="GET",
         path="/download_file/{name}",
         answer=download_file,
-        family="libretranslate",
         summary="Fetch a translated document.",
         content="application/octet-stream",
-        refuses=(404,),
         locked=False,
     ),
     Endpoint(
         method="POST",
         path="/suggest",
         answer=suggest,
-        family="libretranslate",
         summary="Store a better translation in the memory, if the server takes suggestions.",
         fields={
             **_PAIR,
@@ -220,14 +210,12 @@ ENDPOINTS = (
         },
         bodies=("json", "form"),
         returns=structure({"success": FLAG}),
-        refuses=(400, 403, 413, 415, 429, 503),
         works=True,
     ),
     Endpoint(
         method="GET",
         path="/frontend/settings",
         answer=frontend_settings,
-        family="libretranslate",
         summary="What a page needs to know of this server.",
         returns=structure(
             {

@@ -122,6 +122,6 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.path == "/ready":
         responses["503"] = {"description": "Not ready.", "content": content}
     media, schema = _ERRORS[endpoint.family]
-    for status in endpoint.refuses:
+    for status in endpoint.statuses:
         responses[str(status)] = {"description": _REASONS[status], "content": {media: {"schema": schema}}}
     return responses

@@ -50,8 +50,8 @@ async def translate(call: Call) -> Response:
             _events(call, texts, ask, scores=scores), headers=headers, media_type="text/event-stream"
         )
     began = time.monotonic()
-    answers = await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
-    call.state.use(call.client, sum(map(len, texts)))
+    answers = await call.translate(texts, ask)
+    call.use(texts)
     return JSONResponse(
         {"results": [_result(one, ask, scores=scores) for one in answers], **_footer(answers, began)}
     )
@@ -101,9 +101,7 @@ async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -
     began = time.monotonic()
 
     async def translated(index: int) -> tuple[int, Answer]:
-        (answer,) = await call.service.translate(
-            texts[index : index + 1], ask, client=call.client, deadline=call.deadline
-        )
+        (answer,) = await call.translate(texts[index : index + 1], ask)
         return index, answer
 
     tasks = [asyncio.ensure_future(translated(index)) for index in range(len(texts))]
@@ -118,7 +116,7 @@ async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -
             for index, answer in sorted(task.result() for task in done):
                 answers.append(answer)
                 yield _event("segment", {"index": index, **_result(answer, ask, scores=scores)})
-        call.state.use(call.client, sum(map(len, texts)))
+        call.use(texts)
         yield _event("done", _footer(answers, began))
     except Exception as error:
         refusal = refusal_of(error, "native")
@@ -211,7 +209,6 @@ ENDPOINTS = (
         method="POST",
         path="/v1/translate",
         answer=translate,
-        family="native",
         summary="Translate texts. With stream, the answers are server-sent events: segment, done, error.",
         fields={
             "texts": texts(),
@@ -226,18 +223,15 @@ ENDPOINTS = (
         returns=structure(
             {"results": array(_RESULT), "model": TEXT, "timing": structure({"seconds": NUMBER})}
         ),
-        refuses=(400, 401, 413, 415, 429, 503, 504),
         works=True,
     ),
     Endpoint(
         method="GET",
         path="/v1/models",
         answer=models,
-        family="native",
         summary="List the models, with their adapters and lists of terms.",
         returns=structure(
             {"models": array(structure(dict.fromkeys(_WORDS, TEXT) | {name: array(TEXT) for name in _LISTS}))}
         ),
-        refuses=(401,),
     ),
 )

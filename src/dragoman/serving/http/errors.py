@@ -11,6 +11,7 @@ from dragoman.serving.service.errors import Late, NoPyTorch, NotReady, Overloade
 
 Family = Literal["libretranslate", "deepl", "native"]
 
+_OWN = ("/health", "/ready", "/metrics", "/version", "/openapi.json")
 NO_KEY = "Please contact the server operator to obtain an API key"  # clients compare these with ==
 WRONG_KEY = "Invalid API key"
 
@@ -87,6 +88,8 @@ def refused(refusal: Refusal, family: Family) -> Response:
 
 def family_of(path: str) -> Family:
     """The family of routes that a path belongs to, whether it exists or not."""
+    if path in _OWN:
+        return "native"
     if path.startswith("/v2/"):
         return "deepl"
     return "native" if path.startswith("/v1/") else "libretranslate"

@@ -33,17 +33,15 @@ ENDPOINTS = (
         method="GET",
         path="/v1/how",
         answer=_offer,
-        family="native",
         summary="The models that can be inspected, their heads, and the limits.",
         returns=structure({"models": array(_OBJECT), "limits": _OBJECT}),
-        refuses=(401, 501, 503),
+        refuses=(501,),
         works=True,
     ),
     Endpoint(
         method="POST",
         path="/v1/how",
         answer=_answer,
-        family="native",
         summary="Inspect the translation of a sentence, as it is and with interventions.",
         fields={
             "text": text(required=True, empty=True),
@@ -59,7 +57,7 @@ ENDPOINTS = (
         },
         bodies=("json",),
         returns=structure({"traces": array(_OBJECT)}, required=("traces",)),
-        refuses=(400, 401, 413, 429, 501, 503, 504),
+        refuses=(501,),
         works=True,
     ),
 )

@@ -87,7 +87,7 @@ async def _words(call: Call) -> Response:
     pieces = await asyncio.to_thread(split_sentences, text, pair.source)
     sentences = [spacing(piece)[1] for piece in pieces]
     tables = await _tables(call, sentences, ask, {one["source"]: one["prefix"] for one in call["choices"]})
-    call.state.use(call.client, len(text))
+    call.use([text])
     new, shown = text_table(pieces, tables, pair.source, pair.target)
     return JSONResponse({"source": pair.source, "target": pair.target, "text": new, "sentences": shown})
 
@@ -133,7 +133,7 @@ async def _begun(call: Call, sentence: str, ask: Ask) -> list[Answer]:
 
 async def _translate(call: Call, texts: Sequence[str], ask: Ask) -> list[Answer]:
     ask = replace(ask, sentences="one")
-    return await call.service.translate(texts, ask, client=call.client, deadline=call.deadline)
+    return await call.translate(texts, ask)
 
 
 async def _next_words(call: Call) -> Response:
@@ -261,77 +261,64 @@ _SHOWN = structure(
         "truncated": FLAG,
     }
 )
-_REFUSES = (400, 401, 413, 429, 503, 504)
 
 ENDPOINTS = (
     Endpoint(
         method="GET",
         path="/v1/page",
         answer=_page,
-        family="native",
         summary="What the page offers.",
         returns={"type": "object"},
-        refuses=(401, 503),
         works=True,
     ),
     Endpoint(
         method="POST",
         path="/v1/words",
         answer=_words,
-        family="native",
         summary="Translate a text into sentences with words, their confidence and their alignment.",
         fields=_WHOLE,
         bodies=("json",),
         returns=structure({"source": TEXT, "target": TEXT, "text": TEXT, "sentences": array(_SHOWN)}),
-        refuses=_REFUSES,
         works=True,
     ),
     Endpoint(
         method="POST",
         path="/v1/next_words",
         answer=_next_words,
-        family="native",
         summary="The likely next words of a translation that has begun.",
         fields={**_SENTENCE, "most": whole(_NEXT_WORDS, least=1, most=16)},
         bodies=("json",),
         returns=structure({"words": array(structure({"text": TEXT, "prefix": TEXT, "probability": NUMBER}))}),
-        refuses=_REFUSES,
         works=True,
     ),
     Endpoint(
         method="POST",
         path="/v1/alternatives",
         answer=_alternatives,
-        family="native",
         summary="Other translations of a sentence.",
         fields=_SENTENCE,
         bodies=("json",),
         returns=structure({"text": TEXT, "alternatives": array(structure({"text": TEXT}))}),
-        refuses=_REFUSES,
         works=True,
     ),
     Endpoint(
         method="POST",
         path="/v1/matches",
         answer=_matches,
-        family="native",
         summary="What the memory has that is like a sentence.",
         fields=_SENTENCE,
         bodies=("json",),
         returns=structure({"matches": array(structure({"source": TEXT, "target": TEXT, "score": NUMBER}))}),
-        refuses=_REFUSES,
         works=True,
     ),
     Endpoint(
         method="POST",
         path="/v1/corrections",
         answer=_corrections,
-        family="native",
         summary="Store a translation that a person confirms.",
         fields={**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
         bodies=("json",),
         returns=structure({"new": FLAG}),
-        refuses=_REFUSES,
         works=True,
     ),
 )

@@ -17,8 +17,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dragoman.base.errors import DragomanError
+from dragoman.serving.http.bodies import Budget, read_request
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.fields import Budget, Fields, choice, number, read, read_request, text, whole
+from dragoman.serving.http.fields import Fields, choice, number, read, text, whole
 from dragoman.serving.http.server import HttpServer, application
 from dragoman.serving.http.settings import Settings
 from dragoman.serving.http.static import page_routes
