@@ -35,15 +35,18 @@ class PageFile:
     tag: str
 
 
-def files_of_page(name: str | Path) -> dict[str, PageFile]:
-    """Read the files of a page by their names in its folder, which is one of the package."""
-    folder = Path(str(files("dragoman"))) / name
+def files_of_page(page: str | Path) -> dict[str, PageFile]:
+    """Read the files of a page by their names in its folder, and the module that all pages share."""
+    package = Path(str(files("dragoman")))
+    folder = package / page
     found = {}
-    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+    shared = package / "web" / "dom.js"
+    for path in [shared, *sorted(folder.rglob("*"))] if folder.is_dir() else ():
         if path.is_file() and path.suffix in _TYPES:
             data = path.read_bytes()
             tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-            found[path.relative_to(folder).as_posix()] = PageFile(data, _TYPES[path.suffix], tag)
+            name = path.name if path == shared else path.relative_to(folder).as_posix()
+            found[name] = PageFile(data, _TYPES[path.suffix], tag)
     return found
 
 

@@ -1,30 +1,7 @@
-// Elements, and the controls that the views share. Text from a trace is untrusted: it becomes text nodes only, and
-// nothing on the page parses markup.
+// The controls that the views share.
 
 import { directionOf } from "./data.js";
-
-const SVG = "http://www.w3.org/2000/svg";
-
-/** An HTML element. Names that begin with "on" are listeners, "style" is an object of properties. */
-export function make(tag, attributes, ...children) {
-    return furnish(document.createElement(tag), attributes, children);
-}
-
-/** The same for SVG. */
-export function draw(tag, attributes, ...children) {
-    return furnish(document.createElementNS(SVG, tag), attributes, children);
-}
-
-export function furnish(element, attributes, children) {
-    for (const [name, value] of Object.entries(attributes ?? {})) {
-        if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-        else if (name === "style") for (const [key, of] of Object.entries(value)) element.style.setProperty(key, of);
-        else if (value === true) element.setAttribute(name, "");
-        else if (value !== false && value != null) element.setAttribute(name, value);
-    }
-    element.append(...children.flat(3).filter((child) => child != null && child !== false));
-    return element;
-}
+import { make, scrolling } from "./dom.js";
 
 /** The text of a token inside other text, isolated so that its direction does not affect the rest. */
 export const isolated = (text) => make("bdi", { class: "name", dir: "auto" }, text);
@@ -38,11 +15,6 @@ export const paragraph = (...children) => make("p", {}, ...children);
 export const hint = (...children) => make("p", { class: "hint" }, ...children);
 export const heading = (text) => make("h3", {}, text);
 export const live = () => make("div", { class: "readout", "aria-live": "polite" });
-
-/** A box that scrolls, so that the page does not. */
-export function scrolling(label, ...children) {
-    return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, ...children);
-}
 
 /** One column for each trace; with two of them, each under its name. */
 export function beside(traces, panels) {

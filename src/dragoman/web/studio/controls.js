@@ -1,32 +1,6 @@
-// Elements. Texts come from files and stay text: nothing on the page parses markup.
+// Controls and tables that the views of the studio share.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-/** An HTML element. Names that begin with "on" are listeners, "style" is an object of properties. */
-export function make(tag, attributes, ...children) {
-    return furnish(document.createElement(tag), attributes, children);
-}
-
-/** The same for SVG. */
-export function draw(tag, attributes, ...children) {
-    return furnish(document.createElementNS(SVG, tag), attributes, children);
-}
-
-function furnish(element, attributes, children) {
-    for (const [name, value] of Object.entries(attributes ?? {})) {
-        if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-        else if (name === "style") for (const [key, of] of Object.entries(value)) element.style.setProperty(key, of);
-        else if (value === true) element.setAttribute(name, "");
-        else if (value !== false && value != null) element.setAttribute(name, value);
-    }
-    element.append(...children.flat(3).filter((child) => child != null && child !== false));
-    return element;
-}
-
-/** A box that scrolls, so that the page does not. */
-export function scrolling(label, ...children) {
-    return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, ...children);
-}
+import { make } from "./dom.js";
 
 /** A table whose first column names the rows. A cell is a text or an element. */
 export function table(caption, head, rows, kind = null) {
