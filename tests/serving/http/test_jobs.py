@@ -40,7 +40,7 @@ def test_only_names_that_were_given_out_are_known(files: FileStore, name: str) -
     assert refusal.value.status == 404
 
 
-def test_a_path_on_the_shelf_is_no_name(files: FileStore, tmp_path: Path) -> None:
+def test_a_path_of_a_file_is_no_name(files: FileStore, tmp_path: Path) -> None:
     files.put(b"text", ".txt")
     (path,) = next(tmp_path.iterdir()).iterdir()
     for name in (path.name, str(path)):
@@ -70,7 +70,7 @@ def test_at_the_end_nothing_is_left(files: FileStore, tmp_path: Path) -> None:
         files.read(name)
 
 
-def test_the_shelf_is_bounded(files: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_are_bounded(files: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BYTES", 10)
     files.put(b"x" * 8, ".txt")
     with pytest.raises(Refusal) as refusal:

@@ -392,7 +392,7 @@ def test_what_has_not_begun_is_never_asked() -> None:
         first = asyncio.create_task(ask(service, "abc"))
         await until(lambda: "abc" in engine.asked)
         second = asyncio.create_task(ask(service, "def"))
-        await until(lambda: service.waiting == 8 and len(service._flights._jobs) == 2)
+        await until(lambda: service.waiting == 8 and len(service._translations._jobs) == 2)
         second.cancel()
         await until(lambda: service.waiting == 4)
         gate.set()

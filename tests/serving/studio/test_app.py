@@ -229,7 +229,7 @@ def test_the_command_serves_until_it_is_interrupted(run: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["nowhere"], "nowhere: there is nothing"),
+        (["nowhere"], "nowhere: not found"),
         ([".", "--host", "0.0.0.0"], "other machines could read"),
         ([".", "--port", "99999"], "--port 99999"),
     ],

@@ -25,7 +25,7 @@ _BYTES = 512 * 2**20
 
 @dataclass(frozen=True)
 class Kept:
-    """A file on the files."""
+    """A file that is kept."""
 
     path: Path
     suffix: str
@@ -44,7 +44,7 @@ class FileStore:
         self._kept: dict[str, Kept] = {}
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Keep a file and return its name. Raises Refusal if the files is full."""
+        """Keep a file and return its name. Raises Refusal if there is no room."""
         self.sweep()
         if len(self._kept) >= _FILES or sum(one.size for one in self._kept.values()) + len(data) > _BYTES:
             raise Refusal(429, "too many files are waiting to be fetched: try again later", retry_after=60)
@@ -98,7 +98,7 @@ class FileJob:
     key: str  # both cannot be guessed
     until: float  # a time of `time.monotonic`
     state: State = "translating"
-    name: str = ""  # on the files
+    name: str = ""  # in the store
     characters: int = 0
     error: str = ""
     task: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -108,7 +108,7 @@ class Jobs:
     """The documents that were uploaded."""
 
     def __init__(self, files: FileStore) -> None:
-        self._shelf = files
+        self._files = files
         self._jobs: dict[str, FileJob] = {}
         self._awaited = 0
 
@@ -158,8 +158,8 @@ class Jobs:
             raise Refusal(400, job.error)
         if job.state != "done":
             raise Refusal(503, "Document is not ready", retry_after=1)
-        data, suffix = self._shelf.read(job.name)
-        self._shelf.drop(job.name)
+        data, suffix = self._files.read(job.name)
+        self._files.drop(job.name)
         self.drop(job)
         return data, suffix
 
@@ -179,7 +179,7 @@ class Jobs:
     async def _run(self, job: FileJob, work: Work) -> None:
         try:
             document, suffix = await work
-            job.name, job.characters = self._shelf.put(document.data, suffix), document.characters
+            job.name, job.characters = self._files.put(document.data, suffix), document.characters
             job.state = "done"
         except Exception as error:
             job.state, job.error = "error", refusal_of(error, "deepl").text

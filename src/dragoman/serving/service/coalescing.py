@@ -1,7 +1,7 @@
 """Work in flight: equal requests share one answer.
 
-    flights = Coalescer(threads, cache, counting)
-    await flights.get(["a", "b"], work, place)
+    work = Coalescer(threads, cache, counting)
+    await work.get(["a", "b"], translate, place)
 
 One call starts one job for all keys that are new. A job is stopped when nobody waits for any of its answers:
 one of several who wait may leave.
@@ -27,7 +27,7 @@ Work = Callable[[Sequence[Key]], Iterable[Value]]
 
 
 class Stopped(BaseException):
-    """Nobody waits for this work any more. It passes through all that handles errors."""
+    """Cancels abandoned work. A BaseException, so that `except Exception` does not catch it."""
 
 
 class _Job(Generic[Key, Value]):
@@ -68,7 +68,7 @@ class Coalescer(Generic[Key, Value]):
 
     def __init__(self, threads: Executor, cache: Cache[Key, Value], counting: Counting) -> None:
         self._threads, self._cache, self._counting = threads, cache, counting
-        self._flying: dict[Key, _Job[Key, Value]] = {}
+        self._pending: dict[Key, _Job[Key, Value]] = {}
         self._jobs: set[_Job[Key, Value]] = set()
         self._stopped = False
 
@@ -85,12 +85,12 @@ class Coalescer(Generic[Key, Value]):
         for key in dict.fromkeys(keys):
             if (value := self._cache.get(key)) is not None:
                 found[key] = value
-        new = [key for key in dict.fromkeys(keys) if key not in found and key not in self._flying]
+        new = [key for key in dict.fromkeys(keys) if key not in found and key not in self._pending]
         self._counting.count("cache_hits", len(found))
         self._counting.count("cache_misses", len(new))
         if new:
             self._start(new, work, place)
-        awaited = {key: self._flying[key] for key in dict.fromkeys(keys) if key not in found}
+        awaited = {key: self._pending[key] for key in dict.fromkeys(keys) if key not in found}
         self._counting.count("shared", len(awaited) - len(new))
         jobs = set(awaited.values())
         for job in jobs:
@@ -118,13 +118,13 @@ class Coalescer(Generic[Key, Value]):
         loop = asyncio.get_running_loop()
         job: _Job[Key, Value] = _Job(keys, loop, place)
         self._jobs.add(job)
-        self._flying.update(dict.fromkeys(keys, job))
+        self._pending.update(dict.fromkeys(keys, job))
 
         def run() -> None:
             with abandonable(job.look):
                 for key, value in zip(keys, work(keys), strict=True):
                     job.look()
-                    loop.call_soon_threadsafe(self._land, job, key, value)
+                    loop.call_soon_threadsafe(self._answered, job, key, value)
 
         def ended(future: Future[None]) -> None:
             error: BaseException | None = Stopped() if future.cancelled() else future.exception()
@@ -134,7 +134,7 @@ class Coalescer(Generic[Key, Value]):
         job.running = self._threads.submit(run)
         job.running.add_done_callback(ended)
 
-    def _land(self, job: _Job[Key, Value], key: Key, value: Value) -> None:
+    def _answered(self, job: _Job[Key, Value], key: Key, value: Value) -> None:
         self._cache.put(key, value)
         self._forget(job, key)
         if not job.answers[key].done():
@@ -159,8 +159,8 @@ class Coalescer(Generic[Key, Value]):
             job.running.cancel()
 
     def _forget(self, job: _Job[Key, Value], key: Key) -> None:
-        if self._flying.get(key) is job:
-            del self._flying[key]
+        if self._pending.get(key) is job:
+            del self._pending[key]
 
 
 def _results(answers: Mapping[Key, asyncio.Future[Value]]) -> dict[Key, Value]:
