@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from dragoman.base.compiler import CompilerError, find_compiler
-from dragoman.serving.limits import Limits
+from dragoman.serving.service.limits import Limits
 from tests.serving.standin import wait_for
 from tests.test_wheel import built
 

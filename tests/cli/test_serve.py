@@ -52,7 +52,7 @@ def test_bad_flags_are_refused_before_a_model_is_loaded(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plain").write_text("secret\n")
-    monkeypatch.setattr("dragoman.serving.service.Service.open", loaded)
+    monkeypatch.setattr("dragoman.serving.service.service.Service.open", loaded)
     ended = dragoman_("serve", "model", *words)
 
     assert (ended.code, says in ended.err) == (code, True), ended.err
@@ -69,7 +69,7 @@ def test_an_address_that_is_taken_is_refused_before_a_model_is_loaded(
 ) -> None:
     import socket
 
-    monkeypatch.setattr("dragoman.serving.service.Service.open", loaded)
+    monkeypatch.setattr("dragoman.serving.service.service.Service.open", loaded)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = dragoman_("serve", "model", "--port", taken.getsockname()[1])
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.documents.formats import FORMATS, Languages, document_format, format_named, format_of_name
+from dragoman.documents.formats import (
+    FORMATS,
+    Languages,
+    document_format,
+    expect_language,
+    format_named,
+    format_of_name,
+)
 
 
 def test_the_name_comes_first() -> None:
@@ -47,3 +54,11 @@ def test_every_format_has_a_parser_that_refuses_junk_with_an_error(name: str) ->
     """Bytes that are no text: an error for the user, never a traceback."""
     with pytest.raises(DataError):
         FORMATS[name].parse(b"\xff\xff\x00\x00junk\xc3", Languages("en", "de"))
+
+
+def test_a_file_of_other_languages_is_refused() -> None:
+    expect_language(1, "trgLang", "de-AT", "de")
+    expect_language(1, "trgLang", "", "de")
+    expect_language(1, "trgLang", "de", "")
+    with pytest.raises(DataError, match="line 3: trgLang is 'fr', not 'de'"):
+        expect_language(3, "trgLang", "fr", "de")

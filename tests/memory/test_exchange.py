@@ -163,3 +163,17 @@ def test_a_store_is_opened_as_it_is(tmp_path: Path) -> None:
         assert memory.path == tmp_path / "a.tm"
     with pytest.raises(DataError, match="no such translation memory"):
         is_exchanged(tmp_path / "b.tmx")
+
+
+def test_a_memory_and_a_file_may_spell_their_languages_differently(tmp_path: Path) -> None:
+    path = tmp_path / "a.tmx"
+    with TranslationMemory.create(tmp_path / "a.tm", source_language="eng", target_language="deu") as memory:
+        memory.add("Row", "Zeile")
+        export_file(memory, path)
+    with open_memory(path, ("en", "de")) as memory:
+        assert memory.exact("Row") is not None
+    TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de").close()
+    with pytest.raises(ConfigError, match="is from eng to deu, not from en to fr"):
+        TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="fr")
+    with pytest.raises(ConfigError, match="a memory from 'de' to 'deu'"):
+        TranslationMemory.create(tmp_path / "b.tm", source_language="de", target_language="deu")

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request
 from dragoman.decoding.watching import look_up
-from dragoman.serving.ask import Answer, Ask
-from dragoman.serving.models import ServedModel
-from dragoman.serving.service import Service
+from dragoman.serving.service.ask import Answer, Ask
+from dragoman.serving.service.models import ServedModel
+from dragoman.serving.service.service import Service
 from dragoman.translator import Translator
 from tests.translator.letters import LETTERS, Letters
 

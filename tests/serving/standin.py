@@ -20,15 +20,16 @@ import httpx
 from dragoman.documents.formats import Format, Languages
 from dragoman.documents.segment import Result, text_of
 from dragoman.models.shapes import TransformerConfig
-from dragoman.serving.ask import Answer, Ask, Guess, TranslatedDocument
-from dragoman.serving.endpoints import Desk
-from dragoman.serving.errors import Late, TooLong
-from dragoman.serving.limits import Limits
-from dragoman.serving.models import ServedModel
-from dragoman.serving.pairs import Leg, Pairs
-from dragoman.serving.run import ServerProcess, listen
-from dragoman.serving.service import Service
-from dragoman.serving.settings import Settings
+from dragoman.serving.apis.endpoints import ServerState
+from dragoman.serving.app import server_of
+from dragoman.serving.http.server import listen
+from dragoman.serving.http.settings import Settings
+from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
+from dragoman.serving.service.errors import Late, TooLong
+from dragoman.serving.service.languages import Leg, Pairs
+from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.models import ServedModel
+from dragoman.serving.service.service import Service
 from dragoman.translator.next_words import NextWord
 
 _PAIRS = [("en", "de"), ("en", "fr"), ("en", "pt"), ("de", "en")]
@@ -133,12 +134,12 @@ class StandIn:
 class Running:
     """A server that runs in a thread."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk, self.service = desk, cast(Any, desk.service)
+    def __init__(self, state: ServerState) -> None:
+        self.state, self.service = state, cast(Any, state.service)
         socket = listen("127.0.0.1", 0)
         self.port = socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.server = ServerProcess(desk)
+        self.server = server_of(state)
         self._thread = threading.Thread(target=self.server.run, args=([socket],), daemon=True)
         self._socket = socket
 
@@ -174,7 +175,7 @@ def running(
     service: Service | StandIn | None = None, *, limits: Limits | None = None, **settings: Any
 ) -> Iterator[Running]:
     """A server around a service, ready, on a free port."""
-    one = Running(Desk(cast("Service", service or StandIn(limits)), Settings(**settings)))
+    one = Running(ServerState(cast("Service", service or StandIn(limits)), Settings(**settings)))
     one.start()
     try:
         if getattr(one.service, "warm", True):

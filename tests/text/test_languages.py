@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.text.languages import closest, is_language, of_pair, of_side, related
+from dragoman.text.languages import is_language, of_pair, of_side
 
 
 @pytest.mark.parametrize(
@@ -53,37 +53,3 @@ def test_keys_are_told_from_languages() -> None:
     assert is_language("en")
     assert not is_language("score")
     assert not is_language("")
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ("en", "en", True),
-        ("en", "EN-us", True),
-        ("pt_BR", "pt-PT", True),
-        ("en", "de", False),
-        ("nb", "no", True),
-        ("eng_Latn", "en", True),
-        ("eng", "deu", False),
-    ],
-)
-def test_related(one: str, other: str, expected: bool) -> None:
-    assert related(one, other) is expected
-    assert related(other, one) is expected
-
-
-@pytest.mark.parametrize(
-    ("wanted", "tags", "expected"),
-    [
-        ("en", ["de", "en-US", "en"], "en"),
-        ("en-GB", ["en", "en-US", "en-gb"], "en-gb"),
-        ("en-GB", ["en-US", "en"], "en"),
-        ("zh-CN", ["zh-TW", "zh"], "zh"),
-        ("pt-AO", ["pt-PT", "pt-BR"], "pt-PT"),
-        ("zh_Hant_TW", ["zh-Hans-CN", "zh-Hant"], "zh-Hant"),
-        ("en", ["eng", "de"], None),
-        ("en", [], None),
-    ],
-)
-def test_closest(wanted: str, tags: list[str], expected: str | None) -> None:
-    assert closest(wanted, tags) == expected

@@ -176,6 +176,30 @@ def test_terms_of_other_languages_are_refused(tokenizer: Tokenizer) -> None:
         translator.using(terms=french).translate(["The file."], to="de")
 
 
+def test_codes_of_three_letters_are_compared_with_those_of_two(tokenizer: Tokenizer) -> None:
+    translator, _ = translator_of(tokenizer)
+    translator.using(terms=TermList([Term("file", ("Datei",))], "eng", "ger"))
+    with pytest.raises(ConfigError, match="from eng to fra, but"):
+        translator.using(terms=TermList([Term("file", ("fichier",))], "eng", "fra"))
+
+
+def test_a_target_language_is_found_by_any_of_its_codes(tokenizer: Tokenizer) -> None:
+    translator, engine = translator_of(tokenizer)
+    translator.translate(["Open the file"], to="deu")  # its only one
+
+    class Several(Tokenizer):
+        @property
+        def languages(self) -> tuple[str, ...]:
+            return ("deu", "fra")
+
+    engine.tokenizer = translator.tokenizer = Several(tokenizer.config, *tokenizer.vocabularies)
+    translator.translate(["Open the file"], to="de")
+    wanted = tokenizer.encode_source([">>deu<< Open the file"])[0]
+    assert list(engine.asked[-1].source) == wanted
+    with pytest.raises(ConfigError, match="'es': this model does not translate to it"):
+        translator.translate(["Open the file"], to="es")
+
+
 @pytest.mark.parametrize("reads", [(), ("terms",)])
 def test_a_translation_says_which_terms_it_has_not(tokenizer: Tokenizer, reads: tuple[str, ...]) -> None:
     translator, _ = translator_of(tokenizer, *reads)

@@ -16,10 +16,10 @@ from dragoman.decoding.alignment import Aligning
 from dragoman.decoding.engine import NOTHING, Hypothesis, Request
 from dragoman.decoding.options import AttentionOf, Beam
 from dragoman.decoding.rules import Prefix
-from dragoman.serving.limits import Limits
-from dragoman.serving.memories import Memories
-from dragoman.serving.models import ServedModel
-from dragoman.serving.service import Service
+from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.memories import Memories
+from dragoman.serving.service.models import ServedModel
+from dragoman.serving.service.service import Service
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
 
 WORDS: Mapping[str, Mapping[str, float]] = {

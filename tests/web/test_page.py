@@ -15,10 +15,10 @@ from tests.serving.standin import Running, keys_file
 from tests.web.dictionary import service_of
 
 from dragoman import Translator
-from dragoman.serving.errors import Overloaded
-from dragoman.serving.keys import Keys
-from dragoman.serving.limits import Limits
-from dragoman.serving.service import ModelSpec, Service
+from dragoman.serving.http.keys import Keys
+from dragoman.serving.service.errors import Overloaded
+from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.service import ModelSpec, Service
 
 if os.environ.get("CI"):
     import playwright.sync_api as playwright

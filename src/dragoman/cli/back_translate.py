@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import related
 from dragoman.base.tables import count
 from dragoman.cli.input import STDIN, Input, keep_apart
 from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
@@ -35,7 +36,7 @@ from dragoman.cli.writing import (
     shown_rate,
     writing_to,
 )
-from dragoman.text.languages import of_side, related
+from dragoman.text.languages import of_side
 from dragoman.text.shards import OF_PAIRS, files_of, kind_of
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from dragoman.cli.outcome import waiting, warn
 from dragoman.cli.specs import model_specs
 
 if TYPE_CHECKING:
-    from dragoman.serving.limits import Limits
-    from dragoman.serving.logs import LogFormat
-    from dragoman.serving.service import ModelSpec, Service
-    from dragoman.serving.settings import Settings
+    from dragoman.serving.http.logs import LogFormat
+    from dragoman.serving.http.settings import Settings
+    from dragoman.serving.service.limits import Limits
+    from dragoman.serving.service.service import ModelSpec, Service
 
 _EXTRA = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "py3langid")
 _MEGABYTE = 2**20
@@ -161,8 +161,8 @@ def serve(
       dragoman serve runs/en-de --check
     """
     _require_extra()
-    from dragoman.serving.logs import LogFormat
-    from dragoman.serving.run import listen
+    from dragoman.serving.http.logs import LogFormat
+    from dragoman.serving.http.server import listen
 
     _check_choice("--log", log, get_args(LogFormat))
     settings = _settings(
@@ -198,11 +198,11 @@ def _run(
     log: LogFormat,
     quiet: bool,
 ) -> None:
-    from dragoman.serving.endpoints import Desk
-    from dragoman.serving.logs import logging_to
-    from dragoman.serving.metrics import ServerMetrics
-    from dragoman.serving.run import ServerProcess
-    from dragoman.serving.service import Service
+    from dragoman.serving.apis.endpoints import ServerState
+    from dragoman.serving.app import server_of
+    from dragoman.serving.http.logs import logging_to
+    from dragoman.serving.http.metrics import ServerMetrics
+    from dragoman.serving.service.service import Service
 
     metrics = ServerMetrics()
     with waiting("loading", shown=not quiet):
@@ -213,7 +213,7 @@ def _run(
         address = f"[{settings.host}]" if ":" in settings.host else settings.host
         print(f"Serving {_pairs(service)} at http://{address}:{socket.getsockname()[1]}", file=sys.stderr)
     with logging_to(sys.stderr, log):
-        ServerProcess(Desk(service, settings, metrics)).run([socket])
+        server_of(ServerState(service, settings, metrics)).run([socket])
 
 
 def _check(
@@ -227,7 +227,7 @@ def _check(
     """Load everything and say what it is."""
     import asyncio
 
-    from dragoman.serving.service import Service
+    from dragoman.serving.service.service import Service
 
     with waiting("loading", shown=not quiet):
         service = Service.open(specs, limits, **options)
@@ -270,8 +270,8 @@ def _settings(
     compat_title: bool,
     suggestions: bool,
 ) -> Settings:
-    from dragoman.serving.keys import Keys
-    from dragoman.serving.settings import Settings, names_of, origins_of, proxies_of
+    from dragoman.serving.http.keys import Keys
+    from dragoman.serving.http.settings import Settings, names_of, origins_of, proxies_of
 
     return Settings(
         host=host,
@@ -287,7 +287,7 @@ def _settings(
 
 
 def _limits(**values: float | None) -> Limits:
-    from dragoman.serving.limits import Limits
+    from dragoman.serving.service.limits import Limits
 
     return replace(Limits(), **cast("Any", {name: one for name, one in values.items() if one is not None}))
 
@@ -318,7 +318,7 @@ def _pairs(service: Service) -> str:
 
 
 def _who(settings: Settings) -> str:
-    from dragoman.serving.settings import is_loopback
+    from dragoman.serving.http.settings import is_loopback
 
     if settings.keys is not None:
         return f"for {len(settings.keys.names)} keys"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from dragoman.base.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from dragoman.serving.service import ModelSpec
+    from dragoman.serving.service.service import ModelSpec
 
 
 def model_specs(models: Sequence[str], terms: Sequence[str], adapters: Sequence[str]) -> list[ModelSpec]:
     """What is to be served. Raises ConfigError or DataError for what can be seen before a model is loaded."""
-    from dragoman.serving.service import ModelSpec
+    from dragoman.serving.service.service import ModelSpec
 
     found = [name_and_path(model, suffix=True) for model in models]
     names = [name for name, _ in found]

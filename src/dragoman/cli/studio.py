@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -41,24 +40,24 @@ def studio(
     # One thread for attention: on the machine that trains, the others are taken.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        from dragoman.serving.studio.app import Studio
-        from dragoman.serving.studio.guard import local_only
-        from dragoman.serving.studio.server import StudioServer, listening
+        from dragoman.serving.http.server import listen
+        from dragoman.serving.http.settings import is_loopback
+        from dragoman.serving.studio.app import Studio, server_of
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn"):
             raise
         raise ConfigError(
             "the studio needs Starlette and uvicorn", hint="pip install 'dragoman[serve]'"
         ) from error
-    if not local_only(host) and not allow_open:
+    if not is_loopback(host) and not allow_open:
         raise ConfigError(
             f"--host {host}: other machines could read the runs",
             hint="use ssh -L to reach 127.0.0.1 from elsewhere, or add --allow-open",
         )
     served = Studio(runs, host=host)
-    with listening(host, port) as door:
+    with listen(host, port) as door:
+        door.listen()  # so that who reads the address can connect at once
         if not quiet:
             name = f"[{host}]" if ":" in host else host
             print(f"http://{name}:{door.getsockname()[1]}/  (Ctrl-C ends it)", file=sys.stderr, flush=True)
-        with suppress(KeyboardInterrupt):  # the way to end it
-            StudioServer(served).run(sockets=[door])
+        server_of(served).run(sockets=[door])

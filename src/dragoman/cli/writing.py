@@ -20,11 +20,12 @@ from typing import Any, Self, TextIO
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import check_writable, move, replacing
 from dragoman.base.jobs import GrowingFiles, Lock, Record, digest, digest_of_place
+from dragoman.base.languages import related
 from dragoman.base.progress import Meter
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import waiting
 from dragoman.text.compressed import SUFFIXES
-from dragoman.text.languages import of_pair, related
+from dragoman.text.languages import of_pair
 from dragoman.version import __version__
 
 _LONGEST = 230  # bytes of a name that leave room for the endings

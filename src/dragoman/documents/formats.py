@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import related
 from dragoman.documents.segment import Document
 
 
@@ -18,6 +19,12 @@ class Languages:
 
     source: str
     target: str
+
+
+def expect_language(line: int, name: str, has: str, wanted: str) -> None:
+    """Raise DataError if a file is for another language than the wanted one."""
+    if has and wanted and not related(has, wanted):
+        raise DataError(f"line {line}: {name} is {has!r}, not {wanted!r}", hint="translate in its languages")
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import base
 from dragoman.base.tables import count
 from dragoman.evaluation.scores import TESTS, Comparison, Difference, MetricName, Score, Scores, Test
-from dragoman.text.languages import base
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -35,8 +35,6 @@ _SAMPLES = {"bs": 1000, "ar": 10_000}
 _MOST_DRAWS = 20_000_000
 _FEWEST_SAMPLES = 100  # fewer give no useful interval
 
-_CODES = {"cmn": "zh", "yue": "zh", "zho": "zh", "chi": "zh", "jpn": "ja", "kor": "ko",
-          "tha": "th", "lao": "lo", "khm": "km", "mya": "my", "bur": "my"}  # fmt: skip
 _CJK = {"zh", "ja"}
 _NO_SPACES = {"th", "lo", "km", "my"}  # Thai, Lao, Khmer, Burmese
 
@@ -349,7 +347,7 @@ def _with_equal_types(scorer: Metric) -> Metric:
 def _code(language: str | None) -> str:
     """The code by which text of the language is split into words."""
     code = base(language or "")
-    return _CODES.get(code, code)
+    return "zh" if code == "yue" else code
 
 
 def _bleu_tokenizer(code: str) -> tuple[str, str]:

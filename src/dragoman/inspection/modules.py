@@ -21,9 +21,10 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class) )", re
 
 
 def page_files() -> dict[str, str]:
-    """Return the content of each file in `page/` by its name."""
-    folder = files("dragoman") / "inspection" / "page"
-    return {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()}
+    """Return the content of each file in `page/` by its name, and the module that all pages share."""
+    package = files("dragoman")
+    found = [file for file in (package / "inspection" / "page").iterdir() if file.is_file()]
+    return {file.name: file.read_text(encoding="utf-8") for file in [*found, package / "web" / "dom.js"]}
 
 
 @cache

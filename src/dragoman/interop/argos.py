@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, cast
 
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.files import replacing
+from dragoman.base.languages import base, canonical, language_name
 from dragoman.interop import ctranslate2
 from dragoman.interop.pieces import sentencepiece_model
 from dragoman.interop.verify import Agreement
@@ -46,27 +47,8 @@ _MODE = 0o644
 
 _UNKNOWN = "und"  # the code of an unknown language in ISO 639-3
 
-# Argos Translate's codes of languages that have several forms; the others have their ISO 639-1 code.
-_FORMS = {"pt-br": ("pb", "Portuguese (Brazil)"), "zh-hant": ("zt", "Chinese (traditional)"),
-          "zh-tw": ("zt", "Chinese (traditional)"), "zh-hk": ("zt", "Chinese (traditional)"),
-          "zho-hant": ("zt", "Chinese (traditional)")}  # fmt: skip
-_LANGUAGES = """
-af afr Afrikaans; sq sqi Albanian; am amh Amharic; ar ara Arabic; hy hye Armenian; az aze Azerbaijani;
-eu eus Basque; be bel Belarusian; bn ben Bengali; bs bos Bosnian; bg bul Bulgarian; my mya Burmese;
-ca cat Catalan; zh zho Chinese; hr hrv Croatian; cs ces Czech; da dan Danish; nl nld Dutch; en eng English;
-eo epo Esperanto; et est Estonian; fo fao Faroese; fi fin Finnish; fr fra French; gl glg Galician;
-ka kat Georgian; de deu German; el ell Greek; gu guj Gujarati; ht hat Haitian Creole; ha hau Hausa;
-he heb Hebrew; hi hin Hindi; hu hun Hungarian; is isl Icelandic; ig ibo Igbo; id ind Indonesian;
-ga gle Irish; it ita Italian; ja jpn Japanese; kn kan Kannada; kk kaz Kazakh; km khm Khmer; ko kor Korean;
-ku kur Kurdish; ky kir Kyrgyz; lo lao Lao; la lat Latin; lv lav Latvian; lt lit Lithuanian;
-lb ltz Luxembourgish; mk mkd Macedonian; mg mlg Malagasy; ms msa Malay; ml mal Malayalam; mt mlt Maltese;
-mr mar Marathi; mn mon Mongolian; ne nep Nepali; nb nob Norwegian; no nor Norwegian; ps pus Pashto;
-fa fas Persian; pl pol Polish; pt por Portuguese; pa pan Punjabi; ro ron Romanian; ru rus Russian;
-gd gla Scottish Gaelic; sr srp Serbian; si sin Sinhala; sk slk Slovak; sl slv Slovenian; so som Somali;
-es spa Spanish; sw swa Swahili; sv swe Swedish; tl tgl Tagalog; tg tgk Tajik; ta tam Tamil; te tel Telugu;
-th tha Thai; tr tur Turkish; tk tuk Turkmen; uk ukr Ukrainian; ur urd Urdu; uz uzb Uzbek; vi vie Vietnamese;
-cy cym Welsh; wo wol Wolof; xh xho Xhosa; yi yid Yiddish; yo yor Yoruba; zu zul Zulu
-"""
+_CODES = {"pt-BR": "pb", "zh-Hant": "zt"}  # Argos Translate's; the others have their ISO 639-1 code
+_NAMES = {"nb": "Norwegian"}
 
 
 def language(code: str) -> tuple[str, str]:
@@ -74,15 +56,10 @@ def language(code: str) -> tuple[str, str]:
 
     A language that is not in our list keeps its code, also as its name.
     """
-    code = code.replace("_", "-").lower()
-    if code in _FORMS:
-        return _FORMS[code]
-    first = code.partition("-")[0]
-    for entry in _LANGUAGES.split(";"):
-        two, three, name = entry.split(maxsplit=2)
-        if first in (two, three):
-            return two, " ".join(name.split())
-    return first, first
+    usual = canonical(code)
+    if usual in _CODES:
+        return _CODES[usual], language_name(usual)
+    return base(code), _NAMES.get(base(code)) or language_name(base(code))
 
 
 def unsupported(bundle: Bundle) -> list[str]:

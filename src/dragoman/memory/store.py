@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Self
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import canonical
 from dragoman.memory import store_index
 from dragoman.memory.likeness import LONGEST, likeness, single_spaced
 from dragoman.memory.store_file import StoreFile
@@ -87,14 +88,15 @@ class TranslationMemory:
         Raise ConfigError if it is for other languages, DataError for a file that is something else or cannot
         be made.
         """
-        if not source_language.strip() or not target_language.strip() or source_language == target_language:
+        wanted = canonical(source_language), canonical(target_language)
+        if not all(wanted) or wanted[0] == wanted[1]:
             raise ConfigError(
                 f"a memory from {source_language!r} to {target_language!r}", hint="name two languages"
             )
         languages = {"source_language": source_language, "target_language": target_language}
         memory = cls.__new__(cls)
         memory._start(StoreFile.create(Path(path), languages))
-        if (memory.source_language, memory.target_language) != (source_language, target_language):
+        if (canonical(memory.source_language), canonical(memory.target_language)) != wanted:
             memory.close()
             raise ConfigError(
                 f"{path}: is from {memory.source_language} to {memory.target_language}, not from "

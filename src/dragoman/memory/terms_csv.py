@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dragoman.base.errors import DataError
-from dragoman.text.languages import closest, is_language
+from dragoman.base.languages import closest
+from dragoman.text.languages import is_language
 from dragoman.text.lines import open_bytes
 
 _LARGEST = 1 << 28  # bytes; a list of terms is not larger

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from dragoman.base.errors import DataError
+from dragoman.base.languages import closest
 from dragoman.base.tables import listing
-from dragoman.text.languages import closest
 
 _ENTRIES = frozenset(("termEntry", "conceptEntry", "entry"))
 _LANGUAGES = frozenset(("langSet", "langSec", "langGroup"))  # TBX-Min has the last

@@ -9,9 +9,10 @@ from itertools import chain
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import related
 from dragoman.base.tables import count
 from dragoman.text.formats import jsonl, plain, tmx, tsv
-from dragoman.text.languages import Languages, first_known, of_pair, of_side, related
+from dragoman.text.languages import Languages, first_known, of_pair, of_side
 from dragoman.text.lines import STDIN, Line, kept_file, one_line, open_text, read_lines
 from dragoman.text.shards import kind_of, not_a_pair, shards_of
 

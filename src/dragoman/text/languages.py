@@ -1,11 +1,9 @@
-"""Languages in the names of files (train.en, train.en-de.tsv), and language tags compared (BCP 47)."""
+"""Languages in the names of files: train.en, train.en-de.tsv."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
-from functools import lru_cache
-from itertools import takewhile
+from collections.abc import Set
 from pathlib import PurePath
 
 from dragoman.text.compressed import SUFFIXES
@@ -23,9 +21,6 @@ _NO_LANGUAGES = frozenset(
 )
 
 _IGNORED = SUFFIXES | {".txt"}
-
-# Codes that name one language.
-_SAME = {"iw": "he", "nb": "no", "nn": "no", "cmn": "zh", "in": "id"}
 
 
 def is_language(text: str) -> bool:
@@ -55,36 +50,6 @@ def _suffix(name: str, ignored: Set[str]) -> str:
     return path.name.rpartition(".")[2]
 
 
-def base(tag: str) -> str:
-    """Return the language of a tag, without script and region: zh-Hant-TW -> zh."""
-    return re.split("[-_]", tag, maxsplit=1)[0].lower()
-
-
 def first_known(languages: Languages, default: Languages) -> Languages:
     """Return each of two languages, from the default if it is not known."""
     return languages[0] or default[0], languages[1] or default[1]
-
-
-@lru_cache(1000)  # of strangers' files
-def _parts(tag: str) -> list[str]:
-    first, *rest = tag.lower().replace("_", "-").split("-")
-    return [_SAME.get(first, first), *rest]
-
-
-def related(one: str, other: str) -> bool:
-    """Whether two tags may name one language. Codes of two and of three letters are not compared."""
-    a, b = _parts(one)[0], _parts(other)[0]
-    return a == b or len(a) != len(b)
-
-
-def closest(wanted: str, tags: Iterable[str]) -> str | None:
-    """Return the tag with the most in common with the wanted one, the first of equals; None if none fits."""
-    best, most, ours = None, (0, 0), _parts(wanted)
-    for tag in tags:
-        theirs = _parts(tag)
-        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False)))
-        # `zh` contradicts `zh-CN` in nothing, `zh-TW` does.
-        fits = (equal == min(len(ours), len(theirs))) + (ours == theirs)
-        if equal and (equal, fits) > most:
-            best, most = tag, (equal, fits)
-    return best

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from dragoman.text.languages import base
+from dragoman.base.languages import base
 from dragoman.text.placeholders import find_placeholders
 
 Value = tuple[str, int]  # digits without zeros at their ends, and a power of ten: 1500 is ("15", 2)

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import cast
 
-from dragoman.text.languages import base
+from dragoman.base.languages import base
 
 LONGEST = 500  # characters of a sentence; most models have seen none longer
 _NUMBER = re.compile(r"\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*")  # "1." before a sentence
 _LINE = re.compile(r"([^\r\n]*)([\r\n]*)")
 _CLAUSE = re.compile(r"[;:,–—؛،；：，、]\s*|\s[-–]\s")
 _SPACE = re.compile(r"\s+")
-_UNSPACED = frozenset(
-    ("zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya")
-)
+_UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
 _READ = 4000  # characters at once: the time grows with the square of some lines, and no other thread runs
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f](?=[^\w\s])")  # sentencex 1.0 fails for "C\u00a0."

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from dragoman.text.languages import base
+from dragoman.base.languages import base
 from dragoman.text.scripts import UNSPACED
 
 _LONGEST = 64  # characters of a word that is kept

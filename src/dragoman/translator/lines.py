@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import closest, same
 from dragoman.text.sentences import split_sentences
 from dragoman.text.tokenizer import Tokenizer
 
@@ -94,19 +95,26 @@ def addressed(line: str, to: str | None) -> str:
     return line if to is None or not line else f">>{to}<< {line}"
 
 
-def check_target(to: str | None, languages: Sequence[str], target_language: str) -> None:
-    """Raise ConfigError if the model has no such target language. `languages` are those it chooses from."""
-    if to is None:
-        return
+def target_of(to: str | None, languages: Sequence[str], target_language: str) -> str | None:
+    """Return a target language as the model writes it: "de" may be "deu". None if it has only that one.
+
+    `languages` are those it chooses from. Raises ConfigError if the language is not among them.
+    """
+    if to is None or to in languages:
+        return to
     if not languages:
+        if same(to, target_language):
+            return None
         raise ConfigError(
             f"to = {to!r}: this model has one target language, {target_language}",
             hint="leave the language out",
         )
-    if to not in languages:
+    found = closest(to, languages)
+    if found is None:
         raise ConfigError(
             f"to = {to!r}: this model does not translate to it", hint=f"it has {', '.join(languages)}"
         )
+    return found
 
 
 def warning_of_language(

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from dragoman.base.errors import ConfigError
+from dragoman.base.languages import related
 from dragoman.text.guidance import Guide, marks_of
-from dragoman.text.languages import related
 from dragoman.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ from dragoman.translator.lines import (
     addressed,
     check_lines,
     check_strings,
-    check_target,
     prefix_tokens,
     sentences_of,
+    target_of,
     with_prefixes,
 )
 from dragoman.translator.resources import (
@@ -334,7 +334,7 @@ class Translator:
             reverse=self.reverse is not None,
         )
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
-        self._check_target(decoding.to)
+        decoding = replace(decoding, to=self._target(decoding.to))
         self._check_memory(decoding.to)
         check_term_languages(self.guides, self._languages, self.tokenizer.languages, decoding.to)
         if decoding.sample is not None:
@@ -370,7 +370,7 @@ class Translator:
         """
         from dragoman.translator.next_words import next_words
 
-        self._check_target(to)
+        to = self._target(to)
         request = next(self._exchange(Decoding(to=to)).requests([(line, prefix)]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
@@ -393,7 +393,7 @@ class Translator:
         """
         sources, targets = list(sources), list(targets)
         check_pairs(sources, targets)
-        self._check_target(to)
+        to = self._target(to)
         decoding = Decoding(
             length_penalty=length_penalty,
             normalization=normalization,
@@ -517,7 +517,7 @@ class Translator:
         from dragoman.inspection import contrast, inspect
 
         decoding = Decoding.of(decoding, options)
-        self._check_target(decoding.to)
+        decoding = replace(decoding, to=self._target(decoding.to))
         check_inspection(decoding, target, prefix)
         if target is None:
             check_unguided("inspection", self.guides, self.reverse)
@@ -549,8 +549,9 @@ class Translator:
     def _phrasing(self) -> Phrasing:
         return Phrasing(self.tokenizer)
 
-    def _check_target(self, to: str | None) -> None:
-        check_target(to, self.tokenizer.languages, self.target_language)
+    def _target(self, to: str | None) -> str | None:
+        """The target language as the model writes it. Raises ConfigError for one that it does not have."""
+        return target_of(to, self.tokenizer.languages, self.target_language)
 
     def _check_memory(self, to: str | None) -> None:
         targets = (to,) if to is not None else self.tokenizer.languages or (self.target_language,)

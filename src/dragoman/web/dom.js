@@ -1,42 +1,32 @@
-// Elements. Text of users and of the server becomes text nodes only; nothing on the page parses markup.
+// Elements, the same for every page. Texts of users, files and servers become text nodes only: nothing parses markup.
+
+const SVG = "http://www.w3.org/2000/svg";
 
 /** The element with this id. */
 export const by = (id) => document.getElementById(id);
 
-/** A new element. Names that begin with "on" are listeners. */
+/** An HTML element. Names that begin with "on" are listeners, "style" is an object of properties. */
 export function make(tag, attributes, ...children) {
-    const element = document.createElement(tag);
+    return furnish(document.createElement(tag), attributes, children);
+}
+
+/** The same for SVG. */
+export function draw(tag, attributes, ...children) {
+    return furnish(document.createElementNS(SVG, tag), attributes, children);
+}
+
+export function furnish(element, attributes, children) {
     for (const [name, value] of Object.entries(attributes ?? {})) {
         if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+        else if (name === "style") for (const [key, of] of Object.entries(value)) element.style.setProperty(key, of);
         else if (value === true) element.setAttribute(name, "");
         else if (value !== false && value != null) element.setAttribute(name, value);
     }
-    element.append(...children.flat().filter((child) => child != null && child !== false));
+    element.append(...children.flat(3).filter((child) => child != null && child !== false));
     return element;
 }
 
-const RIGHT_TO_LEFT = new Set(["ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi"]);
-
-/** Give elements the language of their text, and its direction. */
-export function inLanguage(code, ...elements) {
-    const [language, ...parts] = (code ?? "").split(/[-_]/);
-    const arabic = parts.some((part) => ["arab", "hebr"].includes(part.toLowerCase()));
-    for (const element of elements) {
-        element.lang = code?.replace("_", "-") ?? "";
-        element.dir = code === null ? "auto" : arabic || RIGHT_TO_LEFT.has(language.toLowerCase()) ? "rtl" : "ltr";
-    }
-}
-
-/** A probability as a reader wants it: "97 %", "0.3 %". */
-export function percent(probability) {
-    const hundred = probability * 100;
-    return `${hundred < 0.1 ? "< 0.1" : hundred < 1 ? hundred.toFixed(1) : Math.min(Math.round(hundred), 99)} %`;
-}
-
-/** Choose the items of a select: [value, text]. The value stays if it is still there. Returns whether it did. */
-export function fill(select, items, value = select.value) {
-    select.replaceChildren(...items.map(([of, text]) => make("option", { value: of }, text)));
-    const there = items.some(([of]) => of === value);
-    select.value = there ? value : (items[0]?.[0] ?? "");
-    return there;
+/** A box that scrolls, so that the page does not. */
+export function scrolling(label, ...children) {
+    return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, ...children);
 }

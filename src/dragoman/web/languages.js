@@ -1,6 +1,7 @@
 // The languages, and what else is chosen: a model, an adapter, a list of terms.
 
-import { by, fill, make } from "./dom.js";
+import { fill } from "./controls.js";
+import { by, make } from "./dom.js";
 
 const STORED = "dragoman-languages";
 

@@ -1,7 +1,8 @@
 // The page: what a person does, and what it leads to.
 
 import { Failure, ask } from "./api.js";
-import { by, inLanguage, make, percent } from "./dom.js";
+import { inLanguage, percent } from "./controls.js";
+import { by, make } from "./dom.js";
 import { Draft, wordAt } from "./draft.js";
 import { Files } from "./files.js";
 import { Languages } from "./languages.js";

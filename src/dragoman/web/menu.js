@@ -1,6 +1,7 @@
 // The list of words that may stand in the place of one: by mouse, or with the arrow keys.
 
-import { by, make, percent } from "./dom.js";
+import { percent } from "./controls.js";
+import { by, make } from "./dom.js";
 
 export class Menu {
     #items = [];

@@ -1,7 +1,8 @@
 // What can be said of one sentence: other translations, matches of the memory, and whether to keep a correction.
 
 import { Failure, ask } from "./api.js";
-import { by, inLanguage, make, percent } from "./dom.js";
+import { inLanguage, percent } from "./controls.js";
+import { by, make } from "./dom.js";
 
 const LISTS = ["alternatives", "matches"];
 const CALM = 400; // milliseconds without a change before the server is asked

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dragoman.serving.studio.app import Studio
-from dragoman.serving.studio.server import StudioServer, listening
+from dragoman.serving.http.server import listen
+from dragoman.serving.studio.app import Studio, server_of
 
 
 @contextmanager
 def serving(*paths: Path, every: float = 0.05, port: int = 0) -> Iterator[str]:
     """Serve runs during the block; yields the address."""
-    with listening("127.0.0.1", port) as door:
-        server = StudioServer(Studio(paths, every=every))
+    with listen("127.0.0.1", port) as door:
+        server = server_of(Studio(paths, every=every))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
         thread.start()
         try:
@@ -24,6 +24,6 @@ def serving(*paths: Path, every: float = 0.05, port: int = 0) -> Iterator[str]:
                 time.sleep(0.01)
             yield f"http://127.0.0.1:{door.getsockname()[1]}"
         finally:
-            server.should_exit = True
+            server.stop()
             thread.join(30)
             assert not thread.is_alive()

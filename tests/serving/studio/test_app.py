@@ -20,8 +20,9 @@ from tests.serving.studio.lines import RECIPE, train, valid
 from tests.serving.studio.server import serving
 
 from dragoman.base.errors import ConfigError
-from dragoman.serving.studio.guard import allowed, local_only
-from dragoman.serving.studio.server import listening
+from dragoman.serving.http.guard import is_our_name
+from dragoman.serving.http.server import listen
+from dragoman.serving.http.settings import Settings, is_loopback
 
 SRC = str(Path(__file__).parents[3] / "src")
 
@@ -66,8 +67,8 @@ def test_a_closer_look(run: Path) -> None:
         while not (found := httpx.get(f"{url}/api/points", params=ask).json()):
             time.sleep(0.05)
         assert [point[0] for point in found["train/nll"]] == [99, 100, 101, 102, 103, 104]
-        for wrong in ({"run": "1"}, {"run": "-1"}, {"run": "x"}, {"run": "9" * 99}):
-            assert httpx.get(f"{url}/api/points", params=ask | wrong).status_code == 404
+        for wrong, status in (("1", 404), ("9999", 404), ("-1", 400), ("x", 400), ("9" * 99, 400)):
+            assert httpx.get(f"{url}/api/points", params=ask | {"run": wrong}).status_code == status
         for wrong in ("most=4", "most=1e9", "most=99999", "axis=x", "low=nan", "high=nan", "high=a"):
             answer = httpx.get(f"{url}/api/points", params=ask | dict([wrong.split("=")]))
             assert (answer.status_code, list(answer.json())) == (400, ["error"])
@@ -80,7 +81,6 @@ def test_the_page_and_nothing_else_is_there(run: Path) -> None:
         assert 'src="app.js"' in page.text
         assert httpx.get(f"{url}/app.js").headers["content-type"].startswith("text/javascript")
         for path in (
-            "/index.html",
             "/favicon.ico",
             "/..%2f..%2fpyproject.toml",
             "/%2e%2e/secret",
@@ -101,7 +101,9 @@ def test_every_answer_has_the_headers(run: Path) -> None:
             assert "unsafe" not in policy
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["referrer-policy"] == "no-referrer"
-            assert headers["cache-control"] == "no-store"
+            # A file of the page has a tag, by which the browser asks whether it has changed.
+            cached = "no-cache" if path in ("/", "/app.js") else "no-store"
+            assert headers["cache-control"] == cached
             assert "access-control-allow-origin" not in headers
             assert "server" not in headers
 
@@ -109,7 +111,7 @@ def test_every_answer_has_the_headers(run: Path) -> None:
 def test_other_names_and_other_sites_are_refused(run: Path) -> None:
     with serving(run) as url:
         port = url.rpartition(":")[2]
-        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "10.0.0.1", ""):
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "10.0.0.1.evil", ""):
             answer = httpx.get(f"{url}/api/points?run=0", headers={"host": host})
             assert answer.status_code == 400, host
         for host in ("localhost", f"LOCALHOST:{port}", "127.0.0.1", f"[::1]:{port}"):
@@ -117,6 +119,8 @@ def test_other_names_and_other_sites_are_refused(run: Path) -> None:
         for origin in ("http://evil.example", "null", "http://127.0.0.1:1"):
             assert httpx.get(f"{url}/api/points?run=0", headers={"origin": origin}).status_code == 403
         assert httpx.get(f"{url}/api/points?run=0", headers={"origin": url}).status_code == 200
+        other = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
+        assert httpx.get(f"{url}/api/points?run=0", headers=other).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -128,12 +132,12 @@ def test_other_names_and_other_sites_are_refused(run: Path) -> None:
     ],
 )  # fmt: skip
 def test_names_of_a_server_that_other_machines_reach(host: str, expected: bool) -> None:
-    assert allowed(host, {"mine"}, any_address=True) is expected
+    assert is_our_name(host, Settings(host="mine", allow_open=True)) is expected
 
 
 def test_addresses_that_only_this_machine_reaches() -> None:
-    assert all(map(local_only, ("127.0.0.1", "127.8.8.8", "::1", "localhost")))
-    assert not any(map(local_only, ("0.0.0.0", "::", "192.168.0.1", "example.org", "")))
+    assert all(map(is_loopback, ("127.0.0.1", "127.8.8.8", "::1", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.0.1", "example.org", "")))
 
 
 @pytest.mark.parametrize(
@@ -142,14 +146,15 @@ def test_addresses_that_only_this_machine_reaches() -> None:
         (b"{", "application/json", 400),
         (b"[]", "application/json", 400),
         (b"[" * 16_000, "application/json", 400),
-        (b"{}", "application/json", 404),
+        (b"{}", "application/json", 400),
+        (b'{"source": "a"}', "application/json", 404),
         (b'{"run": 0}', "application/json", 400),
         (b'{"run": 0, "source": 3}', "application/json", 400),
         (b'{"run": 0, "source": "a", "target": 3}', "application/json", 400),
         (b'{"run": 0, "source": "a", "layer": "1"}', "application/json", 400),
         (b'{"run": 0, "source": "a", "head": true}', "application/json", 400),
         (b'{"run": 0, "source": "a", "checkpoint": "../x"}', "application/json", 404),
-        (b'{"run": 0, "source": "a", "checkpoint": ["x"]}', "application/json", 404),
+        (b'{"run": 0, "source": "a", "checkpoint": ["x"]}', "application/json", 400),
         (json.dumps({"run": 0, "source": "a" * 301}).encode(), "application/json", 400),
         (b" " * 20_000, "application/json", 413),
         (b'{"run": 0}', "text/plain", 415),
@@ -191,11 +196,11 @@ def test_a_port_that_is_taken_or_none() -> None:
         port = door.getsockname()[1]
         door.listen()
         with pytest.raises(ConfigError, match=f"127.0.0.1:{port}: cannot listen"):
-            listening("127.0.0.1", port)
+            listen("127.0.0.1", port)
     with pytest.raises(ConfigError, match="--port 99999"):
-        listening("127.0.0.1", 99_999)
+        listen("127.0.0.1", 99_999)
     with pytest.raises(ConfigError, match="cannot listen"):
-        listening("no such host", 0)
+        listen("no such host", 0)
 
 
 def command(*words: str, **more: Any) -> subprocess.Popen[str]:
@@ -224,7 +229,7 @@ def test_the_command_serves_until_it_is_interrupted(run: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["nowhere"], "nowhere: there is nothing"),
+        (["nowhere"], "nowhere: not found"),
         ([".", "--host", "0.0.0.0"], "other machines could read"),
         ([".", "--port", "99999"], "--port 99999"),
     ],

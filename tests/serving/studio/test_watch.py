@@ -205,5 +205,5 @@ def test_labels_tell_runs_apart() -> None:
 
 
 def test_a_path_where_nothing_is(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nowhere: there is nothing"):
+    with pytest.raises(DataError, match="nowhere: not found"):
         Watch([tmp_path / "nowhere"])

@@ -75,6 +75,13 @@ def test_the_closest_language_is_taken(tmp_path: Path, wanted: str, chosen: str)
     assert pairs(path, "en-GB", wanted) == [("x", chosen)]
 
 
+def test_codes_of_three_letters_are_those_of_two(tmp_path: Path) -> None:
+    path = put(tmp_path, unit(eng="Yes.", ger="Ja.", fra="Oui."))
+
+    assert pairs(path, "en", "de") == [("Yes.", "Ja.")]
+    assert pairs(path, "en-GB", "fr") == [("Yes.", "Oui.")]
+
+
 def test_one_segment_is_not_both_sides(tmp_path: Path) -> None:
     body = unit(**{"en": "Colour", "pt-BR": "Cor"}) + unit(**{"pt-PT": "Ecrã", "pt-BR": "Tela"})
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from dragoman.base.languages import base, canonical
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,6 @@ _PLURALS = {
 
 def plurals_of(language: str) -> Plurals | None:
     """Return the plural forms of a language such as "pt-BR", or None if they are not known here."""
-    code = re.sub("[-_].*", "", language).lower()
-    region = re.fullmatch(r"([A-Za-z]+)(?:[-_][A-Za-z]{4})?[-_]([A-Za-z]{2})", language)
-    with_region = f"{code}_{region[2].upper()}" if region else code
-    return _PLURALS.get(with_region) or _PLURALS.get(code)
+    _, _, region = canonical(language).rpartition("-")
+    code = base(language)
+    return _PLURALS.get(f"{code}_{region}") or _PLURALS.get(code)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dragoman.base.languages import base, canonical
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html_runs import read_segments
@@ -102,9 +103,8 @@ class Html:
         """Name the target language where <html> names the source language."""
         for one in self._root.attributes if self._root is not None else ():
             value = self._decoded.text[one.start : one.end]
-            named = value.lower().replace("_", "-").partition("-")[0]
-            source = self._languages.source.lower().replace("_", "-")
-            if one.name in ("lang", "xml:lang") and source in (value.lower(), named):
+            source = canonical(self._languages.source)
+            if one.name in ("lang", "xml:lang") and source in (canonical(value), base(value)):
                 yield Edit(one.start, one.end, self._languages.target)
 
 

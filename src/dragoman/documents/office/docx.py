@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 
 from dragoman.base.errors import DataError
+from dragoman.base.languages import same
 from dragoman.documents.edits import apply
 from dragoman.documents.formats import Languages
 from dragoman.documents.office.package import Package
@@ -19,7 +20,6 @@ from dragoman.documents.office.parts import (
     check_depth,
     read_part,
     renamed,
-    same_language,
     script,
     title_part,
 )
@@ -121,6 +121,6 @@ def _label(styles: bytes, languages: Languages) -> bytes:
     name = script(languages.target, "val", "eastAsia", "bidi")
     edits = []
     for one in root.walk():
-        if one.name == "lang" and (one in by_default or same_language(one.get(name), languages.source)):
+        if one.name == "lang" and (one in by_default or same(one.get(name), languages.source)):
             edits += renamed(decoded.text, one, {name: languages.target})
     return decoded.encode(apply(decoded.text, edits))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
+from dragoman.base.languages import same
 from dragoman.documents.edits import apply
 from dragoman.documents.formats import Languages
 from dragoman.documents.office.inside import Atom, joined_texts, pair_ranges, trim
@@ -25,7 +26,6 @@ from dragoman.documents.office.parts import (
     nested_in,
     read_part,
     renamed,
-    same_language,
     script,
     title_part,
 )
@@ -246,6 +246,6 @@ def _label(styles: bytes, languages: Languages) -> bytes:
     for style in root.walk():
         for one in style.children if style.name in ("style", "default-style") else ():
             stated = one.get(f"language{kind}")
-            if style.name == "default-style" or same_language(stated, languages.source):
+            if style.name == "default-style" or same(stated, languages.source):
                 edits += renamed(decoded.text, one, values)
     return decoded.encode(apply(decoded.text, edits))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from dragoman.base.errors import DataError
+from dragoman.base.languages import base
 from dragoman.documents.edits import Decoded, Edit, apply
 from dragoman.documents.office.inside import Atom, joined_texts, mend
 from dragoman.documents.office.package import Package
@@ -198,13 +199,8 @@ def nested_in(atoms: Iterable[tuple[Code, Atom]]) -> dict[str, list[tuple[tuple[
 
 def script(language: str, western: str, asian: str, complex_: str) -> str:
     """Choose by the script of a language: both formats state three languages, one for each kind."""
-    primary = language.partition("-")[0]
+    primary = base(language)
     return asian if primary in _EAST_ASIAN else complex_ if primary in _RIGHT_TO_LEFT else western
-
-
-def same_language(one: str, other: str) -> bool:
-    """Whether two tags name a language in any region, such as en-US and en."""
-    return one.partition("-")[0].lower() == other.partition("-")[0].lower()
 
 
 def renamed(text: str, element: XmlElement, values: Mapping[str, str]) -> list[Edit]:

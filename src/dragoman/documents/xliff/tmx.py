@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
+from dragoman.base.languages import closest, related
 from dragoman.documents.edits import Decoded, Edit, apply, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Content, Result, Segment, Status
@@ -36,7 +37,6 @@ from dragoman.documents.xml.inline import (
 )
 from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, read_xml, tree, without_collection
 from dragoman.text.formats.tmx import MACHINE
-from dragoman.text.languages import closest, related
 
 _LANG = f"{{{XML_SPACE}}}lang"
 

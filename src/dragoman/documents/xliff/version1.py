@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, Edit, apply
-from dragoman.documents.formats import Languages
+from dragoman.documents.formats import Languages, expect_language
 from dragoman.documents.segment import Content, Result, Segment, Status
 from dragoman.documents.xml.edits import (
     Places,
@@ -34,7 +34,6 @@ from dragoman.documents.xml.inline import (
     text_in,
     write,
 )
-from dragoman.documents.xml.languages import expect
 from dragoman.documents.xml.pieces import Element, Piece, without_collection
 
 _OURS = "dragoman"  # whom our notes are from
@@ -115,7 +114,7 @@ class Xliff12:
                 file, line = element, places.line(element.tag.start)
                 for name, wanted in (("source", self._languages.source), ("target", self._languages.target)):
                     name += "-language"
-                    expect(line, name, element.attributes.get(name, ""), wanted)
+                    expect_language(line, name, element.attributes.get(name, ""), wanted)
             inside = [one for one in element.children if one.space == root.space and one.name in _STRUCTURE]
             todo += [(file, one, translate) for one in reversed(inside)]
 

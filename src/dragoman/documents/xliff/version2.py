@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dragoman.documents.edits import Decoded, Edit, apply
-from dragoman.documents.formats import Languages
+from dragoman.documents.formats import Languages, expect_language
 from dragoman.documents.segment import Content, Result, Segment, Status
 from dragoman.documents.xliff.rules import check
 from dragoman.documents.xml.edits import (
@@ -24,7 +24,6 @@ from dragoman.documents.xml.edits import (
     retag,
 )
 from dragoman.documents.xml.inline import BREAK, Reader, Tag, changes, has_text, text_in, write
-from dragoman.documents.xml.languages import expect
 from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, without_collection
 
 _CHECK = "dragoman:check"
@@ -60,8 +59,8 @@ def parse(decoded: Decoded, pieces: list[Piece], root: Element, languages: Langu
     """Raises DataError if the file breaks a rule of XLIFF 2 or is for other languages."""
     check(decoded.text, root)
     line = Places(decoded.text).line(root.tag.start)
-    expect(line, "srcLang", root.attributes["srcLang"], languages.source)
-    expect(line, "trgLang", root.attributes.get("trgLang", ""), languages.target)
+    expect_language(line, "srcLang", root.attributes["srcLang"], languages.source)
+    expect_language(line, "trgLang", root.attributes.get("trgLang", ""), languages.target)
     return Xliff2(decoded, pieces, root, languages)
 
 

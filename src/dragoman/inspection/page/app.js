@@ -2,7 +2,8 @@
 
 import { schemeButton } from "./colour.js";
 import { asCount, readReport } from "./data.js";
-import { inLanguage, isolated, make, paragraph } from "./dom.js";
+import { inLanguage, isolated, paragraph } from "./controls.js";
+import { make } from "./dom.js";
 import { viewsOf, watchPrinting } from "./views.js";
 
 async function open() {

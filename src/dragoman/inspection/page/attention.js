@@ -3,9 +3,8 @@
 
 import { legend, WEIGHTS } from "./colour.js";
 import { asWeight, gather, headWeights, shortName } from "./data.js";
-import {
-    beside, choice, controls, draw, hint, isolated, live, make, numbers, paragraph, roving, slider,
-} from "./dom.js";
+import { beside, choice, controls, hint, isolated, live, numbers, paragraph, roving, slider } from "./controls.js";
+import { draw, make } from "./dom.js";
 import { ABSENT, allShown, fitsBeside, heatMap, MASKED, matrixTable, SHOWN, thumbnail } from "./matrix.js";
 import { ranked } from "./translation.js";
 

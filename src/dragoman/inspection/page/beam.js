@@ -2,9 +2,8 @@
 // extended in the next column. The path to the translation is bold and nearly straight.
 
 import { asWeight, directionOf, nameOf, shortName } from "./data.js";
-import {
-    beside, controls, draw, hint, isolated, live, make, numbers, paragraph, roving, table, tick,
-} from "./dom.js";
+import { beside, controls, hint, isolated, live, numbers, paragraph, roving, table, tick } from "./controls.js";
+import { draw, make } from "./dom.js";
 import { FONT } from "./matrix.js";
 
 const FATES = {

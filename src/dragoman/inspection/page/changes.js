@@ -2,7 +2,10 @@
 
 import { asWeight, nameOf } from "./data.js";
 import { namesOfChanges } from "./difference.js";
-import { barCell, choice, figureTable, heading, hint, inLanguage, isolated, make, pressable, roving, slider } from "./dom.js";
+import {
+    barCell, choice, figureTable, heading, hint, inLanguage, isolated, pressable, roving, slider,
+} from "./controls.js";
+import { make } from "./dom.js";
 import { runningTokens } from "./translation.js";
 
 const MOVES = Array.from({ length: 50 }, (_, i) => i + 1);

@@ -3,9 +3,8 @@
 
 import { asShort } from "./colour.js";
 import { asCount, asWeight } from "./data.js";
-import {
-    barCell, beside, controls, figureTable, hint, make, numbers, paragraph, scrolling, slider, table,
-} from "./dom.js";
+import { barCell, beside, controls, figureTable, hint, numbers, paragraph, slider, table } from "./controls.js";
+import { make, scrolling } from "./dom.js";
 import { lineChart } from "./positions.js";
 
 const LAYERS = [

@@ -2,7 +2,8 @@
 // each token in the untouched model and in the changed one.
 
 import { asWeight, greatest, nameOf } from "./data.js";
-import { figureTable, heading, hint, inLanguage, isolated, make, scrolling, signedBar } from "./dom.js";
+import { figureTable, heading, hint, inLanguage, isolated, signedBar } from "./controls.js";
+import { make, scrolling } from "./dom.js";
 import { runningText } from "./translation.js";
 
 export function differenceView({ traces, difference }) {

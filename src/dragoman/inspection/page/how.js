@@ -7,7 +7,8 @@ import { headers } from "../web/api.js";
 import { changesPanel } from "./changes.js";
 import { schemeButton } from "./colour.js";
 import { readReport } from "./data.js";
-import { inLanguage, make, paragraph } from "./dom.js";
+import { inLanguage, paragraph } from "./controls.js";
+import { make } from "./dom.js";
 import { viewsOf, watchPrinting } from "./views.js";
 
 async function openPage() {

@@ -5,7 +5,8 @@
 
 import { LADDERS, rgb, scaleOf, scheme } from "./colour.js";
 import { fixed } from "./data.js";
-import { live, make, table } from "./dom.js";
+import { live, table } from "./controls.js";
+import { make } from "./dom.js";
 
 export const SHOWN = 0;
 export const MASKED = 1; // the model must not see it: hatched

@@ -5,10 +5,8 @@
 import { stack } from "./beam.js";
 import { asShort } from "./colour.js";
 import { asCount, asWeight, block, fixed, greatest } from "./data.js";
-import {
-    beside, controls, draw, factList, heading, hint, make, numbers, paragraph, roving, scrolling, slider,
-    table,
-} from "./dom.js";
+import { beside, controls, factList, heading, hint, numbers, paragraph, roving, slider, table } from "./controls.js";
+import { draw, make, scrolling } from "./dom.js";
 import { allShown, fitsBeside, heatMap, matrixTable } from "./matrix.js";
 
 const BASES = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];

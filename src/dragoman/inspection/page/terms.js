@@ -5,9 +5,9 @@
 import { legend } from "./colour.js";
 import { asLogit, block, greatest } from "./data.js";
 import {
-    beside, choice, controls, figureTable, heading, isolated, live, make, numbers, paragraph, signedBar,
-    table,
-} from "./dom.js";
+    beside, choice, controls, figureTable, heading, isolated, live, numbers, paragraph, signedBar, table,
+} from "./controls.js";
+import { make } from "./dom.js";
 import { allShown, fitsBeside, heatMap, MASKED, SHOWN } from "./matrix.js";
 
 export function termsView({ traces }) {

@@ -4,9 +4,10 @@
 import { WEIGHTS } from "./colour.js";
 import { asCount, asWeight, block, nameOf } from "./data.js";
 import {
-    barCell, beside, factList, figureTable, heading, hint, inLanguage, isolated, live, make, numbers,
-    pressable, roving, scrolling, table,
-} from "./dom.js";
+    barCell, beside, factList, figureTable, heading, hint, inLanguage, isolated, live, numbers, pressable, roving,
+    table,
+} from "./controls.js";
+import { make, scrolling } from "./dom.js";
 import { allShown, fitsBeside, heatMap, matrixTable } from "./matrix.js";
 
 export function translationView({ traces }) {

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError
+from dragoman.base.languages import closest
 from dragoman.base.tables import listing
 from dragoman.folder.config import FolderConfig
 from dragoman.runs.folder import RunFolder
 from dragoman.runs.recipe import DATA_VARIABLE, DataConfig, Recipe, recipe_of_run
 from dragoman.runs.tuning.base import open_model
-from dragoman.text.languages import Languages, closest
+from dragoman.text.languages import Languages
 from dragoman.text.tokenizer import Tokenizer
 from dragoman.training.distillation.options import TeacherConfig
 from dragoman.translator.ensemble import same_tokens

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.runs.recipe import DataConfig, Recipe
 from dragoman.runs.text.texts import Data, Request, Say, Texts, open_data, two_sided
@@ -17,7 +18,7 @@ from dragoman.runs.tuning.options import ReplayFrom, TuningConfig
 from dragoman.runs.tuning.recipe import check_own, replay_share, tuned_recipe
 from dragoman.text.compressed import without_suffix
 from dragoman.text.corpus import Corpus
-from dragoman.text.languages import Languages, closest, of_pair, of_side
+from dragoman.text.languages import Languages, of_pair, of_side
 
 
 def open_tuned_texts(request: Request, base: Base, say: Say) -> Texts:

@@ -6,6 +6,5 @@ history.py      what the lines of one run say
 watch.py        runs that are watched, and what is new about them
 recipes.py      the options of training.toml
 attention.py    attention to the source by checkpoint; needs PyTorch and the checkpoints
-guard.py        which requests are answered, and the headers of every answer
-app.py          the routes; server.py: serve them until stopped
+app.py          the routes
 """

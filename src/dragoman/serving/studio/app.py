@@ -5,31 +5,51 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dragoman.base.errors import DragomanError
+from dragoman.serving.http.bodies import Budget, read_request
+from dragoman.serving.http.errors import Refusal
+from dragoman.serving.http.fields import Fields, choice, number, read, text, whole
+from dragoman.serving.http.server import HttpServer, application
+from dragoman.serving.http.settings import Settings
+from dragoman.serving.http.static import page_routes
+from dragoman.serving.service.limits import Limits
 from dragoman.serving.studio.attention import LONGEST, Attentions, available
-from dragoman.serving.studio.guard import Guard
-from dragoman.serving.studio.series import Axis
 from dragoman.serving.studio.watch import Seen, Watch, Watched
 
-_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _READERS = 32  # pages that are open at once
 _BEAT = 10.0  # seconds between signs of life
-_MOST_POINTS = 2000
 _BODY = 1 << 14  # bytes of a request
 _WAITING = 4  # requests for attention
+_SECONDS = 10.0  # in which the body of a request must come
+_DRAIN = 5.0  # seconds for what is being answered when the studio ends
+_RUN = whole(None, least=0, most=9999)
+_POINTS: Fields = {
+    "run": _RUN,
+    "axis": choice(("step", "seconds"), "step"),
+    "most": whole(600, least=5, most=2000),
+    "low": number(least=-math.inf, most=math.inf),
+    "high": number(least=-math.inf, most=math.inf),
+}
+_ATTENTION: Fields = {
+    "run": _RUN,
+    "source": text(required=True, empty=True),
+    "target": text(),
+    "checkpoint": text(),
+    "layer": whole(None, least=0, most=9999),
+    "head": whole(None, least=0, most=9999),
+}
+Handler = Callable[[dict[str, Any]], Awaitable[Response]]
 
 
 class Studio:
@@ -39,80 +59,76 @@ class Studio:
         """Watch folders or metrics files. Raises DataError if nothing is at a path."""
         self.watch = Watch(paths, every=every)
         self.attentions = Attentions()
-        self.readers = self.waiting = 0
-        self.app = Starlette(
-            routes=[
-                *(Route(f"/{name}", _file(*content)) for name, content in _page().items()),
+        self.settings, self.metrics = Settings(host=host, allow_open=True), None
+        self.in_flight = self.readers = self.waiting = 0
+        self.draining = False
+        self._bodies = Budget(_BODY * 8)
+        self.app = application(
+            [
                 Route("/api/news", self.news),
-                Route("/api/points", self.points),
-                Route("/api/checkpoints", self.checkpoints),
-                Route("/api/attention", self.attention, methods=["POST"]),
+                self._route("/api/points", self.points, _POINTS),
+                self._route("/api/checkpoints", self.checkpoints, {"run": _RUN}),
+                self._route("/api/attention", self.attention, _ATTENTION, method="POST"),
+                *page_routes("/", "web/studio", "index.html", below="/{name:path}"),
             ],
-            middleware=[Middleware(Guard, host=host)],
-            exception_handlers={HTTPException: _refused, DragomanError: _explained},
             lifespan=self._lifespan,
         )
+
+    @property
+    def idle(self) -> bool:
+        return self.in_flight == 0
 
     async def news(self, request: Request) -> Response:
         """A stream of server-sent events: everything at first, then what is new."""
         if self.readers >= _READERS:
-            raise HTTPException(503, "too many pages are open")
+            raise Refusal(503, "too many pages are open")
         return StreamingResponse(self._stream(request), media_type="text/event-stream")
 
-    async def points(self, request: Request) -> Response:
+    async def points(self, asked: dict[str, Any]) -> Response:
         """The curves of a run between two places, with the detail that fits."""
-        query = request.query_params
-        axis = query.get("axis", "step")
-        try:
-            most = int(query.get("most", "600"))
-            low, high = float(query.get("low", "-inf")), float(query.get("high", "inf"))
-        except ValueError as error:
-            raise HTTPException(400, "most, low and high are numbers") from error
-        if math.isnan(low) or math.isnan(high) or axis not in ("step", "seconds"):
-            raise HTTPException(400, "axis is step or seconds, and its ends are numbers")
-        if not 5 <= most <= _MOST_POINTS:
-            raise HTTPException(400, f"most is from 5 to {_MOST_POINTS}")
-        run = self._run(query.get("run"))
-        return JSONResponse(await asyncio.to_thread(run.points, most, cast(Axis, axis), low, high))
+        run, low, high = self._run(asked["run"]), asked["low"], asked["high"]
+        low, high = -math.inf if low is None else low, math.inf if high is None else high
+        return JSONResponse(await asyncio.to_thread(run.points, asked["most"], asked["axis"], low, high))
 
-    async def checkpoints(self, request: Request) -> Response:
+    async def checkpoints(self, asked: dict[str, Any]) -> Response:
         """The checkpoints of a run that are on this machine."""
-        run = self._run(request.query_params.get("run"))
-        names, reason = await asyncio.to_thread(available, run.folder)
+        names, reason = await asyncio.to_thread(available, self._run(asked["run"]).folder)
         return JSONResponse({"checkpoints": names, "reason": reason})
 
-    async def attention(self, request: Request) -> Response:
+    async def attention(self, asked: dict[str, Any]) -> Response:
         """The attention of one checkpoint to a sentence, which comes in the body: no log has it."""
-        table = await _table(request)
-        run = self._run(str(table.get("run")))
-        source, target, name = table.get("source"), table.get("target"), table.get("checkpoint")
-        layer, head = table.get("layer"), table.get("head")
-        if not isinstance(source, str) or not (target is None or isinstance(target, str)):
-            raise HTTPException(400, "source is a text, and target a text or null")
+        run, name = self._run(asked["run"]), asked["checkpoint"]
+        source, target = asked["source"], asked["target"] or None
         if max(len(source), len(target or "")) > LONGEST:
-            raise HTTPException(400, f"a sentence has at most {LONGEST} characters")
-        if not all(value is None or type(value) is int for value in (layer, head)):
-            raise HTTPException(400, "layer and head are numbers or null")
+            raise Refusal(400, f"a sentence has at most {LONGEST} characters")
         names, reason = await asyncio.to_thread(available, run.folder)
         if run.folder is None or name not in names:
-            raise HTTPException(404, reason or "this checkpoint is gone")
+            raise Refusal(404, reason or "this checkpoint is gone")
         if self.waiting >= _WAITING:
-            raise HTTPException(503, "busy with other sentences")
+            raise Refusal(503, "busy with other sentences")
         self.waiting += 1
         try:
-            matrix = self.attentions.matrix
-            table = await asyncio.to_thread(
-                matrix, run.folder, str(name), source, target or None, layer=layer, head=head
-            )
+            matrix, place = self.attentions.matrix, {"layer": asked["layer"], "head": asked["head"]}
+            return JSONResponse(await asyncio.to_thread(matrix, run.folder, name, source, target, **place))
+        except DragomanError as error:
+            raise Refusal(400, str(error)) from error
         finally:
             self.waiting -= 1
-        return JSONResponse(table)
 
-    def _run(self, number: str | None) -> Watched:
+    def _route(self, path: str, answer: Handler, fields: Fields, *, method: str = "GET") -> Route:
+        async def asked(request: Request) -> Response:
+            deadline = time.monotonic() + _SECONDS
+            sent, held = await read_request(request, most=_BODY, budget=self._bodies, deadline=deadline)
+            self._bodies.give_back(held)
+            return await answer(read(fields, sent, Limits()))
+
+        return Route(path, asked, methods=[method])
+
+    def _run(self, number: int | None) -> Watched:
         runs = self.watch.runs
-        if number is None or not number.isdecimal() or len(number) > 4 or int(number) >= len(runs):
-            raise HTTPException(404, f"run is a number below {len(runs)}")
-        return runs[int(number)]
+        if number is None or number >= len(runs):
+            raise Refusal(404, f"run is a number below {len(runs)}")
+        return runs[number]
 
     async def _stream(self, request: Request) -> AsyncIterator[str]:
         self.readers += 1
@@ -136,46 +152,6 @@ class Studio:
         looking.cancel()
 
 
-def _page() -> dict[str, tuple[bytes, str]]:
-    """The files of the page by their paths. No other file can be asked for."""
-    folder = files("dragoman") / "web" / "studio"
-    found = {
-        one.name: (one.read_bytes(), _TYPES[one.name[one.name.rindex(".") :]])
-        for one in folder.iterdir()
-        if one.name.endswith(tuple(_TYPES))
-    }
-    return {"": found.pop("index.html"), **found}
-
-
-def _file(content: bytes, kind: str) -> Any:
-    async def answer(request: Request) -> Response:
-        return Response(content, media_type=kind)
-
-    return answer
-
-
-async def _table(request: Request) -> dict[str, Any]:
-    """Return the JSON object in the body."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(415, "send application/json")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > _BODY:
-            raise HTTPException(413, f"at most {_BODY} bytes")
-    try:
-        table = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400, "this is not JSON") from error
-    if not isinstance(table, dict):
-        raise HTTPException(400, "send an object")
-    return table
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    refusal = cast(HTTPException, error)
-    return JSONResponse({"error": refusal.detail}, refusal.status_code)
-
-
-async def _explained(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 400)
+def server_of(studio: Studio) -> HttpServer:
+    """The process of a studio. When it stops, open pages are let go at once."""
+    return HttpServer(studio.app, studio, drain_seconds=_DRAIN, on_stop=studio.watch.close)

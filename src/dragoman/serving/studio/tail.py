@@ -1,7 +1,7 @@
 """The new lines of a file that another program writes, cuts, replaces or removes.
 
 A file may also be a copy that is synchronised from another machine: then each copy is a new file that begins
-like the old one, and reading goes on where it was.
+like the old one, and reading resumes where it was.
 """
 
 from __future__ import annotations

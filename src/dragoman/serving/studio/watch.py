@@ -152,7 +152,7 @@ class Watch:
         """Look at folders or metrics files `every` so many seconds. Raises DataError if nothing is there."""
         for path in paths:
             if not path.exists():
-                raise DataError(f"{path}: there is nothing", hint=f"name a training folder or its {METRICS}")
+                raise DataError(f"{path}: not found", hint=f"name a training folder or its {METRICS}")
         labels = labels_of(paths)
         self.runs = [Watched(path, label) for path, label in zip(paths, labels, strict=True)]
         self.every = every

@@ -20,9 +20,10 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import closest
 from dragoman.base.tables import listing
 from dragoman.text.compressed import damage, decompressed
-from dragoman.text.languages import Languages, closest
+from dragoman.text.languages import Languages
 from dragoman.text.lines import Line, TextFile, open_bytes
 from dragoman.text.placeholders import find_placeholders
 

@@ -1,6 +1,7 @@
 // The attention of one sentence at each checkpoint: a slider over checkpoints, a table of weights.
 
-import { make, scrolling, select } from "./dom.js";
+import { select } from "./controls.js";
+import { make, scrolling } from "./dom.js";
 import { whole } from "./words.js";
 
 const LONGEST = 300;

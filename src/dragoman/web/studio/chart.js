@@ -1,7 +1,8 @@
 // A chart of lines in SVG. A cursor reads values, by pointer or by arrow keys; a part of the axis is chosen by
 // dragging or with + and -. The numbers are also in a table.
 
-import { draw, make, scrolling, table } from "./dom.js";
+import { table } from "./controls.js";
+import { draw, make, scrolling } from "./dom.js";
 import { nearest, ticksOf } from "./scale.js";
 
 const HEIGHT = 200;

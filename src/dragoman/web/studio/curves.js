@@ -1,7 +1,8 @@
 // The charts of all runs over one axis. The cursor and the part that is shown are those of all charts.
 
 import { Chart } from "./chart.js";
-import { choice, make } from "./dom.js";
+import { choice } from "./controls.js";
+import { make } from "./dom.js";
 import { clock, figure, fixed, percent, short, whole } from "./words.js";
 
 const KNOWN = [

@@ -1,6 +1,7 @@
 // What happened to the runs, newest first.
 
-import { make, renew, scrolling, table } from "./dom.js";
+import { renew, table } from "./controls.js";
+import { make, scrolling } from "./dom.js";
 import { clock, whole } from "./words.js";
 
 const KINDS = { start: "started", resume: "resumed", stop: "stopped", finish: "done", best: "best so far", average: "final average",

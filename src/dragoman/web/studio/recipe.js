@@ -1,6 +1,7 @@
 // The options of the runs, and where they differ.
 
-import { make, renew, scrolling, table } from "./dom.js";
+import { renew, table } from "./controls.js";
+import { make, scrolling } from "./dom.js";
 
 export function recipeView(store) {
     const box = make("input", { type: "checkbox", checked: true, onchange: () => update() });

@@ -1,6 +1,7 @@
 // A card for each run: where it stands, and what is unusual about its files.
 
-import { make, renew } from "./dom.js";
+import { renew } from "./controls.js";
+import { make } from "./dom.js";
 import { about, clock, figure, fixed, short, whole } from "./words.js";
 
 const STATES = { waiting: "no lines yet", running: "running", quiet: "no news", stopped: "stopped", done: "done",

@@ -1,6 +1,7 @@
 // The same few sentences, as the runs translated them at each validation.
 
-import { make, renew, table } from "./dom.js";
+import { renew, table } from "./controls.js";
+import { make } from "./dom.js";
 import { whole } from "./words.js";
 
 const FEW = 5; // translations of a sentence, until all are asked for

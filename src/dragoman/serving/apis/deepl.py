@@ -1,0 +1,292 @@
+"""The routes that clients of DeepL call, under /v2: texts and documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from starlette.responses import JSONResponse, Response
+
+from dragoman.decoding.options import Quality
+from dragoman.serving.apis.documents import document_of, file_answer, suffix_of, upload_format
+from dragoman.serving.apis.endpoints import Call, Endpoint
+from dragoman.serving.apis.libretranslate import targets_of_all
+from dragoman.serving.http.errors import Refusal
+from dragoman.serving.http.fields import (
+    COUNT,
+    FLAG,
+    TEXT,
+    Fields,
+    Upload,
+    array,
+    choice,
+    enum,
+    file,
+    flag,
+    structure,
+    text,
+    texts,
+    words,
+)
+from dragoman.serving.http.jobs import FileJob
+from dragoman.serving.service.ask import Ask, Splitting
+
+_TEXTS = 50
+_UNLIMITED = 10**12  # characters: there is no quota, and clients want a number
+_SPLITTING: dict[str, Splitting] = {
+    "0": "one",
+    "1": "split",
+    "nonewlines": "split",
+    "false": "one",
+    "true": "split",  # of clients that send a truth value
+}
+_FORMALITIES = ("default", "prefer_more", "prefer_less")
+_MODEL_TYPES: dict[str, Quality | None] = {
+    "quality_optimized": None,
+    "prefer_quality_optimized": None,
+    "latency_optimized": "fast",
+}
+# Targets that clients no longer accept without a region.
+_REGIONS = {
+    "EN": {"EN-GB": "English (British)", "EN-US": "English (American)"},
+    "PT": {"PT-BR": "Portuguese (Brazilian)", "PT-PT": "Portuguese (European)"},
+}
+
+
+async def translate(call: Call) -> Response:
+    texts, model_type = call["text"], call["model_type"]
+    if len(texts) > _TEXTS:
+        raise Refusal(400, f"Too many texts: at most {_TEXTS} are allowed", field="text")
+    ask = replace(
+        _ask(call),
+        markup=call["tag_handling"] or "text",
+        ignored_tags=frozenset(call["ignore_tags"]),
+        sentences=_SPLITTING[call["split_sentences"]],
+        quality=_MODEL_TYPES.get(model_type),
+    )
+    if call["split_sentences"] == "nonewlines" and ask.markup == "text":
+        texts = [" ".join(text.splitlines()) for text in texts]
+    answers = await call.translate(texts, ask)
+    call.use(texts)
+    used = {} if model_type is None else {"model_type_used": model_type.removeprefix("prefer_")}
+    return JSONResponse(
+        {
+            "translations": [
+                {
+                    "detected_source_language": _code(answer.source),
+                    "text": answer.text,
+                    "billed_characters": len(text),
+                    **used,
+                }
+                for text, answer in zip(texts, answers, strict=True)
+            ]
+        }
+    )
+
+
+async def languages(call: Call) -> Response:
+    pairs = call.service.pairs
+    if call["type"] == "source":
+        found = {_code(one): pairs.name_of(one) for one in pairs.sources}
+        return JSONResponse([{"language": code, "name": name} for code, name in found.items()])
+    targets = dict[str, str]()
+    for one in targets_of_all(pairs):
+        code = one.replace("_", "-").upper()
+        targets |= _REGIONS.get(code, {code: pairs.name_of(one)})
+    return JSONResponse(
+        [{"language": code, "name": name, "supports_formality": False} for code, name in targets.items()]
+    )
+
+
+async def usage(call: Call) -> Response:
+    used = call.state.used.get(call.client, 0)
+    return JSONResponse({"character_count": used, "character_limit": _UNLIMITED})
+
+
+async def glossary_pairs(call: Call) -> Response:
+    return JSONResponse({"supported_languages": []})
+
+
+async def glossaries(call: Call) -> Response:
+    return JSONResponse({"glossaries": []})
+
+
+# Documents: upload, ask, download
+
+
+async def upload(call: Call) -> Response:
+    sent = call["file"]
+    file = Upload(call["filename"] or sent.name, sent.data)
+    ask = _ask(call)
+    if ask.source is not None:
+        call.service.pairs.find(ask.source, ask.target)  # raise what can be raised now
+    suffix = suffix_of(file, upload_format(call, file))
+    wanted = call["output_format"]
+    if wanted and f".{wanted.lower()}" != suffix:
+        raise Refusal(400, "Value for 'output_format' not supported: it is that of the file")
+    job = call.state.jobs.add(document_of(call, file, ask))
+    return JSONResponse({"document_id": job.number, "document_key": job.key})
+
+
+async def status(call: Call) -> Response:
+    job = _job(call)
+    answer: dict[str, str | int] = {"document_id": job.number, "status": job.state}
+    if job.state == "done":
+        answer |= {"seconds_remaining": 0, "billed_characters": job.characters}
+    if job.state == "error":
+        answer["error_message"] = job.error
+    return JSONResponse(answer)
+
+
+async def result(call: Call) -> Response:
+    return file_answer(*call.state.jobs.fetch(_job(call)))
+
+
+def _job(call: Call) -> FileJob:
+    return call.state.jobs.find(call.request.path_params["number"], call["document_key"])
+
+
+# What is asked
+
+
+def _ask(call: Call) -> Ask:
+    return Ask(source=call["source_lang"] or None, target=call["target_lang"], terms=call["glossary_id"])
+
+
+def _code(language: str) -> str:
+    """A source language as DeepL writes it: without a region."""
+    return language.replace("_", "-").partition("-")[0].upper()
+
+
+_LANGUAGE = structure(
+    {"language": TEXT, "name": TEXT, "supports_formality": FLAG}, required=("language", "name")
+)
+_UNSUPPORTED = "Value for '{name}' not supported: {choices}"
+_ASKED: Fields = {
+    "source_lang": text(),
+    "target_lang": text(required=True),
+    "formality": choice(_FORMALITIES, "default"),  # without an effect, but checked
+    "glossary_id": text(),
+}
+_TYPE = {"type": choice(("source", "target"), "source")}
+_KEY = {"document_key": text(required=True)}
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/v2/translate",
+        answer=translate,
+        summary="Translate up to 50 texts.",
+        fields={
+            "text": texts(maxItems=_TEXTS),
+            **_ASKED,
+            "split_sentences": choice(_SPLITTING, "1", loose=True, message=_UNSUPPORTED),
+            "tag_handling": choice(("xml", "html", ""), message=_UNSUPPORTED),
+            "ignore_tags": words(),
+            "model_type": choice(_MODEL_TYPES, message=_UNSUPPORTED),
+            # Without an effect, but checked.
+            "context": text(),
+            "preserve_formatting": flag(default=False, loose=True),
+            "outline_detection": flag(default=False, loose=True),
+            "show_billed_characters": flag(default=False, loose=True),
+            "splitting_tags": words(),
+            "non_splitting_tags": words(),
+        },
+        bodies=("json", "form"),
+        returns=structure(
+            {
+                "translations": array(
+                    structure(
+                        {
+                            "detected_source_language": TEXT,
+                            "text": TEXT,
+                            "billed_characters": COUNT,
+                            "model_type_used": TEXT,
+                        },
+                        required=("detected_source_language", "text", "billed_characters"),
+                    )
+                )
+            }
+        ),
+        works=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v2/languages",
+        answer=languages,
+        summary="List the source or the target languages.",
+        fields=_TYPE,
+        returns=array(_LANGUAGE),
+    ),
+    Endpoint(
+        method="POST",
+        path="/v2/languages",
+        answer=languages,
+        summary="List the source or the target languages.",
+        fields=_TYPE,
+        bodies=("form", "json"),
+        returns=array(_LANGUAGE),
+    ),
+    Endpoint(
+        method="GET",
+        path="/v2/usage",
+        answer=usage,
+        summary="The characters that this client has sent since the server started. There is no quota.",
+        returns=structure({"character_count": COUNT, "character_limit": COUNT}),
+    ),
+    Endpoint(
+        method="GET",
+        path="/v2/glossary-language-pairs",
+        answer=glossary_pairs,
+        summary="An empty list: glossaries are lists of terms, which the server has from its start.",
+        returns=structure({"supported_languages": array({"type": "object"})}),
+    ),
+    Endpoint(
+        method="GET",
+        path="/v2/glossaries",
+        answer=glossaries,
+        summary="An empty list. The name of a list of terms is a valid glossary_id.",
+        returns=structure({"glossaries": array({"type": "object"})}),
+    ),
+    Endpoint(
+        method="POST",
+        path="/v2/document",
+        answer=upload,
+        summary="Upload a document to translate.",
+        fields={
+            "file": file(),
+            **_ASKED,
+            "filename": text(),
+            "output_format": text(),
+        },
+        bodies=("multipart",),
+        returns=structure({"document_id": TEXT, "document_key": TEXT}),
+        works=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v2/document/{number}",
+        answer=status,
+        summary="How the translation of a document is getting on.",
+        fields=_KEY,
+        bodies=("json", "form"),
+        returns=structure(
+            {
+                "document_id": TEXT,
+                "status": enum("translating", "done", "error"),
+                "seconds_remaining": COUNT,
+                "billed_characters": COUNT,
+                "error_message": TEXT,
+            },
+            required=("document_id", "status"),
+        ),
+    ),
+    Endpoint(
+        method="POST",
+        path="/v2/document/{number}/result",
+        answer=result,
+        summary="Fetch a translated document, once.",
+        fields=_KEY,
+        bodies=("json", "form"),
+        content="application/octet-stream",
+    ),
+)

@@ -1,0 +1,230 @@
+"""The table of routes: what a route takes and gives, and what happens before and after its handler."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive
+
+from dragoman.serving.http.bodies import Budget, read_request
+from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, family_of, refusal_of, refused
+from dragoman.serving.http.fields import KEYS, Fields, Schema, Sent, read
+from dragoman.serving.http.guard import address_of_client
+from dragoman.serving.http.jobs import FileStore, Jobs
+from dragoman.serving.http.keys import key_in
+from dragoman.serving.http.logs import log, place_of
+from dragoman.serving.http.metrics import ServerMetrics
+from dragoman.serving.http.settings import Settings
+from dragoman.serving.service.ask import Answer, Ask
+from dragoman.serving.service.inspection import Inspector
+from dragoman.serving.service.service import Service
+
+T = TypeVar("T")
+
+Body = Literal["json", "form", "multipart"]
+
+_BODIES_AT_ONCE = 128 * 2**20  # bytes of all requests
+_CLIENTS = 10_000  # whose use is counted
+
+
+@dataclass
+class ServerState:
+    """What all requests share."""
+
+    service: Service
+    settings: Settings
+    metrics: ServerMetrics = field(default_factory=ServerMetrics)
+    files: FileStore = field(default_factory=FileStore)
+    budget: Budget = field(default_factory=lambda: Budget(_BODIES_AT_ONCE))
+    used: OrderedDict[str, int] = field(default_factory=OrderedDict)  # characters by client
+    jobs: Jobs = field(init=False)
+    how: Inspector = field(init=False)
+    endpoints: Sequence[Endpoint] = ()
+    in_flight: int = 0  # requests
+    draining: bool = False
+
+    def __post_init__(self) -> None:
+        self.jobs = Jobs(self.files)
+        # The first model of a pair counts, as for translations.
+        self.how = Inspector(
+            {
+                (model.source, target): model.translator
+                for model in reversed(self.service.models)
+                for target in model.targets
+            }
+        )
+        self.metrics.shows_ready(lambda: self.ready)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being done for anybody."""
+        return self.in_flight == 0 and self.jobs.unfinished == 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether the server translates now."""
+        return self.service.ready and not self.draining
+
+    def use(self, client: str, characters: int) -> None:
+        """Add to the use of a client; that of the client that was silent for longest is forgotten."""
+        self.used[client] = self.used.pop(client, 0) + characters
+        if len(self.used) > _CLIENTS:
+            self.used.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request that was read and let in."""
+
+    state: ServerState
+    request: Request
+    values: Mapping[str, Any]  # of the fields of its endpoint
+    client: str  # a name for the share of its key or address
+    deadline: float  # a time of `time.monotonic`
+
+    @property
+    def service(self) -> Service:
+        return self.state.service
+
+    async def translate(self, texts: Sequence[str], ask: Ask) -> list[Answer]:
+        """Return the answers of the service. Raises what `Service.translate` raises."""
+        return await self.service.translate(texts, ask, client=self.client, deadline=self.deadline)
+
+    def use(self, texts: Sequence[str]) -> None:
+        """Add texts to the use of the client."""
+        self.state.use(self.client, sum(map(len, texts)))
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a field."""
+        return self.values[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A route: a method and a path, its handler, and what is said of it in /openapi.json."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    answer: Callable[[Call], Awaitable[Response]]
+    summary: str
+    fields: Fields = field(default_factory=dict)
+    bodies: tuple[Body, ...] = ()
+    returns: Schema | None = None  # of JSON; None for other content
+    content: str = "application/json"
+    refuses: tuple[int, ...] = ()  # statuses of errors beside those of all such routes
+    locked: bool = True  # needs a key, if the server has keys
+    works: bool = False  # needs the models
+
+    def __post_init__(self) -> None:
+        if self.fields:
+            object.__setattr__(self, "fields", {**self.fields, **KEYS})
+
+    @property
+    def family(self) -> Family:
+        """The protocol that its errors have the form of."""
+        return family_of(self.path)
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        """The statuses of its errors."""
+        found = {*self.refuses}
+        if self.locked:
+            found.add(401 if self.family == "native" else 403)
+        if self.fields:
+            found.add(400)
+        if self.bodies:
+            found |= {400, 413, 415}
+        if "{" in self.path:
+            found.add(404)
+        if self.works:
+            found |= {429, 503, 504}
+        return tuple(sorted(found))
+
+    @property
+    def closed(self) -> bool:
+        """Whether fields of other names are refused: by our own routes."""
+        return self.family == "native" and bool(self.bodies)
+
+    @property
+    def uploads(self) -> bool:
+        """Whether it takes a file."""
+        return self.bodies == ("multipart",)
+
+
+async def serve(endpoint: Endpoint, state: ServerState, request: Request) -> Response:
+    """Read a request, check its key, and answer it, or say why not."""
+    facts = request.scope.setdefault("facts", {})
+    facts["route"] = endpoint.path
+    try:
+        return await _unless_left(request.receive, lambda read: _answer(endpoint, state, request, read))
+    except ClientDisconnect:
+        return refused(Refusal(499, "the client has left"), endpoint.family)
+    except Exception as error:  # whatever it is, the client gets an answer, and no details
+        refusal = refusal_of(error, endpoint.family)
+        if refusal.status == 500:
+            log(logging.ERROR, "failure", route=endpoint.path, error=place_of(error))
+        return refused(refusal, endpoint.family)
+
+
+async def _answer(
+    endpoint: Endpoint, state: ServerState, request: Request, has_read: Callable[[], None]
+) -> Response:
+    limits, settings = state.service.limits, state.settings
+    deadline = time.monotonic() + limits.seconds
+    if endpoint.works and not state.ready:
+        why = "the server is shutting down" if state.draining else "the models are being loaded"
+        raise Refusal(503, f"{why}: try again later", retry_after=2)
+    most = limits.file_bytes + limits.body_bytes if endpoint.uploads else limits.body_bytes
+    sent, held = await read_request(request, most=most, budget=state.budget, deadline=deadline)
+    has_read()
+    try:
+        address = address_of_client(request, settings)
+        client = _let_in(endpoint, state, request, sent) or f"address {address}"
+        request.scope["facts"]["client"] = client
+        values = read(endpoint.fields, sent, limits, closed=endpoint.closed)
+        return await endpoint.answer(Call(state, request, values, client, deadline))
+    finally:
+        state.budget.give_back(held)
+
+
+def _let_in(endpoint: Endpoint, state: ServerState, request: Request, sent: Sent) -> str | None:
+    """Check the key and return its name; None if the server has no keys, or this route needs none."""
+    read(KEYS, sent, state.service.limits)  # raise Refusal if it is no text
+    keys = state.settings.keys
+    if keys is None:
+        return None
+    key = key_in(request.headers, sent.values)
+    name = None if key is None else keys.name_of(key)
+    if name is None and endpoint.locked:
+        status = 401 if endpoint.family == "native" else 403
+        raise Refusal(status, NO_KEY if key is None else WRONG_KEY)
+    return None if name is None else f"key {name}"
+
+
+async def _unless_left(receive: Receive, answer: Callable[[Callable[[], None]], Coroutine[Any, Any, T]]) -> T:
+    """Answer, but stop when the client leaves. `answer` says when it has read the body."""
+    read = asyncio.Event()
+
+    async def left() -> None:
+        await read.wait()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    work, gone = asyncio.ensure_future(answer(read.set)), asyncio.ensure_future(left())
+    try:
+        await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise ClientDisconnect
+        return work.result()
+    finally:
+        for task in (work, gone):
+            task.cancel()
+        await asyncio.wait({work, gone})

@@ -1,0 +1,237 @@
+"""The routes of dragoman's own, under /v1: everything that a model can say of a translation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, get_args
+
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from dragoman.decoding.options import Quality
+from dragoman.serving.apis.endpoints import Call, Endpoint
+from dragoman.serving.http.errors import Refusal, refusal_of
+from dragoman.serving.http.fields import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    TEXT,
+    Fields,
+    array,
+    choice,
+    described,
+    flag,
+    number,
+    optional,
+    section,
+    several,
+    structure,
+    text,
+    texts,
+    whole,
+)
+from dragoman.serving.service.ask import Answer, Ask, Markup, Splitting, Want
+from dragoman.translator import Translation
+
+_HEARTBEAT = 10.0  # seconds
+_RETURNS = ("scores", *get_args(Want))
+
+
+async def translate(call: Call) -> Response:
+    texts, ask, scores = call["texts"], _ask(call), "scores" in call["options"]["return"]
+    if ask.prefix and len(texts) != 1:
+        raise Refusal(400, "options.prefix is for one text", field="options.prefix")
+    if call["stream"]:
+        call.service.check(texts, ask)  # while there is a status
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(
+            _events(call, texts, ask, scores=scores), headers=headers, media_type="text/event-stream"
+        )
+    began = time.monotonic()
+    answers = await call.translate(texts, ask)
+    call.use(texts)
+    return JSONResponse(
+        {"results": [_result(one, ask, scores=scores) for one in answers], **_footer(answers, began)}
+    )
+
+
+async def models(call: Call) -> Response:
+    return JSONResponse(
+        {
+            "models": [
+                {
+                    "name": one.name,
+                    "digest": one.digest,
+                    "source": one.source,
+                    "targets": list(one.targets),
+                    "adapters": list(one.adapters),
+                    "terms": list(one.terms),
+                    "engine": one.engine,
+                }
+                for one in call.service.models
+            ]
+        }
+    )
+
+
+def _ask(call: Call) -> Ask:
+    options = call["options"]
+    return Ask(
+        source=None if call["source"] in (None, "", "auto") else call["source"],
+        target=call["target"],
+        model=call["model"],
+        markup=call["markup"],
+        sentences=options["sentences"],
+        beam=options["beam"],
+        length_penalty=options["length_penalty"],
+        n_best=options["n_best"],
+        quality=None if options["quality"] == "normal" else options["quality"],
+        prefix=options["prefix"],
+        adapter=options["adapter"],
+        terms=options["terms"],
+        memory=options["memory"],
+        wants=frozenset(options["return"]) - {"scores"},
+    )
+
+
+async def _events(call: Call, texts: Sequence[str], ask: Ask, *, scores: bool) -> AsyncIterator[str]:
+    """A segment for each text as soon as it is translated, in any order, then `done`; or `error`."""
+    began = time.monotonic()
+
+    async def translated(index: int) -> tuple[int, Answer]:
+        (answer,) = await call.translate(texts[index : index + 1], ask)
+        return index, answer
+
+    tasks = [asyncio.ensure_future(translated(index)) for index in range(len(texts))]
+    waiting, answers = set(tasks), list[Answer]()
+    try:
+        while waiting:
+            done, waiting = await asyncio.wait(
+                waiting, timeout=_HEARTBEAT, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                yield ": still here\n\n"
+            for index, answer in sorted(task.result() for task in done):
+                answers.append(answer)
+                yield _event("segment", {"index": index, **_result(answer, ask, scores=scores)})
+        call.use(texts)
+        yield _event("done", _footer(answers, began))
+    except Exception as error:
+        refusal = refusal_of(error, "native")
+        yield _event("error", {"status": refusal.status, "detail": refusal.text})
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)  # of several that failed, one was looked at
+
+
+def _event(name: str, data: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+def _footer(answers: Sequence[Answer], began: float) -> dict[str, Any]:
+    used = dict.fromkeys(" ".join(answer.route.models) for answer in answers)
+    return {"model": ", ".join(used), "timing": {"seconds": round(time.monotonic() - began, 4)}}
+
+
+def _result(answer: Answer, ask: Ask, *, scores: bool) -> dict[str, Any]:
+    """An answer as plain values. What was not asked for, or is not known, is left out."""
+    result: dict[str, Any] = {"text": answer.text, "source": answer.source, "cached": answer.cached}
+    if answer.confidence is not None:
+        result["confidence"] = round(answer.confidence, 3)
+    found = answer.translation
+    if ask.n_best > 1:
+        result["n_best"] = [{"text": text} for text in (answer.text, *answer.alternatives)]
+    if answer.match is not None:
+        match = answer.match
+        result["match"] = {
+            "score": round(match.score, 1),
+            "source": match.source,
+            "target": match.target,
+        }
+    if found is None:
+        return result
+    if scores:
+        result["score"] = found.score
+        for shown, one in zip(result.get("n_best", ()), (found, *found.alternatives), strict=False):
+            shown["score"] = one.score
+    if "tokens" in ask.wants:
+        result["tokens"] = _tokens(found)
+    if "alignment" in ask.wants and found.alignment is not None:
+        result["alignment"] = [list(link) for link in found.alignment.words()]
+    if "risk" in ask.wants and found.risk is not None:
+        result["risk"], result["flags"] = found.risk.probability, found.risk.to_table()["flags"]
+    return result
+
+
+def _tokens(found: Translation) -> list[dict[str, Any]]:
+    """The pieces of the text with their log-probabilities; the last is that of the end, without text."""
+    pieces = [*found.tokens, ""][: len(found.token_logp)]
+    return [{"text": text, "logp": logp} for text, logp in zip(pieces, found.token_logp, strict=True)]
+
+
+_OPTIONS: Fields = {
+    "beam": whole(None, least=1, most=lambda limits: limits.beam),
+    "length_penalty": number(least=0, most=10),
+    "n_best": whole(1, least=1, most=lambda limits: limits.alternatives + 1),
+    "quality": choice(get_args(Quality), "normal"),
+    "prefix": text("For one text: its translation begins so.", default=""),
+    "terms": text(),
+    "adapter": text(),
+    "memory": flag(default=True),
+    "sentences": choice(get_args(Splitting), "split"),
+    "return": several(_RETURNS),
+}
+_WORD_PAIRS = array(array(COUNT, minItems=2, maxItems=2))
+_RESULT = structure(
+    {
+        "text": TEXT,
+        "source": TEXT,
+        "cached": FLAG,
+        "confidence": NUMBER,
+        "score": NUMBER,
+        "n_best": array(structure({"text": TEXT, "score": NUMBER}, required=("text",))),
+        "tokens": array(structure({"text": TEXT, "logp": NUMBER})),
+        "alignment": described(_WORD_PAIRS, "Words that translate each other: source, target, from 0."),
+        "risk": optional(NUMBER),
+        "flags": array({"type": "object"}),
+        "match": structure({"score": NUMBER, "source": TEXT, "target": TEXT}),
+    },
+    required=("text", "source", "cached"),
+)
+_WORDS = ("name", "digest", "source", "engine")
+_LISTS = ("targets", "adapters", "terms")
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/v1/translate",
+        answer=translate,
+        summary="Translate texts. With stream, the answers are server-sent events: segment, done, error.",
+        fields={
+            "texts": texts(),
+            "source": text("Left out, empty or auto: it is detected."),
+            "target": text(required=True),
+            "markup": choice(get_args(Markup), "text"),
+            "model": text(),
+            "options": section(_OPTIONS),
+            "stream": flag(default=False),
+        },
+        bodies=("json",),
+        returns=structure(
+            {"results": array(_RESULT), "model": TEXT, "timing": structure({"seconds": NUMBER})}
+        ),
+        works=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/models",
+        answer=models,
+        summary="List the models, with their adapters and lists of terms.",
+        returns=structure(
+            {"models": array(structure(dict.fromkeys(_WORDS, TEXT) | {name: array(TEXT) for name in _LISTS}))}
+        ),
+    ),
+)

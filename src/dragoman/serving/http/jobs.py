@@ -1,0 +1,185 @@
+"""Documents that are translated while their clients ask how it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.serving.http.errors import Refusal, refusal_of
+from dragoman.serving.service.ask import TranslatedDocument
+
+_SECONDS = 30 * 60.0  # that a file is kept
+_FILES = 200
+_BYTES = 512 * 2**20
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file that is kept."""
+
+    path: Path
+    suffix: str
+    size: int
+    until: float  # a time of `time.monotonic`
+
+
+class FileStore:
+    """Keeps files for half an hour. The folder is made with the first file and removed at the end.
+
+    A name of a client is only looked up among those that were given out: it never becomes a path.
+    """
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._kept: dict[str, Kept] = {}
+
+    def put(self, data: bytes, suffix: str) -> str:
+        """Keep a file and return its name. Raises Refusal if there is no room."""
+        self.sweep()
+        if len(self._kept) >= _FILES or sum(one.size for one in self._kept.values()) + len(data) > _BYTES:
+            raise Refusal(429, "too many files are waiting to be fetched: try again later", retry_after=60)
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="dragoman-serve-"))  # of mode 0700
+        name = secrets.token_urlsafe(24) + suffix
+        path = self._folder / secrets.token_hex(16)
+        with open(path, "xb", opener=lambda file, flags: os.open(file, flags, 0o600)) as file:
+            file.write(data)
+        self._kept[name] = Kept(path, suffix, len(data), time.monotonic() + _SECONDS)
+        return name
+
+    def read(self, name: str) -> tuple[bytes, str]:
+        """Return a file and its suffix. Raises Refusal if the name is unknown or has expired."""
+        self.sweep()
+        if name not in self._kept:
+            raise Refusal(404, "no such file: files are kept for half an hour")
+        kept = self._kept[name]
+        return kept.path.read_bytes(), kept.suffix
+
+    def drop(self, name: str) -> None:
+        """Delete a file."""
+        self._kept.pop(name).path.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Delete what has expired."""
+        now = time.monotonic()
+        for name in [name for name, kept in self._kept.items() if kept.until <= now]:
+            self.drop(name)
+
+    def close(self) -> None:
+        """Delete everything."""
+        self._kept.clear()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+
+_SECONDS = 30 * 60.0  # that a document is known after its upload
+_MOST, _MOST_UNFINISHED = 200, 16
+
+State = Literal["translating", "done", "error"]
+Work = Coroutine[Any, Any, tuple[TranslatedDocument, str]]  # the document, and the suffix of its name
+
+
+@dataclass(eq=False)
+class FileJob:
+    """A document of a client: being translated, or waiting to be fetched."""
+
+    number: str
+    key: str  # both cannot be guessed
+    until: float  # a time of `time.monotonic`
+    state: State = "translating"
+    name: str = ""  # in the store
+    characters: int = 0
+    error: str = ""
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+
+class Jobs:
+    """The documents that were uploaded."""
+
+    def __init__(self, files: FileStore) -> None:
+        self._files = files
+        self._jobs: dict[str, FileJob] = {}
+        self._awaited = 0
+
+    @property
+    def unfinished(self) -> int:
+        return self._awaited + sum(job.state == "translating" for job in self._jobs.values())
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Count a document whose client waits for it. Raises Refusal if there are too many."""
+        self._check()
+        self._awaited += 1
+        try:
+            yield
+        finally:
+            self._awaited -= 1
+
+    def add(self, work: Work) -> FileJob:
+        """Start to translate a document. Raises Refusal if there are too many."""
+        now = time.monotonic()
+        for job in [job for job in self._jobs.values() if job.until <= now]:
+            self.drop(job)
+        try:
+            self._check()
+        except Refusal:
+            work.close()
+            raise
+        job = FileJob(secrets.token_hex(16).upper(), secrets.token_hex(32).upper(), now + _SECONDS)
+        job.task = asyncio.create_task(self._run(job, work))
+        self._jobs[job.number] = job
+        return job
+
+    def _check(self) -> None:
+        if len(self._jobs) >= _MOST or self.unfinished >= _MOST_UNFINISHED:
+            raise Refusal(429, "too many documents are waiting: try again later", retry_after=10)
+
+    def find(self, number: str, key: str) -> FileJob:
+        """The document of this number, if the key is its own. Raises Refusal."""
+        job = self._jobs.get(number)
+        if job is None or not hmac.compare_digest(job.key.encode(), key.encode()):
+            raise Refusal(404, "Document not found")
+        return job
+
+    def fetch(self, job: FileJob) -> tuple[bytes, str]:
+        """The translated file and the suffix of its name. After that it is gone. Raises Refusal."""
+        if job.state == "error":
+            raise Refusal(400, job.error)
+        if job.state != "done":
+            raise Refusal(503, "Document is not ready", retry_after=1)
+        data, suffix = self._files.read(job.name)
+        self._files.drop(job.name)
+        self.drop(job)
+        return data, suffix
+
+    def drop(self, job: FileJob) -> None:
+        """Forget a document, and stop its translation."""
+        del self._jobs[job.number]
+        if job.task is not None:
+            job.task.cancel()
+
+    async def close(self) -> None:
+        """Stop all translations."""
+        tasks = [job.task for job in self._jobs.values() if job.task is not None]
+        for job in list(self._jobs.values()):
+            self.drop(job)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, job: FileJob, work: Work) -> None:
+        try:
+            document, suffix = await work
+            job.name, job.characters = self._files.put(document.data, suffix), document.characters
+            job.state = "done"
+        except Exception as error:
+            job.state, job.error = "error", refusal_of(error, "deepl").text

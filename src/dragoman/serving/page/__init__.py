@@ -1,0 +1,1 @@
+"""What the pages at / and /how ask beyond the other routes."""

@@ -1,0 +1,324 @@
+"""What the page at `/` asks beyond the other native routes, under /v1.
+
+A text is cut into sentences here, so that each has its words, its links, and the beginning that a person
+chose for it. Sentences that stay the same come from the cache of the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from dragoman.base.errors import DataError
+from dragoman.base.pytorch import has_pytorch
+from dragoman.serving.apis.endpoints import Call, Endpoint
+from dragoman.serving.http.errors import Refusal
+from dragoman.serving.http.fields import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    TEXT,
+    Fields,
+    Schema,
+    array,
+    described,
+    flag,
+    optional,
+    sections,
+    structure,
+    text,
+    whole,
+)
+from dragoman.serving.page.words import sentence_table, text_table
+from dragoman.serving.service.ask import Answer, Ask
+from dragoman.text.sentences import spacing, split_sentences
+
+_ALTERNATIVES = 6  # whole translations of a sentence
+_WIDTH = 8  # of the beam that finds them
+_NEXT_WORDS = 8
+_MATCHES = 5
+
+
+# What the page shows
+
+
+async def _page(call: Call) -> Response:
+    """What the page offers: languages, models with their adapters and lists of terms, memories, limits."""
+    service = call.service
+    pairs, limits = service.pairs, service.limits
+    targets = {source: list(pairs.targets_of(source)) for source in pairs.sources}
+    codes = dict.fromkeys([*pairs.sources, *(code for each in targets.values() for code in each)])
+    return JSONResponse(
+        {
+            "languages": [
+                {"code": code, "name": pairs.name_of(code), "targets": targets.get(code, [])}
+                for code in codes
+            ],
+            "models": [
+                {
+                    "name": model.name,
+                    "source": model.source,
+                    "targets": list(model.targets),
+                    "adapters": list(model.adapters),
+                    "terms": list(model.terms),
+                }
+                for model in service.models
+            ],
+            "memories": [list(pair) for pair in service.memories],
+            "how": has_pytorch(),
+            "limits": {"characters": limits.characters, "file_bytes": limits.file_bytes},
+        }
+    )
+
+
+async def _words(call: Call) -> Response:
+    """A text as sentences with words. `choices` say how the translations of some sentences begin."""
+    text, ask = call["text"], _ask(call)
+    _check_size(call, [text])
+    if ask.source is None:
+        ask = replace(ask, source=await _language(call, text, ask.target))
+    pair = call.service.pairs.find(ask.source or "", ask.target, model=ask.model)
+    ask = replace(ask, source=pair.source, wants=frozenset(("tokens", "alignment")))
+    pieces = await asyncio.to_thread(split_sentences, text, pair.source)
+    sentences = [spacing(piece)[1] for piece in pieces]
+    tables = await _tables(call, sentences, ask, {one["source"]: one["prefix"] for one in call["choices"]})
+    call.use([text])
+    new, shown = text_table(pieces, tables, pair.source, pair.target)
+    return JSONResponse({"source": pair.source, "target": pair.target, "text": new, "sentences": shown})
+
+
+async def _language(call: Call, text: str, target: str) -> str:
+    """The likeliest language of a text that is translated to the target."""
+    sources = call.service.pairs.sources_of(target)
+    guesses = await call.service.detect(text)
+    return next((one.language for one in guesses if one.language in sources), sources[0])
+
+
+async def _tables(
+    call: Call, sentences: Sequence[str], ask: Ask, prefixes: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The table of each sentence. Those without a prefix are asked together."""
+    chosen = {sentence: prefixes[sentence] for sentence in sentences if prefixes.get(sentence)}
+    free = [one for one in dict.fromkeys(sentences) if one and one not in chosen]
+    most = call.service.limits.texts
+    together = [_translate(call, free[at : at + most], ask) for at in range(0, len(free), most)]
+    begun = [_begun(call, one, replace(ask, prefix=prefix)) for one, prefix in chosen.items()]
+    answers = chain.from_iterable(await asyncio.gather(*together, *begun))
+    found: dict[str, dict[str, Any]] = {"": {"text": ""}}
+    for one, answer in zip([*free, *chosen], answers, strict=True):
+        found[one] = sentence_table(one, answer.text, answer.translation, answer.match)
+    return [found[one] for one in sentences]
+
+
+async def _begun(call: Call, sentence: str, ask: Ask) -> list[Answer]:
+    """The translation that begins with the prefix of `ask`, without it if the model cannot spell it.
+
+    The search may let the last word of a prefix go on. If the prefix ends with a space, it must not: then
+    the likeliest next word is chosen first.
+    """
+    try:
+        answers = await _translate(call, [sentence], ask)
+    except DataError:
+        return await _translate(call, [sentence], replace(ask, prefix=""))
+    if answers[0].text.startswith(ask.prefix) or not ask.prefix[-1:].isspace():
+        return answers
+    new = await call.service.next_words(sentence, ask, most=1, client=call.client, deadline=call.deadline)
+    return await _translate(call, [sentence], replace(ask, prefix=new[0].prefix)) if new else answers
+
+
+async def _translate(call: Call, texts: Sequence[str], ask: Ask) -> list[Answer]:
+    ask = replace(ask, sentences="one")
+    return await call.translate(texts, ask)
+
+
+async def _next_words(call: Call) -> Response:
+    """The likely next words after `prefix`, with which the translation of one sentence begins."""
+    text, ask = _one_sentence(call)
+    most = call["most"]
+    found = await call.service.next_words(text, ask, most=most, client=call.client, deadline=call.deadline)
+    return JSONResponse(
+        {
+            "words": [
+                {"text": one.text, "prefix": one.prefix, "probability": round(one.probability, 6)}
+                for one in found
+            ]
+        }
+    )
+
+
+async def _alternatives(call: Call) -> Response:
+    """Other translations of one sentence, the best first."""
+    text, ask = _one_sentence(call)
+    beam = min(_WIDTH, call.service.limits.beam)
+    most = min(_ALTERNATIVES, beam, call.service.limits.alternatives + 1)
+    # Without the memory, which knows one translation only.
+    ask = replace(ask, beam=beam, n_best=most, memory=False)
+    (answer,) = await _translate(call, [text], ask)
+    others = [one for one in dict.fromkeys(answer.alternatives) if one != answer.text]
+    return JSONResponse({"text": answer.text, "alternatives": [{"text": one} for one in others]})
+
+
+# The memory
+
+
+async def _matches(call: Call) -> Response:
+    """What the memory has that is like a sentence."""
+    text, ask = _one_sentence(call)
+    found = await call.service.matches(text, _pair(call, ask), _MATCHES)
+    return JSONResponse(
+        {
+            "matches": [
+                {"source": one.pair.source, "target": one.pair.target, "score": round(one.score, 1)}
+                for one in found
+            ]
+        }
+    )
+
+
+async def _corrections(call: Call) -> Response:
+    """Store a translation that a person confirms."""
+    text, ask = _one_sentence(call)
+    translation, machine = call["translation"], call["machine"]
+    _check_size(call, [text, translation, machine])
+    new = await call.service.correct(text, machine, translation, _pair(call, ask))
+    return JSONResponse({"new": new}, 201 if new else 200)
+
+
+# What the requests say
+
+
+def _ask(call: Call) -> Ask:
+    return Ask(
+        source=None if call["source"] in (None, "", "auto") else call["source"],
+        target=call["target"],
+        model=call["model"],
+        adapter=call["adapter"],
+        terms=call["terms"],
+        memory=call["memory"],
+    )
+
+
+def _one_sentence(call: Call) -> tuple[str, Ask]:
+    text, prefix, ask = call["text"], call["prefix"], _ask(call)
+    _check_size(call, [text, prefix])
+    if {"\r", "\n"} & {*text, *prefix}:
+        raise Refusal(400, "Invalid request: give one sentence without line breaks", field="text")
+    if ask.source is None:
+        raise Refusal(400, "Invalid request: missing source parameter", field="source")
+    return text, replace(ask, prefix=prefix)
+
+
+def _pair(call: Call, ask: Ask) -> tuple[str, str]:
+    route = call.service.pairs.find(ask.source or "", ask.target)
+    return route.source, route.target
+
+
+def _check_size(call: Call, texts: Sequence[str]) -> None:
+    size, most = sum(map(len, texts)), call.service.limits.characters
+    if size > most:
+        raise Refusal(413, f"{size:,} characters; at most {most:,} are allowed", field="text")
+
+
+# The table of routes
+
+_OPTIONS: Fields = {
+    "target": text(required=True),
+    "model": text(),
+    "adapter": text(),
+    "terms": text(),
+    "memory": flag(default=True),
+}
+_SENTENCE: Fields = {
+    "text": text("One sentence.", required=True),
+    "source": text(required=True),
+    **_OPTIONS,
+    "prefix": text(default=""),
+}
+_BEGINNING: Fields = {"source": text(required=True), "prefix": text(required=True)}
+_WHOLE: Fields = {
+    "text": text(required=True, empty=True),
+    "source": text("Left out, empty or auto: it is detected."),
+    **_OPTIONS,
+    "choices": sections(_BEGINNING, "How the translations of some sentences begin."),
+}
+_SPAN: Schema = array(COUNT, minItems=2, maxItems=2)
+_WORD = structure({"start": COUNT, "end": COUNT, "confidence": optional(NUMBER)})
+_SHOWN = structure(
+    {
+        "source": TEXT,
+        "text": TEXT,
+        "source_at": COUNT,
+        "target_at": COUNT,
+        "words": array(_WORD),
+        "source_words": array(_SPAN),
+        "links": described(array(_SPAN), "Numbers of words: source, target."),
+        "remembered": FLAG,
+        "truncated": FLAG,
+    }
+)
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/v1/page",
+        answer=_page,
+        summary="What the page offers.",
+        returns={"type": "object"},
+        works=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/words",
+        answer=_words,
+        summary="Translate a text into sentences with words, their confidence and their alignment.",
+        fields=_WHOLE,
+        bodies=("json",),
+        returns=structure({"source": TEXT, "target": TEXT, "text": TEXT, "sentences": array(_SHOWN)}),
+        works=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/next_words",
+        answer=_next_words,
+        summary="The likely next words of a translation that has begun.",
+        fields={**_SENTENCE, "most": whole(_NEXT_WORDS, least=1, most=16)},
+        bodies=("json",),
+        returns=structure({"words": array(structure({"text": TEXT, "prefix": TEXT, "probability": NUMBER}))}),
+        works=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/alternatives",
+        answer=_alternatives,
+        summary="Other translations of a sentence.",
+        fields=_SENTENCE,
+        bodies=("json",),
+        returns=structure({"text": TEXT, "alternatives": array(structure({"text": TEXT}))}),
+        works=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/matches",
+        answer=_matches,
+        summary="What the memory has that is like a sentence.",
+        fields=_SENTENCE,
+        bodies=("json",),
+        returns=structure({"matches": array(structure({"source": TEXT, "target": TEXT, "score": NUMBER}))}),
+        works=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/corrections",
+        answer=_corrections,
+        summary="Store a translation that a person confirms.",
+        fields={**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
+        bodies=("json",),
+        returns=structure({"new": FLAG}),
+        works=True,
+    ),
+)

@@ -1,0 +1,177 @@
+"""Work in flight: equal requests share one answer.
+
+    work = Coalescer(threads, cache, counting)
+    await work.get(["a", "b"], translate, place)
+
+One call starts one job for all keys that are new. A job is stopped when nobody waits for any of its answers:
+one of several who wait may leave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from typing import Generic, TypeVar
+
+from dragoman.decoding.watching import abandonable
+from dragoman.serving.service.admission import Counting, QueuePlace
+from dragoman.serving.service.cache import Cache
+from dragoman.serving.service.errors import NotReady
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+Work = Callable[[Sequence[Key]], Iterable[Value]]
+"""Yields an answer for each key, in order. Runs in a thread."""
+
+
+class Stopped(BaseException):
+    """Cancels abandoned work. A BaseException, so that `except Exception` does not catch it."""
+
+
+class _Job(Generic[Key, Value]):
+    """Some work in a thread, and the answers that are expected of it."""
+
+    def __init__(self, keys: Sequence[Key], loop: asyncio.AbstractEventLoop, place: QueuePlace) -> None:
+        self.answers: dict[Key, asyncio.Future[Value]] = {key: loop.create_future() for key in keys}
+        self.missing, self.waiting = len(keys), 0
+        self._place: QueuePlace | None = place
+        place.hold()
+        self.stopped = threading.Event()
+        self.running: Future[None] | None = None
+
+    def look(self) -> None:
+        if self.stopped.is_set():
+            raise Stopped
+
+    def leave(self) -> None:
+        """Let go of the place, once."""
+        if self._place is not None:
+            self._place.leave()
+        self._place = None
+
+    def end(self, error: BaseException | None) -> None:
+        """No more answers come."""
+        for answer in self.answers.values():
+            if answer.done():
+                continue
+            if error is None or isinstance(error, Stopped):
+                answer.cancel()
+            else:
+                answer.set_exception(error)
+                answer.exception()  # somebody else may be told, or nobody
+
+
+class Coalescer(Generic[Key, Value]):
+    """Belongs to one event loop. Work runs in `threads`; its answers are put into the cache."""
+
+    def __init__(self, threads: Executor, cache: Cache[Key, Value], counting: Counting) -> None:
+        self._threads, self._cache, self._counting = threads, cache, counting
+        self._pending: dict[Key, _Job[Key, Value]] = {}
+        self._jobs: set[_Job[Key, Value]] = set()
+        self._stopped = False
+
+    async def get(
+        self, keys: Sequence[Key], work: Work[Key, Value], place: QueuePlace
+    ) -> tuple[list[Value], bool]:
+        """Return the value of each key, and whether the cache had all of them.
+
+        Raises the error of the work. The place is held until work that this call started has ended.
+        """
+        if self._stopped:
+            raise _stopping()
+        found: dict[Key, Value] = {}
+        for key in dict.fromkeys(keys):
+            if (value := self._cache.get(key)) is not None:
+                found[key] = value
+        new = [key for key in dict.fromkeys(keys) if key not in found and key not in self._pending]
+        self._counting.count("cache_hits", len(found))
+        self._counting.count("cache_misses", len(new))
+        if new:
+            self._start(new, work, place)
+        awaited = {key: self._pending[key] for key in dict.fromkeys(keys) if key not in found}
+        self._counting.count("shared", len(awaited) - len(new))
+        jobs = set(awaited.values())
+        for job in jobs:
+            job.waiting += 1
+        answers = {key: job.answers[key] for key, job in awaited.items()}
+        try:
+            if answers:
+                await asyncio.wait(answers.values(), return_when=asyncio.FIRST_EXCEPTION)
+            found |= _results(answers)
+        finally:
+            for job in jobs:
+                job.waiting -= 1
+                if not job.waiting:
+                    self._stop(job)
+        return [found[key] for key in keys], not awaited
+
+    def stop(self) -> None:
+        """Stop all work, for good. Who waits for it gets NotReady."""
+        self._stopped = True
+        for job in list(self._jobs):
+            self._stop(job)
+            job.end(None)
+
+    def _start(self, keys: Sequence[Key], work: Work[Key, Value], place: QueuePlace) -> None:
+        loop = asyncio.get_running_loop()
+        job: _Job[Key, Value] = _Job(keys, loop, place)
+        self._jobs.add(job)
+        self._pending.update(dict.fromkeys(keys, job))
+
+        def run() -> None:
+            with abandonable(job.look):
+                for key, value in zip(keys, work(keys), strict=True):
+                    job.look()
+                    loop.call_soon_threadsafe(self._answered, job, key, value)
+
+        def ended(future: Future[None]) -> None:
+            error: BaseException | None = Stopped() if future.cancelled() else future.exception()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._end, job, error)
+
+        job.running = self._threads.submit(run)
+        job.running.add_done_callback(ended)
+
+    def _answered(self, job: _Job[Key, Value], key: Key, value: Value) -> None:
+        self._cache.put(key, value)
+        self._forget(job, key)
+        if not job.answers[key].done():
+            job.answers[key].set_result(value)
+        job.missing -= 1
+        if not job.missing:
+            job.leave()  # before its waiters continue
+
+    def _end(self, job: _Job[Key, Value], error: BaseException | None) -> None:
+        for key in job.answers:
+            self._forget(job, key)
+        job.end(error)
+        self._jobs.discard(job)
+        job.leave()
+
+    def _stop(self, job: _Job[Key, Value]) -> None:
+        """Nobody waits for a job. Later requests for its answers start another."""
+        for key in job.answers:
+            self._forget(job, key)
+        job.stopped.set()
+        if job.running is not None:
+            job.running.cancel()
+
+    def _forget(self, job: _Job[Key, Value], key: Key) -> None:
+        if self._pending.get(key) is job:
+            del self._pending[key]
+
+
+def _results(answers: Mapping[Key, asyncio.Future[Value]]) -> dict[Key, Value]:
+    """Return the results. Raises the first error; answers that come after it are not waited for."""
+    for answer in answers.values():
+        if answer.done() and not answer.cancelled() and (error := answer.exception()) is not None:
+            raise error
+    if any(answer.cancelled() for answer in answers.values()):
+        raise _stopping()
+    return {key: answer.result() for key, answer in answers.items()}
+
+
+def _stopping() -> NotReady:
+    return NotReady("the service is stopping", hint="ask another one, or try again later")

@@ -1,0 +1,135 @@
+"""Whole files: their segments go through the models in portions, so that other requests get their turn.
+
+A portion takes a place in the queue as a request does. While the queue is full, the file waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from dragoman.decoding.watching import abandonable
+from dragoman.documents.formats import Format, Languages
+from dragoman.documents.segment import Document, Result, Segment, text_of
+from dragoman.documents.translate import translate_segments
+from dragoman.serving.service.admission import QueuePlace
+from dragoman.serving.service.ask import Ask, Route, TranslatedDocument
+from dragoman.serving.service.coalescing import Stopped
+from dragoman.serving.service.errors import Overloaded
+from dragoman.serving.service.languages import detect_language
+from dragoman.serving.service.routing import Router
+
+_PORTION = 4000  # characters, or a segment that is longer
+_SAMPLE = 5000  # characters that say which language a file is in
+
+T = TypeVar("T")
+
+
+class FileTranslator:
+    """Translates files with the models of a router. Belongs to one event loop."""
+
+    def __init__(
+        self, router: Router, enter: Callable[[str, int], QueuePlace], threads: Executor, reading: Executor
+    ) -> None:
+        """`enter` gives a client a place for some characters, or raises Overloaded."""
+        self._router, self._enter = router, enter
+        self._threads, self._reading = threads, reading
+
+    async def translate(self, data: bytes, format: Format, ask: Ask, *, client: str) -> TranslatedDocument:
+        """Translate a file. Raises DataError if it cannot be read, and what finding its route raises."""
+        route = await self._read(lambda: self._route(data, format, ask))
+        languages = Languages(route.source, route.target)
+        document = await self._read(partial(format.parse, data, languages))
+        characters = sum(map(_size, document.segments))
+        results: list[Result | None] = []
+        for portion in _portions(document.segments):
+            results += await self._portion(portion, route, ask, client)
+        new = await self._read(partial(document.render, results))
+        await self._read(partial(format.parse, new, languages))  # it must be readable again
+        return TranslatedDocument(new if route.models else data, characters)
+
+    def _route(self, data: bytes, format: Format, ask: Ask) -> Route:
+        source = ask.source
+        if source is None:
+            among = self._router.sources_for(ask)
+            document: Document = format.parse(data, Languages(among[0], ask.target))
+            sample = " ".join(text_of(one.source) for one in document.segments[:_SAMPLE])[:_SAMPLE]
+            source = detect_language(sample, among, among[0])[0].language
+        return self._router.find(source, ask)
+
+    async def _portion(
+        self, segments: Sequence[Segment], route: Route, ask: Ask, client: str
+    ) -> list[Result | None]:
+        place = await self._place(client, sum(map(_size, segments)))
+        try:
+            return await self._stoppable(lambda: self._through(segments, route, ask), place)
+        finally:
+            place.leave()
+
+    async def _place(self, client: str, characters: int) -> QueuePlace:
+        """Wait for a place. The deadline of the file ends the waiting."""
+        while True:
+            try:
+                return self._enter(client, max(characters, 1))
+            except Overloaded as error:
+                await asyncio.sleep(error.retry_after)
+
+    def _through(self, segments: Sequence[Segment], route: Route, ask: Ask) -> list[Result | None]:
+        """Translate segments by each model of a route. What a step leaves as it is stays so."""
+        results: list[Result | None] = [None] * len(segments)
+        for translator, how in self._router.steps(route, ask):
+            sources = [
+                one if known is None else replace(one, source=known.content)
+                for one, known in zip(segments, results, strict=True)
+            ]
+            new, _ = translate_segments(translator, sources, how)
+            results = [one or known for one, known in zip(new, results, strict=True)]
+        return results
+
+    async def _read(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._reading, call)
+
+    async def _stoppable(self, work: Callable[[], T], place: QueuePlace) -> T:
+        """Run work in a thread, which holds the place. If this is cancelled, the work ends soon, too."""
+        loop, left = asyncio.get_running_loop(), threading.Event()
+
+        def look() -> None:
+            if left.is_set():
+                raise Stopped
+
+        def run() -> T:
+            with abandonable(look):
+                return work()
+
+        def ended(_: object) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(place.leave)
+
+        place.hold()
+        running = self._threads.submit(run)
+        running.add_done_callback(ended)
+        try:
+            return await asyncio.wrap_future(running)
+        finally:
+            left.set()
+
+
+def _size(segment: Segment) -> int:
+    return len(text_of(segment.source))
+
+
+def _portions(segments: Sequence[Segment]) -> list[list[Segment]]:
+    portions: list[list[Segment]] = []
+    room = 0
+    for segment in segments:
+        room -= _size(segment)
+        if room < 0 or not portions:
+            portions.append([])
+            room = _PORTION - _size(segment)
+        portions[-1].append(segment)
+    return portions

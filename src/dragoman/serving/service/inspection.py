@@ -1,0 +1,192 @@
+"""Inspects sentences with the models of a server, as they are and with interventions. No HTTP here.
+
+One run at a time, in a thread of its own. The first run imports torch, and loads the PyTorch model beside the
+one that translates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from dragoman.base.errors import DataError
+from dragoman.base.languages import canonical
+from dragoman.base.pytorch import has_pytorch
+from dragoman.decoding.options import Decoding
+from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
+from dragoman.serving.service.errors import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
+from dragoman.translator import Translator
+from dragoman.translator.lines import addressed
+
+if TYPE_CHECKING:
+    from dragoman.folder.bundle import Bundle
+
+Translators = Mapping[tuple[str, str], Translator]  # by source and target language
+
+SECONDS = 30.0
+_LOADING = 120.0  # seconds that the first run of a model gets in addition
+_TEXT = 500  # characters
+_TOKENS = 200  # of the source: the attention of all heads grows with their square
+BEAM = 10
+_WAITING = 8  # runs, the one under way included
+
+
+@dataclass(frozen=True)
+class Question:
+    """A sentence to inspect. `interventions` are those of `Intervention.from_table`."""
+
+    text: str
+    source: str
+    target: str
+    interventions: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)  # beam, length_penalty
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.source, self.target
+
+
+class Inspector:
+    """Inspects sentences with the models of a server. It knows nothing of HTTP."""
+
+    def __init__(self, translators: Translators, *, seconds: float = SECONDS) -> None:
+        """`seconds`: after which a run is given up, the time in the queue included."""
+        self._translators, self.seconds = translators, seconds
+        self._bundles: dict[tuple[str, str], Bundle] = {}  # filled by the thread
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="how")
+        self._waiting = 0
+        self._closed = False
+
+    def about(self) -> dict[str, Any]:
+        """What can be inspected, and changed. Loads nothing. Raises NoPyTorch."""
+        _need_pytorch()
+        models = [
+            {"source": source, "target": target, **_about(_config_of(translator))}
+            for (source, target), translator in self._translators.items()
+        ]
+        return {"models": models, "limits": {"characters": _TEXT, "beam": BEAM}}
+
+    async def answer(self, question: Question) -> dict[str, Any]:
+        """Return the data of the report, as plain values.
+
+        Raises NoPyTorch, ConfigError and DataError for what cannot be inspected (UnknownLanguage, TooLong),
+        Overloaded if others wait, Late after the deadline.
+        """
+        _need_pytorch()
+        _check(question)
+        if question.pair not in self._translators:
+            raise UnknownLanguage(
+                f"no model from {question.source} to {question.target}", language=question.target
+            )
+        if self._waiting >= _WAITING:
+            raise Overloaded("others are inspecting", retry_after=self.seconds / 2)
+        seconds = self.seconds + (0 if question.pair in self._bundles else _LOADING)
+        deadline = time.monotonic() + seconds
+        self._waiting += 1
+        work = self._thread.submit(self._run, question, deadline)
+        loop = asyncio.get_running_loop()
+        work.add_done_callback(lambda _: _in(loop, self._done))
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(work), seconds)
+        except TimeoutError:
+            raise _late() from None
+
+    def close(self) -> None:
+        """Stop the run that is under way, and begin no other."""
+        self._closed = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _done(self) -> None:
+        self._waiting -= 1
+
+    def _run(self, question: Question, deadline: float) -> dict[str, Any]:
+        from dragoman.inspection import Intervention, contrast, inspect
+        from dragoman.inspection.report import data_of
+
+        def in_time() -> None:
+            if self._closed:
+                raise NotReady("the server is shutting down")
+            if time.monotonic() > deadline:
+                raise _late()
+
+        in_time()
+        intervention = Intervention.from_table(question.interventions)
+        bundle, translator = self._bundle(question.pair), self._translators[question.pair]
+        languages = translator.tokenizer.languages
+        to = next((one for one in languages if canonical(one) == question.target), None)
+        text = addressed(" ".join(question.text.split()), to)
+        _check_length(bundle, text)
+        in_time()
+        decoding = Decoding(**question.options)
+        how = decoding.beam_search(bundle.generation)
+        options: dict[str, Any] = {
+            "beam": replace(how, size=min(how.size, BEAM)),
+            "name": f"{question.source} to {question.target}",
+            "every_step": in_time,
+        }
+        if intervention == Intervention():
+            return data_of([inspect(bundle, text, **options)])
+        both = contrast(bundle, text, intervention, **options)
+        return data_of([both.untouched, both.changed], both.difference())
+
+    def _bundle(self, pair: tuple[str, str]) -> Bundle:
+        """The PyTorch model of a pair. It is a twin: hooks must not see what the server translates."""
+        from dragoman.inspection.intervening import twin
+
+        if pair not in self._bundles:
+            bundle = self._translators[pair].bundle
+            self._bundles[pair] = replace(bundle, model=twin(bundle.model))
+        return self._bundles[pair]
+
+
+def _need_pytorch() -> None:
+    if not has_pytorch():
+        raise NoPyTorch("this server has no PyTorch", hint="install it: pip install 'dragoman[train]'")
+
+
+def _check(question: Question) -> None:
+    if len(question.text) > _TEXT:
+        raise TooLong(f"{len(question.text):,} characters", hint=f"at most {_TEXT} can be inspected")
+    if not question.text.strip():
+        raise DataError("the text is empty", hint="give a sentence")
+
+
+def _check_length(bundle: Bundle, text: str) -> None:
+    tokens = len(bundle.tokenizer.encode_source([text])[0])
+    if tokens > _TOKENS:
+        raise TooLong(f"the text has {tokens} tokens", hint=f"at most {_TOKENS} can be inspected here")
+
+
+def _config_of(translator: Translator) -> Architecture:
+    """The shape of a model, without loading it again."""
+    engine: Any = translator.engine
+    config: Architecture = engine.model.config if hasattr(engine, "model") else engine.config
+    return config
+
+
+def _about(config: Architecture) -> dict[str, Any]:
+    """What of a model an intervention can change: the layers and heads of each attention, and positions."""
+    heads: dict[str, tuple[int, int]] = {}
+    if isinstance(config, TransformerConfig | SSRUConfig):
+        heads["encoder"] = (config.encoder_layers, config.heads)
+        if isinstance(config, TransformerConfig):
+            heads["decoder"] = (config.decoder_layers, config.heads)
+        heads["cross"] = (config.decoder_layers, config.heads)
+    kind = "none" if isinstance(config, RecurrentConfig) else config.positions
+    shift = kind not in ("none", "relative", "t5", "alibi", "rotary")
+    about = {"architecture": config.architecture, "heads": heads}
+    return about | {"shift": shift, "no_positions": kind != "none"}
+
+
+def _late() -> Late:
+    return Late("the deadline passed", hint="try a shorter text")
+
+
+def _in(loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> None:
+    """Call `action` in the thread of the loop, unless that is closed."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(action)

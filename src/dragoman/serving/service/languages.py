@@ -1,0 +1,158 @@
+"""The pairs of languages that are served, and the route of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol, cast
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.languages import canonical, closest, language_name
+from dragoman.serving.service.ask import Guess, Route
+from dragoman.serving.service.errors import UnknownLanguage
+
+_LONGEST = 40  # characters of a code: what follows is not read, and not cached
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A pair that a model translates by itself. Languages are canonical."""
+
+    model: str
+    source: str
+    target: str
+
+
+class Pairs:
+    """The pairs of languages that are served: those of the models, and through pivots those of several.
+
+    Of two models for one pair the first is the default.
+    """
+
+    def __init__(self, legs: Iterable[Leg]) -> None:
+        self._legs: dict[tuple[str, str], list[str]] = {}
+        for leg in legs:
+            self._legs.setdefault((leg.source, leg.target), []).append(leg.model)
+        self.sources = tuple(dict.fromkeys(source for source, _ in self._legs))
+        """The languages that are translated from, in the order of the models."""
+        self._routes = {source: self._routes_from(source) for source in self.sources}
+        self._languages = tuple(dict.fromkeys([*self.sources, *(target for _, target in self._legs)]))
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Yield every pair."""
+        return ((source, target) for source in self.sources for target in self._routes[source])
+
+    def targets_of(self, source: str) -> tuple[str, ...]:
+        """The languages that a source is translated to, those without a pivot first."""
+        return tuple(self._routes[self._closest(source, self.sources, "from")])
+
+    def sources_of(self, target: str) -> tuple[str, ...]:
+        """The languages that are translated to a target; itself too, if it is translated from.
+
+        Raises UnknownLanguage if there is none.
+        """
+        targets = dict.fromkeys(target for routes in self._routes.values() for target in routes)
+        target = self._closest(target, targets, "to")
+        return tuple(one for one in self.sources if one == target or target in self._routes[one])
+
+    def find(self, source: str, target: str, *, model: str | None = None) -> Route:
+        """Return the route of a pair: the shortest.
+
+        Languages may be written in any case, with a region or a script, which need not be served: "EN-US",
+        "en_GB", "zh-Hans". A language to itself has a route without models. Raises UnknownLanguage for a
+        language or a pair that is not served, ConfigError if the pair has no model of that name.
+        """
+        source = self._closest(source, self._languages, "from")
+        target = self._closest(target, self._languages, "to")
+        if model is not None:
+            # Its own pair may be a variant farther away.
+            route = Route((source, target), (model,))
+            if model not in self._legs.get((source, target), ()):
+                known = ", ".join(self._legs.get((source, target), ())) or "none"
+                raise ConfigError(
+                    f"no model {model!r} from {source} to {target}", hint=f"models of this pair: {known}"
+                )
+            return route
+        if source == target:
+            return Route((source,), ())
+        routes = self._routes.get(source, {})
+        if target not in routes:
+            what = (
+                f"{language_name(source)} ({source}) is not translated to {language_name(target)} ({target})"
+            )
+            raise UnknownLanguage(what, language=target, hint=f"to: {', '.join(routes) or 'nothing'}")
+        return routes[target]
+
+    def name_of(self, language: str) -> str:
+        """The English name of a language, such as "German"; its code if it is not known."""
+        return language_name(language)
+
+    def _closest(self, wanted: str, served: Iterable[str], way: str) -> str:
+        served = tuple(served)
+        code = canonical(wanted[:_LONGEST])
+        found = code if code in served else closest(code, served)
+        if found is None:
+            raise UnknownLanguage(
+                f"{wanted[:40]} is not supported", language=wanted, hint=f"{way}: {', '.join(served)}"
+            )
+        return found
+
+    def _routes_from(self, source: str) -> dict[str, Route]:
+        """The shortest route to each language, breadth first."""
+        routes: dict[str, Route] = {}
+        edge = [Route((source,), ())]
+        while edge:
+            further: list[Route] = []
+            for route in edge:
+                for (start, target), models in self._legs.items():
+                    if start == route.target and target != source and target not in routes:
+                        routes[target] = Route((*route.languages, target), (*route.models, models[0]))
+                        further.append(routes[target])
+            edge = further
+        return routes
+
+
+_READ = 1000  # characters; more say no more
+
+
+class _Identifier(Protocol):
+    def rank(self, text: str) -> list[tuple[str, float]]: ...
+
+
+def detect_language(text: str, among: Sequence[str], default: str) -> list[Guess]:
+    """Return the languages that a text may be in, the likeliest first.
+
+    Confidences are from 0 to 1, and sum to 1 over the languages `among` that the detector knows. A text
+    without letters is `default` with confidence 0. Raises ConfigError if py3langid is needed and not
+    installed.
+    """
+    if not any(char.isalpha() for char in text):
+        return [Guess(default, 0.0)]
+    if len(among) == 1:
+        return [Guess(among[0], 1.0)]
+    found = {canonical(code): value for code, value in _identifier().rank(text[:_READ])}
+    # Variants of one language cannot be told apart: the first stands for all.
+    values: dict[str, tuple[str, float]] = {}
+    for one in among:
+        language = one.partition("-")[0]
+        if language in found:
+            values.setdefault(language, (one, found[language]))
+    total = sum(value for _, value in values.values())
+    if not total:
+        return [Guess(default, 0.0)]
+    guesses = [Guess(one, value / total) for one, value in values.values()]
+    return sorted(guesses, key=lambda guess: -guess.confidence)
+
+
+@cache
+def _identifier() -> _Identifier:
+    """The detector, for all languages that it knows. Threads may share it."""
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        raise ConfigError(
+            "detecting a language needs py3langid",
+            hint='install it: pip install "dragoman[serve]"; or name the source language',
+        ) from None
+    return cast("_Identifier", LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True))

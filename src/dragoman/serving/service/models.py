@@ -1,0 +1,156 @@
+"""The models that are served: loaded once, with their adapters and lists of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.languages import canonical
+from dragoman.folder.config import WEIGHTS
+from dragoman.folder.digest import digest_of
+from dragoman.loading import Loaded, Variant, load_model
+from dragoman.serving.service.languages import Leg
+from dragoman.serving.service.shared_engine import SharedEngine
+from dragoman.translator import Translator
+
+if TYPE_CHECKING:
+    from dragoman.engine.choice import DType, EngineName
+    from dragoman.folder.bundle import Bundle
+    from dragoman.memory.store import TranslationMemory
+    from dragoman.memory.terms import TermList
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """A model to serve."""
+
+    folder: str | Path
+    name: str | None = None  # by default the name of the folder
+    adapters: Mapping[str, Path] = field(default_factory=dict)  # folders by name
+    terms: Mapping[str, Path] = field(default_factory=dict)  # lists of terms by name
+
+    @property
+    def called(self) -> str:
+        """The name of the model."""
+        return self.name or Path(self.folder).absolute().name
+
+
+class ServedModel:
+    """A model with all that was loaded for it."""
+
+    def __init__(
+        self,
+        name: str,
+        translator: Translator,
+        *,
+        digest: str = "",
+        terms: Mapping[str, TermList] | None = None,
+        engine: str = "native",
+    ) -> None:
+        """`digest` is that of the weights, if it is known, and `engine` the name of what runs them."""
+        self.name, self.translator, self.digest, self.engine = name, translator, digest, engine
+        self._terms = dict(terms or {})
+        self.source = canonical(translator.source_language)
+        several = translator.tokenizer.languages
+        # Canonical codes, and the token of each for the model; None if it has a single target language.
+        self._targets: dict[str, str | None] = {canonical(one): one for one in several}
+        if not several:
+            self._targets = {canonical(translator.target_language): None}
+        self.targets = tuple(self._targets)
+        self.adapters, self.terms = tuple(translator.adapters), tuple(self._terms)
+        self._variants: dict[tuple[str | None, str | None], Translator] = {}
+
+    @property
+    def legs(self) -> list[Leg]:
+        """The pairs of languages that it translates."""
+        return [Leg(self.name, self.source, target) for target in self.targets]
+
+    def told(self, target: str) -> str | None:
+        """The option `to` for a target language."""
+        return self._targets[target]
+
+    def variant(
+        self, adapter: str | None, terms: str | None, memory: TranslationMemory | None = None
+    ) -> Translator:
+        """The translator with an adapter and a list of terms; names that were not loaded count as None."""
+        key = adapter if adapter in self.adapters else None, terms if terms in self._terms else None
+        if key not in self._variants:
+            self._variants[key] = self.translator.using(
+                adapter=key[0], terms=None if key[1] is None else self._terms[key[1]]
+            )
+        found = self._variants[key]
+        return found if memory is None else found.using(memory=memory)
+
+    def close(self) -> None:
+        """End the threads of its engines. What they work on is not finished."""
+        for name in (None, *self.adapters):
+            engine = self.translator.using(adapter=name).engine
+            if isinstance(engine, SharedEngine):
+                engine.close()
+
+
+def load_served(
+    spec: ModelSpec,
+    *,
+    engine: EngineName | None = None,
+    device: str | None = None,
+    dtype: DType | None = None,
+) -> ServedModel:
+    """Load a model with its adapters and lists of terms.
+
+    Raises ModelError if it cannot be loaded, DataError for a list that cannot be used, ConfigError for
+    options that do not fit.
+    """
+    from dragoman.memory.terms import TermList
+
+    loaded = load_model(
+        spec.folder, engine=engine, device=device, dtype=dtype, adapters=dict(spec.adapters) or None
+    )
+    translator = Translator.of_loaded(shared(loaded))
+    terms = {
+        name: TermList.read(path, translator.source_language, translator.target_language)
+        for name, path in spec.terms.items()
+    }
+    weights = Path(spec.folder) / WEIGHTS
+    digest = loaded.config.weights or (digest_of(weights) if weights.is_file() else "")
+    name = "pytorch" if isinstance(translator.engine, SharedEngine) else "native"
+    served = ServedModel(spec.called, translator, digest=digest, terms=terms, engine=name)
+    for one in served.terms:
+        served.variant(None, one)  # raises ConfigError for other languages
+    return served
+
+
+def load_all(
+    specs: Sequence[ModelSpec], *, engine: EngineName | None, device: str | None, dtype: DType | None
+) -> list[ServedModel]:
+    """Load models, each with a name of its own. Raises as `load_served` does."""
+    names = [spec.called for spec in specs]
+    if not specs:
+        raise ConfigError("no model to serve", hint="name at least one model folder")
+    if double := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"two models are called {double!r}", hint="give one another name: NAME=FOLDER")
+    return [load_served(spec, engine=engine, device=device, dtype=dtype) for spec in specs]
+
+
+def shared(loaded: Loaded) -> Loaded:
+    """The same model with engines that threads may share."""
+    variants = {name: _shared(loaded, one) for name, one in loaded.adapters.items()}
+    own = _shared(loaded, loaded)
+    return replace(loaded, engine=own.engine, load_bundle=own.load_bundle, adapters=variants)
+
+
+def _shared(loaded: Loaded, one: Variant) -> Variant:
+    from dragoman.engine.native import NativeEngine
+    from dragoman.translator.inspecting import bundle_of_engine
+
+    if isinstance(one.engine, NativeEngine):
+        return Variant(engine=one.engine, load_bundle=one.load_bundle)
+
+    def load_bundle() -> Bundle:
+        languages = loaded.config.source_language, loaded.config.target_language
+        return bundle_of_engine(one.engine, loaded.tokenizer, languages)
+
+    return Variant(engine=SharedEngine(one.engine), load_bundle=load_bundle)

@@ -1,0 +1,362 @@
+"""From texts to answers: their language, their route, their sentences, and the models on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from dragoman.decoding.options import Decoding
+from dragoman.documents.edits import Decoded
+from dragoman.documents.formats import Languages
+from dragoman.documents.markup.fragment import XmlFragment
+from dragoman.documents.markup.html import Html
+from dragoman.documents.translate import translate_segments
+from dragoman.serving.service.admission import Counting, QueuePlace
+from dragoman.serving.service.ask import Answer, AnswerPart, Ask, Route
+from dragoman.serving.service.coalescing import Coalescer
+from dragoman.serving.service.languages import Pairs, detect_language
+from dragoman.serving.service.layout import Layout, laid_out
+from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.memories import Memories
+from dragoman.serving.service.models import ServedModel
+
+if TYPE_CHECKING:
+    from dragoman.documents.segment import Document
+    from dragoman.memory.store import TranslationMemory
+    from dragoman.text.guidance import Match
+    from dragoman.translator import Translation, Translator
+    from dragoman.translator.next_words import NextWord
+
+_WINDOW = 32  # sentences of one request in the engine, so that short requests do not wait behind long ones
+_decoding = lru_cache(256, typed=True)(Decoding)  # checking options took a fifth of the event loop's time
+_MARKED: tuple[Literal["html"], Literal["xml"]] = ("html", "xml")
+
+
+class WorkKey(NamedTuple):
+    """What a translation depends on."""
+
+    model: str
+    digest: str
+    adapter: str | None
+    terms: str | None
+    changes: int | None  # of the memory, if one is used on the way
+    how: Decoding
+    markup: str
+    ignored: frozenset[str]
+    prefix: str
+    text: str
+
+
+class WordsKey(NamedTuple):
+    """What the next words of a translation depend on."""
+
+    model: str
+    digest: str
+    adapter: str | None
+    terms: str | None
+    to: str | None
+    most: int
+    prefix: str
+    text: str
+
+
+class Marked(NamedTuple):
+    """The translation of a text with markup."""
+
+    text: str
+    match: Match | None
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be done with a text."""
+
+    text: str
+    route: Route
+    confidence: float | None
+    layout: Layout  # of a text without markup
+
+
+class Router:
+    """Finds the answers to texts. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        models: Iterable[ServedModel],
+        memories: Memories,
+        translations: Coalescer[WorkKey, Translation | Marked],
+        words: Coalescer[WordsKey, tuple[NextWord, ...]],
+        preparing: Executor,
+        *,
+        limits: Limits,
+        default_source: str | None,
+        counting: Counting,
+    ) -> None:
+        """`preparing` runs what is short: detection, splitting, looking up."""
+        self._pairs, self._models = pairs, {one.name: one for one in models}
+        self._memories, self._preparing = memories, preparing
+        self._translations, self._words = translations, words
+        self._limits, self._counting, self._default = limits, counting, default_source
+
+    async def answers(self, texts: Sequence[str], ask: Ask, place: QueuePlace) -> list[Answer]:
+        """Return an answer for each text, in order."""
+        loop = asyncio.get_running_loop()
+        plans = await loop.run_in_executor(self._preparing, lambda: [self._plan(text, ask) for text in texts])
+        by_route: dict[Route, list[int]] = {}
+        for number, plan in enumerate(plans):
+            by_route.setdefault(plan.route, []).append(number)
+        found: dict[int, Answer] = {}
+        for route, numbers in by_route.items():
+            own = [plans[number] for number in numbers]
+            if not route.models:
+                answers = [_untouched(plan) for plan in own]
+            elif ask.markup == "text":
+                answers = await self._plain(route, own, ask, place)
+            else:
+                answers = await self._marked(route, own, ask, place)
+            found.update(zip(numbers, answers, strict=True))
+        return [found[number] for number in range(len(texts))]
+
+    async def next_words(self, text: str, ask: Ask, most: int, place: QueuePlace) -> list[NextWord]:
+        """Return the likeliest words after `ask.prefix`; none with a pivot, which no prefix passes."""
+        route = self.find(ask.source or "", ask)
+        if len(route.models) != 1:
+            return []
+        model = self._models[route.models[0]]
+        to = model.told(route.target)
+        key = WordsKey(model.name, model.digest, ask.adapter, ask.terms, to, most, ask.prefix, text)
+        translator = model.variant(ask.adapter, ask.terms)
+        (found,), _ = await self._words.get([key], partial(_next_words, translator), place)
+        return list(found)
+
+    def sources_for(self, ask: Ask) -> tuple[str, ...]:
+        """The languages that a text may be in."""
+        if ask.model is not None and ask.model in self._models:
+            return (self._models[ask.model].source,)
+        return self._pairs.sources_of(ask.target)
+
+    def find(self, source: str, ask: Ask) -> Route:
+        """The route of a pair, by the model that is asked for."""
+        return self._pairs.find(source, ask.target, model=ask.model)
+
+    def steps(self, route: Route, ask: Ask) -> Iterable[tuple[Translator, Decoding]]:
+        """Yield the translator of each step of a route, with its options for text with codes."""
+        memory = None if route.pivots else self._memory(route, ask)
+        for name, target in zip(route.models, route.languages[1:], strict=True):
+            model = self._models[name]
+            how = decoding_of(replace(ask, markup="xml"), model.told(target), self._limits, last=True)
+            yield model.variant(ask.adapter, ask.terms, memory), how
+
+    def _plan(self, text: str, ask: Ask) -> _Plan:
+        source, confidence = ask.source, None
+        if source is None or source.strip().lower() == "auto":
+            among = self.sources_for(ask)
+            default = self._default if self._default in among else among[0]
+            guess = detect_language(text, among, default)[0]
+            source, confidence = guess.language, guess.confidence
+        route = self._pairs.find(source, ask.target, model=ask.model)
+        layout = Layout(())
+        if ask.markup == "text":
+            known = None
+            if ask.memory and not ask.prefix and self._memory(route, ask) is not None:
+                known = cache(partial(self._memories.exact, (route.source, route.target)))
+            ends = route.source, route.target
+            layout = laid_out(text, *ends, ask.sentences, known=known, asked=bool(ask.prefix))
+        return _Plan(text, route, confidence, layout)
+
+    def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
+        return self._memories.of((route.source, route.target)) if ask.memory else None
+
+    # ---- texts without markup ---------------------------------------------------------------------------
+
+    async def _plain(self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace) -> list[Answer]:
+        sentences = [sentence for plan in plans for sentence in plan.layout.sentences]
+        self._counting.count("sentences", len(sentences))
+        known = sum(one.match is not None for plan in plans for one in plan.layout.slivers)
+        self._counting.count("remembered", known)
+        values, cached = await self._through(route, sentences, ask, place)
+        left = iter(cast("Sequence[Translation]", values))
+        answers = []
+        for plan in plans:
+            own = [next(left) for _ in plan.layout.sentences]
+            answers.append(_answer(plan, own, ask.n_best, cached=cached and bool(own)))
+        return answers
+
+    # ---- texts with markup ------------------------------------------------------------------------------
+
+    async def _marked(
+        self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace
+    ) -> list[Answer]:
+        blank = [not plan.text.strip() for plan in plans]
+        texts = [plan.text for plan, empty in zip(plans, blank, strict=True) if not empty]
+        values, cached = await self._through(route, texts, ask, place)
+        left = iter(cast("Sequence[Marked]", values))
+        answers = []
+        for plan, empty in zip(plans, blank, strict=True):
+            found = Marked(plan.text, None) if empty else next(left)
+            answers.append(
+                Answer(
+                    text=found.text,
+                    source=plan.route.source,
+                    confidence=plan.confidence,
+                    route=plan.route,
+                    match=found.match,
+                    cached=cached and not empty,
+                )
+            )
+        return answers
+
+    # ---- through the models -----------------------------------------------------------------------------
+
+    async def _through(
+        self, route: Route, texts: Sequence[str], ask: Ask, place: QueuePlace
+    ) -> tuple[list[Translation | Marked], bool]:
+        """Return what the last model of a route made of each text, and whether the cache had it all."""
+        values: list[Translation | Marked] = []
+        all_cached = True
+        for step, (name, target) in enumerate(zip(route.models, route.languages[1:], strict=True)):
+            model, last = self._models[name], step == len(route.models) - 1
+            how = decoding_of(ask, model.told(target), self._limits, last=last)
+            memory = None if route.pivots else self._memory(route, ask)
+            translator = model.variant(ask.adapter, ask.terms)
+            if memory is not None and (ask.markup != "text" or "matches" in translator.reads):
+                translator = model.variant(ask.adapter, ask.terms, memory)
+                changes: int | None = self._memories.changes[route.source, route.target]
+            else:
+                changes = None
+            key = WorkKey(
+                name,
+                model.digest,
+                ask.adapter if ask.adapter in model.adapters else None,
+                ask.terms if ask.terms in model.terms else None,
+                changes,
+                how,
+                ask.markup,
+                ask.ignored_tags if ask.markup != "text" else frozenset(),
+                ask.prefix if last else "",
+                "",
+            )
+            keys = [key._replace(text=text) for text in texts]
+            values, cached = await self._translations.get(keys, partial(_translated, translator), place)
+            all_cached = all_cached and cached
+            texts = [one.text for one in values]
+        return values, all_cached
+
+
+def decoding_of(ask: Ask, to: str | None, limits: Limits, *, last: bool) -> Decoding:
+    """The options for a model on the way. Only the last one has alternatives, and what else is wanted."""
+    plain = last and ask.markup == "text"
+    beam = ask.beam
+    if beam is None and ask.quality == "best":
+        beam = limits.beam if limits.beam < 16 else None
+    return _decoding(
+        beam=beam,
+        n_best=ask.n_best if plain else 1,
+        length_penalty=ask.length_penalty,
+        quality=ask.quality or "normal",
+        to=to,
+        max_extra_tokens=limits.output_extra,
+        alignment=plain and "alignment" in ask.wants,
+        risk=plain and "risk" in ask.wants,
+    )
+
+
+def _translated(translator: Translator, keys: Sequence[WorkKey]) -> Iterable[Translation | Marked]:
+    """The translations of texts whose keys differ in nothing else."""
+    first = keys[0]
+    texts = [key.text for key in keys]
+    if first.markup == "text":
+        return translator.stream(texts, first.how, prefix=first.prefix or None, window=_WINDOW)
+    markup = _MARKED[first.markup == "xml"]
+    return (Marked(*one) for one in translate_markup(translator, texts, markup, first.ignored, first.how))
+
+
+def _next_words(translator: Translator, keys: Sequence[WordsKey]) -> Iterable[tuple[NextWord, ...]]:
+    return (tuple(translator.next_words(one.text, one.prefix, most=one.most, to=one.to)) for one in keys)
+
+
+# ---- answers ---------------------------------------------------------------------------------------------
+
+
+def _untouched(plan: _Plan) -> Answer:
+    """The answer to a text that is in the target language."""
+    return Answer(text=plan.text, source=plan.route.source, confidence=plan.confidence, route=plan.route)
+
+
+def _answer(plan: _Plan, found: Sequence[Translation], n_best: int, *, cached: bool) -> Answer:
+    text, parts = _joined(plan, found)
+    only = parts[0] if len(parts) == 1 else None
+    return Answer(
+        text=text,
+        source=plan.route.source,
+        confidence=plan.confidence,
+        route=plan.route,
+        alternatives=tuple(_alternatives(plan.layout, text, found, n_best)),
+        translation=only.translation if only else None,
+        parts=parts,
+        match=only.match if only else None,
+        cached=cached,
+    )
+
+
+def _joined(plan: _Plan, found: Sequence[Translation]) -> tuple[str, tuple[AnswerPart, ...]]:
+    left, pivots = iter(found), bool(plan.route.pivots)
+    text, parts = "", list[AnswerPart]()
+    for one, body in plan.layout.bodies([each.text for each in found]):
+        text += one.before
+        translation = next(left) if one.asked else None
+        match = one.match or (translation.match if translation else None)
+        if one.body:
+            source, target = (one.start, one.start + len(one.body)), (len(text), len(text) + len(body))
+            parts.append(AnswerPart(source, target, None if pivots else translation, match))
+        text += body + one.after
+    return text, tuple(parts)
+
+
+def _alternatives(layout: Layout, text: str, found: Sequence[Translation], n_best: int) -> Iterable[str]:
+    """Other translations of a text, best first: of the nth best of each sentence."""
+    most = max((len(one.alternatives) for one in found), default=0)
+    texts = [
+        layout.text([one.alternatives[n].text if n < len(one.alternatives) else one.text for one in found])
+        for n in range(min(most, n_best - 1))
+    ]
+    return (one for one in dict.fromkeys(texts) if one != text)
+
+
+def translate_markup(
+    translator: Translator,
+    texts: Sequence[str],
+    markup: Literal["html", "xml"],
+    ignored: frozenset[str],
+    decoding: Decoding,
+) -> list[tuple[str, Match | None]]:
+    """Return the translation of each text, and what the memory has for it if it is one segment.
+
+    Any text is read, also if it is malformed. No tag is lost. All texts are translated together.
+    """
+    documents = [_document(translator, text, markup, ignored, decoding) for text in texts]
+    segments = [segment for document in documents for segment in document.segments]
+    results, _ = translate_segments(translator, segments, decoding)
+    answers: list[tuple[str, Match | None]] = []
+    done = 0
+    for document in documents:
+        own = results[done : done + len(document.segments)]
+        done += len(own)
+        only = own[0] if len(own) == 1 else None
+        answers.append((document.render(own).decode(), only.match if only else None))
+    return answers
+
+
+def _document(
+    translator: Translator, text: str, markup: Literal["html", "xml"], ignored: frozenset[str], how: Decoding
+) -> Document:
+    names = frozenset(name.lower() for name in ignored)
+    if markup == "xml":
+        return XmlFragment(text, ignored=names, stand_ins=bool(translator.tokenizer.placeholders))
+    languages = Languages(translator.source_language, how.to or translator.target_language)
+    return Html(Decoded(text, "utf-8", b""), languages, True, names)

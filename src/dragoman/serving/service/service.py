@@ -1,0 +1,339 @@
+"""The service: texts of many clients in, translations out. It knows nothing of HTTP.
+
+service = Service.open([ModelSpec(folder="runs/en-de")])
+await service.start()
+answers = await service.translate(
+    ["A dog."], Ask(source=None, target="de"), client="", deadline=time.monotonic() + 30
+)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from dragoman.base.errors import ConfigError
+from dragoman.decoding.options import Decoding
+from dragoman.serving.service.admission import Admission, Counting, QueuePlace, Uncounted
+from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
+from dragoman.serving.service.cache import Cache
+from dragoman.serving.service.coalescing import Coalescer
+from dragoman.serving.service.documents import FileTranslator
+from dragoman.serving.service.errors import Late, NotReady, Overloaded, TooLong
+from dragoman.serving.service.languages import Pairs, detect_language
+from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.memories import Memories
+from dragoman.serving.service.models import ModelSpec, ServedModel, load_all
+from dragoman.serving.service.routing import Marked, Router, WordsKey, WorkKey
+
+if TYPE_CHECKING:
+    from dragoman.documents.formats import Format
+    from dragoman.engine.choice import DType, EngineName
+    from dragoman.memory.store import FuzzyMatch
+    from dragoman.translator import Translation
+    from dragoman.translator.next_words import NextWord
+
+__all__ = ["ModelSpec", "ServedModel", "Service"]
+
+_PREPARING = 4  # threads for what is short
+_READING = 2  # threads that read and write files, so that no text waits for a file
+_LOOK = 0.02  # seconds between looks at whether all are done
+_GRACE = 5.0  # seconds in which stopped work notices it
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Result = TypeVar("Result")
+
+
+class Service:
+    """Translates for many clients at once. Use it in one event loop."""
+
+    def __init__(
+        self,
+        models: Sequence[ServedModel],
+        limits: Limits | None = None,
+        *,
+        memories: Memories | None = None,
+        default_source: str | None = None,
+        counting: Counting | None = None,
+    ) -> None:
+        """See `open`."""
+        self.models, self.limits = tuple(models), limits or Limits()
+        self.pairs = Pairs(leg for one in self.models for leg in one.legs)
+        self._memories, self._counting = memories or Memories({}), counting or Uncounted()
+        self._default = self.pairs.sources[0]
+        if default_source is not None:
+            self._default = self.pairs.find(default_source, default_source).source
+        self._threads = ThreadPoolExecutor(self.limits.threads, "translate")
+        self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
+        self._reading = ThreadPoolExecutor(_READING, "read")
+        self._admission = Admission(self.limits, self._counting, time.monotonic)
+        cache, words = self.limits.cache_bytes, self.limits.cache_bytes // 16
+        self._translations: Coalescer[WorkKey, Translation | Marked] = Coalescer(
+            self._threads, Cache(cache), self._counting
+        )
+        self._words: Coalescer[WordsKey, tuple[NextWord, ...]] = Coalescer(
+            self._threads, Cache(words), self._counting
+        )
+        self._router = Router(
+            self.pairs,
+            self.models,
+            self._memories,
+            self._translations,
+            self._words,
+            self._preparing,
+            limits=self.limits,
+            default_source=self._default,
+            counting=self._counting,
+        )
+        self._started = self._draining = False
+
+    @classmethod
+    def open(
+        cls,
+        models: Sequence[ModelSpec],
+        limits: Limits | None = None,
+        *,
+        memories: Sequence[Path] = (),
+        engine: EngineName | None = None,
+        device: str | None = None,
+        dtype: DType | None = None,
+        default_source: str | None = None,
+        counting: Counting | None = None,
+    ) -> Service:
+        """Load all models. It takes as long as that takes: seconds.
+
+        `memories` are translation memories, at most one for each pair. A file that does not exist is made,
+        for the first pair without a memory. `default_source` is the language of texts without letters.
+
+        Raises ModelError for a model that cannot be loaded, ConfigError for options that contradict each
+        other, such as two models with one name.
+        """
+        served = load_all(models, engine=engine, device=device, dtype=dtype)
+        opened = Memories.open(memories, Pairs(leg for one in served for leg in one.legs))
+        return cls(served, limits, memories=opened, default_source=default_source, counting=counting)
+
+    @property
+    def ready(self) -> bool:
+        """Whether each model has translated a sentence, and the service takes new work."""
+        return self._started and not self._draining
+
+    @property
+    def memories(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that have a translation memory."""
+        return self._memories.pairs
+
+    @property
+    def waiting(self) -> int:
+        """The characters that wait or are being translated."""
+        return self._admission.characters
+
+    async def start(self) -> None:
+        """Translate a sentence with each model. From then on the service is ready."""
+        for model in self.models:
+            for adapter in (None, *model.adapters):
+                translator, to = model.variant(adapter, None), model.told(model.targets[0])
+                await self._prepare(partial(translator.translate, ["1 2 3."], Decoding(to=to)))
+        self._started = True
+
+    async def translate(
+        self, texts: Sequence[str], ask: Ask, *, client: str, deadline: float
+    ) -> list[Answer]:
+        """Return an answer for each text, in order. Cancel it to give up: its place becomes free.
+
+        `client` is a key or an address, whose share of the queue is used. `deadline` is a time of
+        `time.monotonic`.
+
+        Raises UnknownLanguage, TooLong, Overloaded, Late, NotReady (see `errors.py`), and ConfigError for
+        options that the limits forbid, or for a model, an adapter or a list of terms that is not loaded.
+        """
+        texts = [_SURROGATE.sub("\ufffd", text) for text in texts]
+        characters = self.check(texts, ask)
+        started = time.monotonic()
+        async with self._place(len(texts), characters, client, deadline) as place:
+            answers = await self._router.answers(texts, ask, place)
+        for pair in {(one.route.source, one.route.target) for one in answers}:
+            self._counting.took(pair, time.monotonic() - started)
+        return answers
+
+    def check(self, texts: Sequence[str], ask: Ask) -> int:
+        """Return how many characters a request counts for. Raises what `translate` raises before its work."""
+        self._check_ready()
+        characters = check_ask(ask, texts, self.limits)
+        check_names(ask, self.models, self.pairs)
+        return characters
+
+    async def next_words(
+        self, text: str, ask: Ask, *, most: int, client: str, deadline: float
+    ) -> list[NextWord]:
+        """Return the likeliest words after `ask.prefix`; none for a pair with a pivot.
+
+        `text` is one sentence, whose language `ask` names. Raises the errors of `translate`, and DataError
+        for a prefix that the model cannot spell.
+        """
+        text = _SURROGATE.sub("\ufffd", text)
+        characters = self.check([text], ask)
+        async with self._place(1, characters, client, deadline) as place:
+            return await self._router.next_words(text, ask, most, place)
+
+    @asynccontextmanager
+    async def _place(
+        self, texts: int, characters: int, client: str, deadline: float
+    ) -> AsyncGenerator[QueuePlace, None]:
+        """A place in the queue for the work of the block, which ends at the deadline."""
+        try:
+            place = self._admission.enter(client, characters)
+        except Overloaded:
+            self._counting.count("overloaded")
+            raise
+        self._counting.count("texts", texts)
+        self._counting.count("characters", characters)
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
+                yield place
+        except TimeoutError:
+            self._counting.count("late")
+            raise Late("the translation took too long", hint="send less text, or try again later") from None
+        except asyncio.CancelledError:
+            self._counting.count("left")
+            raise
+        except Exception:
+            self._counting.count("failed")
+            raise
+        finally:
+            place.leave()
+
+    async def translate_document(
+        self, data: bytes, format: Format, ask: Ask, *, client: str, deadline: float
+    ) -> TranslatedDocument:
+        """Translate a file. Raises the errors of `translate`, and DataError if it cannot be read."""
+        self._check_ready()
+        check_names(ask, self.models, self.pairs)
+        files = FileTranslator(self._router, self._admission.enter, self._threads, self._reading)
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
+                return await files.translate(data, format, ask, client=client)
+        except TimeoutError:
+            self._counting.count("late")
+            raise Late("the file took too long", hint="divide it") from None
+
+    async def detect(self, text: str) -> list[Guess]:
+        """Return the languages that a text may be in, of those that are served, the likeliest first."""
+        self._check_ready()
+        text = _SURROGATE.sub("\ufffd", text)
+        return await self._prepare(lambda: detect_language(text, self.pairs.sources, self._default))
+
+    async def matches(self, text: str, pair: tuple[str, str], limit: int = 5) -> list[FuzzyMatch]:
+        """Return what the memory of a pair has that is like a text, best first; nothing without a memory."""
+        self._check_ready()
+        route = self.pairs.find(*pair)
+        text = _SURROGATE.sub("\ufffd", text)
+        return await self._prepare(lambda: self._memories.search((route.source, route.target), text, limit))
+
+    async def correct(
+        self, source: str, text: str, translation: str, pair: tuple[str, str], *, author: str = ""
+    ) -> bool:
+        """Store a translation in the memory of the pair. Return whether it is new.
+
+        `source` is the text that was translated, `text` what the service made of it, `translation` what a
+        person made of that. When this returns, it is on the disk. Raises ConfigError if the pair has no
+        memory, DataError for what no file can hold, TooLong for more text than a request may have.
+        """
+        self._check_ready()
+        route = self.pairs.find(*pair)
+        check_ask(Ask(source=pair[0], target=pair[1]), [source, translation, author], self.limits)
+        origin = "confirmed" if text == translation else "corrected"
+        ends = route.source, route.target
+        return await self._prepare(
+            lambda: self._memories.add(ends, source, translation, author=author, origin=origin)
+        )
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new work, and wait at most that long until what was accepted is finished.
+
+        Work that is left then is stopped, and its clients get NotReady. The service cannot be used again.
+        """
+        self._draining = True
+        await self._wait_until_idle(seconds)
+        self._translations.stop()
+        self._words.stop()
+        await self._wait_until_idle(_GRACE)
+        await asyncio.to_thread(self._close)
+
+    async def _wait_until_idle(self, seconds: float) -> None:
+        """Wait until all places are free, at most that long."""
+        end = time.monotonic() + seconds
+        while self._admission.places and time.monotonic() < end:
+            await asyncio.sleep(_LOOK)
+
+    def _close(self) -> None:
+        for pool in (self._threads, self._preparing, self._reading):
+            pool.shutdown(cancel_futures=True)
+        for model in self.models:
+            model.close()
+        self._memories.close()
+
+    def _check_ready(self) -> None:
+        if not self.ready:
+            what = "the service is stopping" if self._draining else "the models are still loading"
+            raise NotReady(what, hint="try again in a few seconds")
+
+    async def _prepare(self, call: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._preparing, call)
+
+
+def check_ask(ask: Ask, texts: Sequence[str], limits: Limits) -> int:
+    """Return how many characters a request counts for: those of its texts and its prefix, and one a text.
+
+    Raises TooLong for more than the limits allow, ConfigError for options that they forbid.
+    """
+    if len(texts) > limits.texts:
+        raise TooLong(f"{len(texts)} texts", hint=f"send at most {limits.texts} at once")
+    characters = sum(map(len, texts)) + len(ask.prefix)
+    if characters > limits.characters:
+        raise TooLong(
+            f"{characters} characters exceed the limit of {limits.characters}", hint="send less at once"
+        )
+    _within("beam", ask.beam, 1, limits.beam)
+    _within("n_best", ask.n_best, 1, limits.alternatives + 1)
+    if ask.prefix and (len(texts) != 1 or ask.markup != "text"):
+        raise ConfigError("a prefix for several texts, or for markup", hint="send one text")
+    # A prefix is forced whatever the limit of a translation: in characters, which are no fewer than tokens.
+    if len(ask.prefix) > 2 * sum(map(len, texts)) + limits.output_extra:
+        raise TooLong("the prefix is too long for its text", hint="shorten it")
+    return characters + len(texts)
+
+
+def check_names(ask: Ask, models: Sequence[ServedModel], pairs: Pairs) -> None:
+    """Raise ConfigError for a model, an adapter or a list of terms that is not loaded.
+
+    Raises UnknownLanguage for a language that is not served, and for a pair, if the source is named.
+    """
+    detected = ask.source is None or ask.source.strip().lower() == "auto"
+    known = [one.name for one in models]
+    if ask.model is not None and ask.model not in known:
+        raise ConfigError(f"no model {ask.model!r}", hint=f"there are {', '.join(known)}")
+    if detected:
+        pairs.sources_of(ask.target)
+        names = {ask.model} if ask.model else set(known)
+    else:
+        names = set(pairs.find(ask.source or "", ask.target, model=ask.model).models)
+    own = [one for one in models if one.name in names]
+    for what, name, loaded in (
+        ("adapter", ask.adapter, [name for one in own for name in one.adapters]),
+        ("list of terms", ask.terms, [name for one in own for name in one.terms]),
+    ):
+        if name is not None and name not in loaded:
+            there = f"there are {', '.join(dict.fromkeys(loaded))}" if loaded else "this pair has none"
+            raise ConfigError(f"no {what} {name!r}", hint=there)
+
+
+def _within(what: str, value: int | None, least: int, most: int) -> None:
+    if value is not None and not least <= value <= most:
+        raise ConfigError(f"{what} = {value}", hint=f"use {least} to {most}")

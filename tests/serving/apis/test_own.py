@@ -1,0 +1,206 @@
+"""The routes of our own, and those that say how the server is."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from tests.serving.standin import Running, StandIn, running, wait_for
+
+from dragoman.serving.apis.own import _events
+from dragoman.serving.service.ask import Ask
+from dragoman.serving.service.errors import Overloaded
+
+ONE = {"source": "en", "target": "de"}
+
+
+def test_texts(client: httpx.Client) -> None:
+    answer = client.post("/v1/translate", json={"texts": ["a", ""], **ONE}).json()
+
+    assert answer["results"] == [
+        {"text": "A", "source": "en", "cached": False},
+        {"text": "", "source": "en", "cached": False},
+    ]
+    assert answer["model"] == "en-de"
+    assert answer["timing"]["seconds"] >= 0
+
+
+def test_the_source_is_found(client: httpx.Client) -> None:
+    for source in ({}, {"source": None}, {"source": "auto"}, {"source": ""}):
+        answer = client.post("/v1/translate", json={"texts": "a", "target": "de", **source}).json()
+        assert answer["results"][0]["confidence"] == 0.75
+
+
+def test_options_are_passed_on(server: Running, client: httpx.Client) -> None:
+    options = {
+        "beam": 3,
+        "length_penalty": 0.5,
+        "n_best": 2,
+        "quality": "best",
+        "prefix": "Ein",
+        "terms": "product",
+        "adapter": "legal",
+        "memory": False,
+        "sentences": "one",
+        "return": ["tokens", "alignment", "risk", "scores"],
+    }
+    body = {"texts": ["a"], **ONE, "markup": "xml", "model": "en-de", "options": options}
+    answer = client.post("/v1/translate", json=body).json()
+    ask = server.standin.asked[0][1]
+
+    assert answer["results"][0]["n_best"] == [{"text": "A"}, {"text": "A 1"}]
+    assert (ask.beam, ask.length_penalty, ask.n_best, ask.quality, ask.prefix) == (3, 0.5, 2, "best", "Ein")
+    assert (ask.terms, ask.adapter, ask.memory, ask.sentences) == ("product", "legal", False, "one")
+    assert (ask.markup, ask.model, ask.wants) == ("xml", "en-de", {"tokens", "alignment", "risk"})
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"texts": ["a"], **ONE, "optoins": {}}, "optoins"),
+        ({"texts": ["a"], **ONE, "options": {"baem": 3}}, "baem"),
+        ({"texts": ["a"], **ONE, "options": {"beam": 0}}, "options.beam"),
+        ({"texts": ["a"], **ONE, "options": {"beam": 17}}, "options.beam"),
+        ({"texts": ["a"], **ONE, "options": {"n_best": 12}}, "options.n_best"),
+        ({"texts": ["a"], **ONE, "options": {"length_penalty": -1}}, "options.length_penalty"),
+        ({"texts": ["a"], **ONE, "options": {"quality": "good"}}, "options.quality"),
+        ({"texts": ["a"], **ONE, "options": {"return": ["everything"]}}, "options.return"),
+        ({"texts": ["a", "b"], **ONE, "options": {"prefix": "x"}}, "options.prefix"),
+        ({"texts": ["a"], **ONE, "options": []}, "options"),
+        ({"texts": ["a"], **ONE, "stream": "yes"}, "stream"),
+        ({"texts": ["a"], **ONE, "markup": "pdf"}, "markup"),
+        ({"texts": {"a": "b"}, **ONE}, "texts"),
+        ({"texts": ["a"], "source": "en"}, "target"),
+    ],
+)
+def test_problems_name_the_field(client: httpx.Client, body: dict[str, Any], field: str) -> None:
+    answer = client.post("/v1/translate", json=body)
+    problem = answer.json()
+
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, problem["status"], problem["field"]) == (400, 400, field)
+    assert set(problem) == {"type", "title", "status", "detail", "field"}
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    found = []
+    for block in text.strip().split("\n\n"):
+        name, data = block.split("\n")
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+def test_a_stream(client: httpx.Client) -> None:
+    answer = client.post("/v1/translate", json={"texts": ["a", "b", "c"], **ONE, "stream": True})
+    *segments, (last, footer) = events(answer.text)
+
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert {name for name, _ in segments} == {"segment"}
+    assert sorted((one["index"], one["text"]) for _, one in segments) == [(0, "A"), (1, "B"), (2, "C")]
+    assert (last, footer["model"]) == ("done", "en-de")
+
+
+def test_a_stream_that_fails_says_so(server: Running, client: httpx.Client) -> None:
+    server.standin.failing = Overloaded("full", retry_after=1)
+    answer = client.post("/v1/translate", json={"texts": ["a"], **ONE, "stream": True})
+
+    assert events(answer.text) == [("error", {"status": 429, "detail": "full"})]
+
+
+def test_a_stream_in_an_unknown_language_is_refused_before_it_begins(client: httpx.Client) -> None:
+    for pair in ({"source": "xx", "target": "de"}, {"target": "xx"}):
+        answer = client.post("/v1/translate", json={"texts": ["a"], **pair, "stream": True})
+        assert answer.status_code == 400
+
+
+def test_a_stream_has_the_limits_of_a_request(server: Running, client: httpx.Client) -> None:
+    limits, before = server.standin.limits, len(server.standin.asked)
+    for texts in (["a"] * (limits.texts + 1), ["a" * limits.characters, "b"]):
+        answer = client.post("/v1/translate", json={"texts": texts, **ONE, "stream": True})
+        assert answer.status_code == 400
+    assert len(server.standin.asked) == before
+
+
+def test_all_texts_of_a_stream_that_fail_are_looked_at() -> None:
+    """asyncio reports an error that nobody looked at when its task is deleted."""
+    standin, reports = StandIn(), list[str]()
+    standin.failing = Overloaded("full", retry_after=1)
+    call: Any = SimpleNamespace(service=standin, client="", deadline=math.inf)
+
+    async def streamed() -> list[str]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: reports.append(about["message"]))
+        ask = Ask(source="en", target="de")
+        found = [one async for one in _events(call, ["a"] * 20, ask, scores=False)]
+        standin.failing = None  # its traceback holds the tasks
+        gc.collect()
+        return found
+
+    (answer,) = asyncio.run(streamed())
+    assert answer.startswith("event: error")
+    assert reports == []
+
+
+def test_a_stream_has_a_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.serving.apis.own._HEARTBEAT", 0.02)
+    with running() as server, server.client() as client:
+        server.standin.gate.clear()
+        body = {"texts": ["a"], **ONE, "stream": True}
+        with client.stream("POST", "/v1/translate", json=body) as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == ": still here"
+            server.standin.gate.set()
+            assert "event: done" in list(lines)
+
+
+def test_who_leaves_a_stream_frees_its_place() -> None:
+    with running() as server, server.client() as client:
+        server.standin.gate.clear()
+        body = {"texts": ["a", "b"], **ONE, "stream": True}
+        with client.stream("POST", "/v1/translate", json=body):
+            wait_for(lambda: len(server.standin.asked) == 2)
+        client.close()
+        wait_for(lambda: server.standin.cancelled == 2)
+        wait_for(lambda: server.state.in_flight == 0)
+
+
+def test_models(client: httpx.Client) -> None:
+    (model,) = client.get("/v1/models").json()["models"]
+
+    assert (model["name"], model["targets"], model["adapters"]) == ("en-de", ["de", "fr"], ["legal"])
+
+
+# How the server is
+
+
+def test_alive_but_not_ready_while_it_loads() -> None:
+    from tests.serving.standin import StandIn
+
+    service = StandIn()
+    service.warm = False
+    with running(service) as server, server.client() as client:
+        assert client.get("/health").json() == {"status": "ok"}
+        assert (client.get("/ready").status_code, client.get("/ready").json()) == (503, {"status": "loading"})
+        refused = [
+            client.post("/translate", json={"q": "a", **ONE}),
+            client.post("/v2/translate", json={"text": ["a"], "target_lang": "DE"}),
+            client.post("/v1/translate", json={"texts": ["a"], **ONE}),
+        ]
+        assert [one.status_code for one in refused] == [503] * 3
+        assert all(one.headers["retry-after"] == "2" for one in refused)
+        assert "dragoman_ready 0.0" in client.get("/metrics").text
+        service.warm = True
+        wait_for(lambda: client.get("/ready").status_code == 200)
+        assert client.post("/translate", json={"q": "a", **ONE}).status_code == 200
+        assert "dragoman_ready 1.0" in client.get("/metrics").text
+
+
+def test_the_version(client: httpx.Client) -> None:
+    from dragoman import __version__
+
+    assert client.get("/version").json() == {"name": "dragoman", "version": __version__}

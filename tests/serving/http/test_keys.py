@@ -1,0 +1,91 @@
+"""Keys: a file of digests, compared in constant time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from pathlib import Path
+
+import pytest
+from tests.serving.standin import keys_file
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.serving.http.keys import Keys, key_in
+
+
+def test_a_key_is_known_by_its_digest(tmp_path: Path) -> None:
+    path = keys_file(tmp_path, weblate="secret", anna="other")
+    keys = Keys.read(path)
+
+    assert (keys.name_of("secret"), keys.name_of("other")) == ("weblate", "anna")
+    assert [keys.name_of(one) for one in ("Secret", "", "secret ", "\ud800")] == [None] * 4
+    assert "secret" not in path.read_text()
+
+
+def test_a_line_of_sha256sum_is_a_key(tmp_path: Path) -> None:
+    digest = hashlib.sha256(b"secret").hexdigest()
+    (tmp_path / "keys").write_text(f"{digest.upper()}  -\n")
+
+    assert Keys.read(tmp_path / "keys").name_of("secret") == digest[:8]
+
+
+def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = Keys.read(keys_file(tmp_path, a="1", b="2", c="3"))
+    compared = []
+
+    def watched(one: bytes, other: bytes) -> bool:
+        compared.append((len(one), len(other)))
+        return compare(one, other)
+
+    compare = hmac.compare_digest
+    monkeypatch.setattr("dragoman.serving.http.keys.hmac.compare_digest", watched)
+    for key in ("1", "3", "no key"):
+        compared.clear()
+        keys.name_of(key)
+        assert compared == [(32, 32)] * 3  # also behind the one that fits
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("secret\n", DataError, "keys:1: not the SHA-256 digest"),
+        ("# only\n\n", ConfigError, "no keys"),
+        ("a" * 63, DataError, "keys:1"),
+        ("a" * 64 + "\nplain", DataError, "keys:2"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, text: str, error: type[Exception], message: str) -> None:
+    (tmp_path / "keys").write_text(text)
+    with pytest.raises(error, match=message) as refused:
+        Keys.read(tmp_path / "keys")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="No such file"):
+        Keys.read(tmp_path / "none")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="not UTF-8"):
+        Keys.read(tmp_path / "binary")
+
+
+@pytest.mark.parametrize(
+    ("headers", "values"),
+    [
+        ({"authorization": "Bearer K"}, {}),
+        ({"authorization": "bearer  K "}, {}),
+        ({"authorization": "DeepL-Auth-Key K"}, {}),
+        ({}, {"api_key": "K"}),
+        ({}, {"auth_key": "K"}),
+        ({"authorization": "Basic eDp5"}, {"api_key": "K"}),
+        ({"authorization": "Bearer "}, {"api_key": "K"}),
+        ({"authorization": "Bearer K"}, {"api_key": "other"}),
+    ],
+)
+def test_where_a_key_may_be(headers: dict[str, str], values: dict[str, str]) -> None:
+    assert key_in(headers, values) == "K"
+
+
+def test_no_key() -> None:
+    assert key_in({}, {"api_key": ""}) is None
+    assert key_in({"authorization": "K"}, {"api_key": 5}) is None

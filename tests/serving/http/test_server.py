@@ -1,0 +1,208 @@
+"""How a server ends, and where it listens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.serving.standin import running, wait_for
+
+from dragoman.base.errors import ConfigError
+from dragoman.engine.build import unavailable
+from dragoman.serving.http.server import listen
+from dragoman.serving.service.limits import Limits
+
+ROOT = Path(__file__).parents[3]
+MODEL = ROOT / "tests" / "saved" / "0.1" / "transformer"
+ASKED = {"q": "A dog.", "source": "en", "target": "de"}
+
+
+def test_accepted_work_is_finished_and_new_work_refused() -> None:
+    with running() as server, server.client() as client:
+        server.standin.gate.clear()
+        answers: list[httpx.Response] = []
+
+        def ask() -> None:
+            with server.client() as own:
+                answers.append(own.post("/translate", json=ASKED))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        wait_for(lambda: server.standin.asked)
+        server.server.stop()
+        assert client.get("/ready").json() == {"status": "draining"}
+        assert client.get("/health").status_code == 200
+        refused = client.post("/translate", json=ASKED)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        time.sleep(1.5)  # longer than the web server waits by itself
+        assert server._thread.is_alive()
+        server.standin.gate.set()
+        thread.join(10)
+        server._thread.join(10)
+        assert not server._thread.is_alive()
+        assert answers[0].json() == {"translatedText": "A DOG."}
+        assert server.standin.drained
+
+
+def test_the_end_does_not_wait_for_ever() -> None:
+    with running(limits=Limits(drain_seconds=0.5)) as server:
+        server.standin.gate.clear()
+
+        def ask() -> None:
+            with server.client() as own, pytest.raises(httpx.HTTPError):
+                own.post("/translate", json=ASKED).raise_for_status()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        wait_for(lambda: server.standin.asked)
+        server.server.stop()
+        server._thread.join(10)
+        assert not server._thread.is_alive()
+        assert server.standin.cancelled == 1
+        thread.join(10)
+
+
+def test_the_files_are_deleted_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with running() as server, server.client() as client:
+        form = {"source": "en", "target": "de"}
+        client.post("/translate_file", data=form, files={"file": ("a.txt", b"A dog.\n")})
+        assert len(list(tmp_path.rglob("*"))) == 2
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_an_address_that_is_taken_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigError, match="in use"):
+        listen("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(ConfigError):
+        listen("no.such.host.invalid", 0)
+
+
+def test_answers_leave_at_once() -> None:
+    """Nagle's algorithm would hold back the body of an answer until the client has confirmed its head."""
+
+    async def nodelay() -> int:
+        accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def came(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            own = writer.get_extra_info("socket")
+            accepted.set_result(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        here = listen("127.0.0.1", 0)
+        async with await asyncio.start_server(came, sock=here):
+            _, writer = await asyncio.open_connection(*here.getsockname())
+            try:
+                return await asyncio.wait_for(accepted, 10)
+            finally:
+                writer.close()
+
+    assert asyncio.run(nodelay())
+
+
+# The program
+
+
+def started(*words: str, **environment: str) -> tuple[subprocess.Popen[str], str, list[str]]:
+    """A server of its own process, its address, and what it has said so far."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dragoman", "serve", str(MODEL), "--port", "0", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **environment},
+    )
+    assert process.stderr is not None
+    said: list[str] = []
+    for line in process.stderr:
+        said.append(line)
+        if found := re.search(r"http://\S+", line):
+            url = found[0]
+            break
+    else:
+        raise AssertionError("".join(said))
+    wait_for(lambda: httpx.get(f"{url}/ready", trust_env=False).status_code == 200, 60)
+    return process, url, said
+
+
+needs_engine = pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+
+
+@needs_engine
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_program_with_0(number: int) -> None:
+    process, url, _ = started("--log", "json")
+    try:
+        answer = httpx.post(f"{url}/translate", json=ASKED, trust_env=False, timeout=60)
+        assert answer.status_code == 200
+        process.send_signal(number)
+        _, rest = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert '"event": "request"' in rest
+        assert "Traceback" not in rest
+        assert ASKED["q"] not in rest
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@needs_engine
+def test_a_real_model_answers_on_every_family_of_routes() -> None:
+    from dragoman import Translator
+
+    expected = Translator.load(MODEL, engine="native")("Tom sleeps. A dog sees a cat.")
+    process, url, _ = started("--log", "plain")
+    try:
+        with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
+            text = "Tom sleeps. A dog sees a cat."
+            one = client.post("/translate", json={"q": text, "source": "en", "target": "de"}).json()
+            two = client.post("/v2/translate", json={"text": [text], "target_lang": "DE"}).json()
+            options = {"return": ["tokens", "alignment", "risk", "scores"], "n_best": 2}
+            body = {"texts": ["Tom sleeps."], "source": "en", "target": "de", "options": options}
+            three: dict[str, Any] = client.post("/v1/translate", json=body).json()["results"][0]
+            files = {"file": ("a.html", b"<p>Tom <b>sleeps</b>.</p>")}
+            form = {"source": "auto", "target": "de"}
+            where = client.post("/translate_file", data=form, files=files).json()["translatedFileUrl"]
+
+            assert one["translatedText"] == two["translations"][0]["text"] == expected
+            assert len(three["n_best"]) == 2
+            assert three["score"] == three["n_best"][0]["score"]
+            assert len(three["tokens"]) > 1
+            assert three["tokens"][-1]["text"] == ""
+            assert {"alignment", "flags", "risk"} <= set(three)
+            assert client.get(where).content.startswith(b"<p>")
+            assert b"</b>" in client.get(where).content
+            assert client.get("/v1/models").json()["models"][0]["engine"] == "native"
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+@needs_engine
+def test_serving_with_the_native_engine_needs_no_torch() -> None:
+    """Torch is hidden, so that an import of it would fail."""
+    code = (
+        "import sys; sys.modules['torch'] = None; sys.argv = ['dragoman', 'serve', sys.argv[1], '--check'];"
+        "from dragoman.cli import main; main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(MODEL)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "pair en to de" in result.stdout

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.serving.engines import until
+
+from dragoman.decoding.watching import look_up
+from dragoman.serving.service.admission import QueuePlace, Uncounted
+from dragoman.serving.service.cache import Cache
+from dragoman.serving.service.coalescing import Coalescer
+from dragoman.serving.service.errors import NotReady
+
+
+class Work:
+    """Writes capitals, each when it is let through."""
+
+    def __init__(self) -> None:
+        self.called: list[list[str]] = []
+        self.let = threading.Semaphore(0)
+
+    def __call__(self, keys: Sequence[str]) -> Iterator[str]:
+        self.called.append(list(keys))
+        for key in keys:
+            while not self.let.acquire(timeout=0.005):
+                look_up()
+            yield key.upper()
+
+
+class Stage:
+    """Coalescer with a cache, and a place that says whether it is free."""
+
+    def __init__(self, cache_bytes: int = 10_000) -> None:
+        self.pool = ThreadPoolExecutor(4)
+        self.flights: Coalescer[str, str] = Coalescer(self.pool, Cache(cache_bytes), Uncounted())
+        self.freed = 0
+
+    def get(self, work: Work, *keys: str) -> asyncio.Task[tuple[list[str], bool]]:
+        async def whole() -> tuple[list[str], bool]:
+            place = QueuePlace(1, self._free)
+            try:
+                return await self.flights.get(keys, work, place)
+            finally:
+                place.leave()
+
+        return asyncio.create_task(whole())
+
+    def _free(self, _: QueuePlace) -> None:
+        self.freed += 1
+
+
+def test_answers_are_in_order_and_each_is_worked_out_once() -> None:
+    async def story() -> None:
+        stage, work = Stage(), Work()
+        work.let.release(10)
+        assert await stage.get(work, "b", "a", "b") == (["B", "A", "B"], False)
+        assert await stage.get(work, "a", "b") == (["A", "B"], True)
+        assert await stage.get(work, "a", "c") == (["A", "C"], False)
+        assert await stage.get(work) == ([], True)
+        assert work.called == [["b", "a"], ["c"]]
+        assert stage.freed == 4
+
+    asyncio.run(story())
+
+
+def test_who_needs_only_the_first_answer_does_not_wait_for_the_last() -> None:
+    async def story() -> None:
+        stage, work = Stage(), Work()
+        all_of_them = stage.get(work, "a", "b")
+        await until(lambda: work.called)
+        one = stage.get(work, "a")
+        await asyncio.sleep(0)
+        work.let.release()
+        assert await one == (["A"], False)
+        assert not all_of_them.done()
+        work.let.release()
+        await all_of_them
+        assert work.called == [["a", "b"]]
+
+    asyncio.run(story())
+
+
+def test_work_is_stopped_when_the_last_one_has_left() -> None:
+    async def story() -> None:
+        stage, work = Stage(), Work()
+        one, other = stage.get(work, "a"), stage.get(work, "a")
+        await until(lambda: work.called)
+        one.cancel()
+        await asyncio.wait([one])
+        assert stage.freed == 0  # the work goes on
+        other.cancel()
+        await until(lambda: stage.freed == 2)
+        again = stage.get(work, "a")
+        await until(lambda: len(work.called) == 2)
+        work.let.release()
+        assert (await again)[0] == ["A"]
+
+    asyncio.run(story())
+
+
+def test_a_place_is_free_as_soon_as_the_answers_are_there() -> None:
+    async def story() -> None:
+        stage, work = Stage(), Work()
+        for _ in range(50):
+            work.let.release()
+            before = stage.freed
+            await stage.get(work, f"{before}")
+            assert stage.freed == before + 1
+
+    asyncio.run(story())
+
+
+def test_without_a_cache_equal_work_is_shared_only_in_flight() -> None:
+    async def story() -> None:
+        stage, work = Stage(cache_bytes=0), Work()
+        work.let.release(3)
+        await asyncio.gather(stage.get(work, "a"), stage.get(work, "a"))
+        await stage.get(work, "a")
+        assert work.called == [["a"], ["a"]]
+
+    asyncio.run(story())
+
+
+def test_stopping_ends_all_who_wait() -> None:
+    async def story() -> None:
+        stage, work = Stage(), Work()
+        waiting = [stage.get(work, "a"), stage.get(work, "a", "b")]
+        await until(lambda: len(work.called) == 2)
+        stage.flights.stop()
+        for one in waiting:
+            with pytest.raises(NotReady):
+                await one
+        with pytest.raises(NotReady):
+            await stage.get(work, "c")
+        await until(lambda: stage.freed == 3)
+
+    asyncio.run(story())

@@ -1,0 +1,148 @@
+"""Files through the service give what `dragoman translate` gives, and let others in between."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from dragoman.documents.files import translate_file
+from dragoman.documents.formats import FORMATS
+from dragoman.engine.build import unavailable
+from dragoman.serving.service import documents as module
+from dragoman.serving.service.ask import Ask
+from dragoman.serving.service.errors import Late, UnknownLanguage
+from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.models import ModelSpec
+from dragoman.serving.service.service import Service
+from dragoman.translator import Translator
+
+SAVED = Path(__file__).parents[2] / "saved" / "0.1"
+T = TypeVar("T")
+
+pytestmark = pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+
+HTML = (
+    b"<html lang='en'><body><h1>The dog</h1><p>Tom <b>sleeps</b>. The cat eats.</p>"
+    + b"<p>The man sees a dog.</p>" * 40
+    + b"<p>42</p></body></html>\n"
+)
+PO = (
+    b'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+    b'msgid "The dog sees %s."\nmsgstr ""\n\nmsgid "The cat sleeps."\nmsgstr ""\n'
+)
+
+
+def with_service(
+    work: Callable[[Service], Awaitable[T]], limits: Limits | None = None, *, models: int = 1
+) -> T:
+    async def run() -> T:
+        specs = [ModelSpec(folder=SAVED / "transformer", name=f"m{number}") for number in range(models)]
+        service = Service.open(specs, limits, engine="native")
+        try:
+            await service.start()
+            return await work(service)
+        finally:
+            await service.drain(0)
+
+    return asyncio.run(run())
+
+
+def asked(service: Service, data: bytes, format: str, *, seconds: float = 60, **ask: Any) -> Awaitable[Any]:
+    return service.translate_document(
+        data,
+        FORMATS[format],
+        Ask(**{"source": "en", "target": "de", **ask}),
+        client="me",
+        deadline=time.monotonic() + seconds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.html", HTML), ("a.po", PO), ("a.txt", b"The dog sees a cat.\n\nThe man sleeps.\n")]
+)
+def test_a_file_is_as_from_the_command_line(
+    tmp_path: Path, name: str, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PORTION", 50)  # several portions
+    (tmp_path / name).write_bytes(data)
+    translator = Translator.load(SAVED / "transformer", engine="native")
+    translate_file(translator, tmp_path / name, tmp_path / f"out.{name}")
+    format = {"a.html": "html", "a.po": "po", "a.txt": "text"}[name]
+    found = with_service(lambda service: asked(service, data, format))
+
+    assert found.data == (tmp_path / f"out.{name}").read_bytes()
+    assert found.data != data
+    assert found.characters > 8
+
+
+def test_the_language_of_a_file_is_found() -> None:
+    found = with_service(lambda service: asked(service, HTML, "html", source=None))
+
+    assert b'lang="de"' in found.data or b"lang='de'" in found.data
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(UnknownLanguage):
+        with_service(lambda service: asked(service, HTML, "html", target="xx"))
+
+
+def test_a_file_has_a_deadline() -> None:
+    with pytest.raises(Late):
+        with_service(lambda service: asked(service, HTML * 50, "html", seconds=0.05))
+
+
+def test_a_file_that_is_given_up_leaves_no_work_behind() -> None:
+    async def work(service: Service) -> int:
+        task = asyncio.ensure_future(asked(service, HTML * 50, "html"))
+        while not service.waiting:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.wait([task])
+        until = time.monotonic() + 5
+        while service.waiting and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        return service.waiting
+
+    assert with_service(work) == 0
+
+
+def test_a_file_waits_for_its_turn_and_holds_only_a_portion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PORTION", 60)
+    most = 0
+
+    async def work(service: Service) -> Any:
+        nonlocal most
+        task = asyncio.ensure_future(asked(service, HTML, "html"))
+        while not task.done():
+            most = max(most, service.waiting)
+            await asyncio.sleep(0.001)
+        return await task
+
+    limits = Limits(client_rate=20_000, client_burst=100, queue_characters=100)
+    assert with_service(work, limits).data != HTML
+    assert 0 < most <= 100
+
+
+@pytest.fixture
+def portions() -> Callable[[list[int]], list[int]]:
+    from dragoman.documents.segment import Segment
+
+    def cut(sizes: list[int]) -> list[int]:
+        segments = [Segment(("x" * size,), where="") for size in sizes]
+        found = module._portions(segments)
+        assert [one for portion in found for one in portion] == segments
+        return [len(portion) for portion in found]
+
+    return cut
+
+
+def test_portions(portions: Callable[[list[int]], list[int]]) -> None:
+    assert portions([]) == []
+    assert portions([1, 1, 1]) == [3]
+    assert portions([3000, 1000, 1, 3999, 1]) == [2, 2, 1]
+    assert portions([9000, 1, 9000]) == [1, 1, 1]

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from tests.documents.pretend import Pretend, remembering
+from tests.serving.engines import Shift, ask, served
+from tests.serving.service.test_service import run
+
+from dragoman.decoding.options import Decoding
+from dragoman.memory.store import TranslationMemory
+from dragoman.serving.service.routing import translate_markup
+from dragoman.serving.service.service import Service
+
+TAG = re.compile(r"<[^<>]*>")
+
+
+def html(text: str, *, ignored: str = "", **options: Any) -> str:
+    translator = cast(Any, Pretend(str.upper, **options))
+    ((new, _),) = translate_markup(translator, [text], "html", frozenset(ignored.split()), Decoding())
+    return new
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<p>A <b>red</b> dog.</p>\n\n<p>Two.</p>", "<p>A <b>RED</b> DOG.</p>\n\n<p>TWO.</p>"),
+        ("a dog &amp; a cat", "A DOG & A CAT"),
+        ('<a href="/x?y=1">see</a>', '<a href="/x?y=1">SEE</a>'),
+        ("one<br>two", "ONE<br>TWO"),
+        ("<p>one <code>ls -l</code> two", "<p>ONE <code>ls -l</code> TWO"),
+        ('<p translate="no">one</p><p>two</p>', '<p translate="no">one</p><p>TWO</p>'),
+        (
+            "<meta charset=iso-8859-1><p>caf\u00e9 \u2603</p>",
+            "<meta charset=iso-8859-1><p>CAF\u00c9 \u2603</p>",
+        ),
+        ("<b>one <i>two", "<b>ONE <i>TWO"),
+        ("one</p></div> two <b", "ONE</p></div> TWO <b"),
+        ("2 < 3 dogs", "2 < 3 DOGS"),
+    ],
+)
+def test_words_are_translated_and_tags_stay(text: str, expected: str) -> None:
+    assert html(text) == expected
+
+
+def test_tags_follow_their_words() -> None:
+    assert html("<p>a <b>red</b> dog</p>", backwards=True) == "<p>dog <b>red</b> a</p>".upper().replace(
+        "P>", "p>"
+    ).replace("B>", "b>")
+
+
+def test_ignored_elements_stay() -> None:
+    text = '<p>one <x id="1">two <b>three</b></x> four</p><div class="a">five</div>'
+
+    assert html(text, ignored="X div") == text.replace("one", "ONE").replace("four", "FOUR")
+
+
+def test_texts_are_translated_together_and_do_not_mix() -> None:
+    texts = ["<p>one</p><p>two</p>", "", "three", "<i>"]
+    found = translate_markup(cast(Any, Pretend(str.upper)), texts, "html", frozenset(), Decoding())
+
+    assert [text for text, _ in found] == ["<p>ONE</p><p>TWO</p>", "", "THREE", "<i>"]
+
+
+def test_the_memory_is_asked_for_segments(tmp_path: Path) -> None:
+    with TranslationMemory.create(tmp_path / "tm", source_language="en", target_language="de") as memory:
+        memory.add("a dog", "ein Hund")
+        translator = cast(Any, remembering(memory))
+        texts = ["<p>a dog</p>", "<p>a dog</p><p>two</p>"]
+        found = translate_markup(translator, texts, "html", frozenset(), Decoding())
+
+    assert [text for text, _ in found] == ["<p>ein Hund</p>", "<p>ein Hund</p><p>TWO</p>"]
+    assert [match and match.target for _, match in found] == ["ein Hund", None]
+
+
+@pytest.mark.parametrize("markup", ["html", "xml"])
+def test_many_texts_with_tags_through_the_service(markup: Any) -> None:
+    service = Service([served("m", Shift())])
+    texts = [f"<p>abc <b>{'def'[: n % 4]}</b> hij <i>cab" for n in range(6)]
+
+    async def story() -> None:
+        together = await asyncio.gather(*(ask(service, text, markup=markup) for text in texts))
+        at_once = await ask(service, *texts, markup=markup)
+        assert [one.text for (one,) in together] == [one.text for one in at_once]
+        for text, one in zip(texts, at_once, strict=True):
+            assert sorted(TAG.findall(one.text)) == sorted(TAG.findall(text))
+        assert all(one.cached for one in at_once)
+        plain = (await ask(service, texts[0]))[0]
+        assert not plain.cached  # the same text without markup is another one
+
+    run(service, story())
+
+
+def test_markup_is_a_matter_of_its_options() -> None:
+    service = Service([served("m", Shift())])
+    text = "abc <x>def</x>"
+
+    async def story() -> None:
+        ignoring = frozenset(["x"])
+        (one,) = await ask(service, text, markup="xml")
+        (other,) = await ask(service, text, markup="xml", ignored_tags=ignoring)
+        assert "<x>def</x>" not in one.text
+        assert "<x>def</x>" in other.text
+
+    run(service, story())

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serving.engines import Several, Shift, ask, served
+from tests.serving.service.test_service import run
+
+from dragoman.base.errors import ConfigError, DataError, ModelError
+from dragoman.engine.build import unavailable
+from dragoman.loading import Variant
+from dragoman.serving.service.models import ModelSpec, load_all, load_served
+from dragoman.serving.service.service import Service
+from dragoman.translator import Translator
+
+SAVED = Path(__file__).parents[2] / "saved" / "0.1"
+ALL: Any = {"engine": None, "device": None, "dtype": None}
+
+
+def test_names_are_those_of_folders_unless_given() -> None:
+    specs = [ModelSpec(folder=SAVED / "transformer"), ModelSpec(folder=SAVED / "transformer", name="other")]
+    models = load_all(specs, **ALL)
+
+    assert [one.name for one in models] == ["transformer", "other"]
+    assert models[0].digest == models[1].digest
+    assert models[0].digest.startswith("sha256:")
+    assert (models[0].source, models[0].targets) == ("en", ("de",))
+    for one in models:
+        one.close()
+
+
+def test_two_models_of_one_name_are_refused_before_they_are_loaded() -> None:
+    with pytest.raises(ConfigError, match="two models are called 'nowhere'"):
+        load_all([ModelSpec(folder="nowhere"), ModelSpec(folder="x", name="nowhere")], **ALL)
+    with pytest.raises(ConfigError, match="no model"):
+        load_all([], **ALL)
+    with pytest.raises(ModelError):
+        load_all([ModelSpec(folder=Path("nowhere"))], **ALL)
+
+
+def test_an_architecture_without_a_native_engine_is_shared_too() -> None:
+    model = load_served(ModelSpec(folder=SAVED / "recurrent"))
+    assert model.engine == "pytorch"
+    bundle = model.translator.bundle  # inspection needs it
+    assert (bundle.source_language, bundle.target_language) == ("en", "de")
+    alone = Translator.load(SAVED / "recurrent").translate(["Tom sleeps."], max_extra_tokens=50)[0].text
+    service = Service([model])
+
+    async def story() -> None:
+        assert (await ask(service, "Tom sleeps."))[0].text == alone
+
+    run(service, story())
+
+
+def test_lists_of_terms_are_read_once_and_chosen_by_name(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text("house,Haus\n", encoding="utf-8")
+    spec = ModelSpec(folder=SAVED / "transformer", terms={"mine": tmp_path / "list.csv"})
+    model = load_served(spec)
+    shutil.rmtree(tmp_path)
+    service = Service([model])
+
+    async def story() -> None:
+        assert "Haus" in (await ask(service, "Tom sees the house.", terms="mine"))[0].text
+        assert "Haus" not in (await ask(service, "Tom sees the house."))[0].text
+        with pytest.raises(ConfigError, match="no list of terms 'yours'") as error:
+            await ask(service, "Tom", terms="yours")
+        assert error.value.hint == "there are mine"
+
+    run(service, story())
+
+
+def test_adapters_are_chosen_by_name() -> None:
+    first, adapted = Shift(1), Shift(3)
+    models = [
+        served("m", first, adapters={"mine": Variant(engine=adapted)}),
+        served("n", Shift(1), "de", "fr"),
+    ]
+    service = Service(models)
+
+    async def story() -> None:
+        assert (await ask(service, "abc"))[0].text == "bcd"
+        assert (await ask(service, "abc", adapter="mine"))[0].text == "def"
+        assert (await ask(service, "abc"))[0].text == "bcd"
+        assert (await ask(service, "abc", adapter="mine", target="fr"))[0].text == "efg"
+        with pytest.raises(ConfigError, match="no adapter 'yours'"):
+            await ask(service, "abc", adapter="yours")
+        with pytest.raises(ConfigError, match="this pair has none|no adapter") as error:
+            await ask(service, "abc", source="de", target="fr", adapter="mine")
+        assert error.value.hint == "this pair has none"
+
+    run(service, story())
+
+
+def test_a_list_of_terms_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        load_served(ModelSpec(folder=SAVED / "transformer", terms={"mine": tmp_path / "none.csv"}))
+
+
+def test_target_languages_have_their_usual_codes() -> None:
+    model = served("m", Shift(), target="mul", tokenizer=Several())
+
+    assert model.targets == ("de", "fr")
+    assert [model.told(one) for one in model.targets] == ["deu", "fr"]
+    assert served("n", Shift()).told("de") is None
+
+
+@pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+def test_serving_with_the_native_engine_needs_no_torch() -> None:
+    code = f"""
+import asyncio, sys, time
+from dragoman.serving.service.ask import Ask
+from dragoman.serving.service.service import ModelSpec, Service
+
+async def story():
+    service = Service.open([ModelSpec(folder={str(SAVED / "transformer")!r})], engine="native")
+    await service.start()
+    for markup in ("text", "html", "xml"):
+        ask = Ask(source="auto", target="de", markup=markup)
+        await service.translate(["Tom <b>sleeps</b>."], ask, client="", deadline=time.monotonic() + 60)
+    await service.drain(1)
+
+asyncio.run(story())
+heavy = ("torch", "transformers", "numpy", "starlette", "safetensors")
+print([name for name in heavy if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_closing_twice_is_harmless() -> None:
+    service = Service([load_served(ModelSpec(folder=SAVED / "recurrent"))])
+
+    async def story() -> None:
+        await service.drain(0)
+        await service.drain(0)
+
+    asyncio.run(story())
