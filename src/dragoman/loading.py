@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.pytorch import require_pytorch
 from dragoman.decoding.engine import Engine
 from dragoman.decoding.risk import RiskModel
@@ -17,7 +17,7 @@ from dragoman.folder.config import FolderConfig, read_config
 from dragoman.folder.risk import read_risk
 from dragoman.folder.shortlist import read_shortlist
 from dragoman.interop.formats import format_of
-from dragoman.interop.source import opened
+from dragoman.interop.source import is_hub_name, opened
 from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer
 
@@ -53,8 +53,14 @@ def load_model(
     dtype: DType | None = None,
     engine: EngineName | None = None,
     adapters: Mapping[str, Path] | None = None,
+    download: bool = False,
 ) -> Loaded:
     """Load the model at `path`, and adapters of it. See `Translator.load`."""
+    if isinstance(path, str) and not download and not Path(path).exists() and is_hub_name(path):
+        raise ModelError(
+            f"{path}: no such model folder",
+            hint="check the path; for a model on the Hugging Face hub, set download=True",
+        )
     with opened(path) as folder:
         ours = format_of(folder) is None
         if adapters and not ours:

@@ -109,7 +109,7 @@ def load_served(
     loaded = load_model(
         spec.folder, engine=engine, device=device, dtype=dtype, adapters=dict(spec.adapters) or None
     )
-    translator = Translator.of_loaded(shared(loaded))
+    translator = Translator.of(shared(loaded))
     terms = {
         name: TermList.read(path, translator.source_language, translator.target_language)
         for name, path in spec.terms.items()

@@ -18,17 +18,22 @@ log = logging.getLogger(__name__)
 LineItem = tuple[str, str]  # a line and its prefix
 
 
-def check_lines(lines: Iterable[str | None]) -> None:
-    """Raise TypeError for a string in place of a list of lines."""
+def check_lines(lines: object) -> None:
+    """Raise TypeError for anything but several lines."""
     if isinstance(lines, str):
         raise TypeError("a list of lines is needed; translator(text) translates one text")
+    if not isinstance(lines, Iterable):
+        raise TypeError(f"a text or a list of texts is needed, not {lines!r}")
 
 
-def check_strings(lines: Iterable[object]) -> None:
-    """Raise TypeError for a line that is not a string."""
+def checked_lines(lines: Iterable[str]) -> list[str]:
+    """Return the lines as a list. Raises TypeError for one that is not a string."""
+    check_lines(lines)
+    lines = list(lines)
     for number, line in enumerate(lines, 1):
         if not isinstance(line, str):
             raise TypeError(f"line {number} is {line!r}, not a string")
+    return lines
 
 
 def sentences_of(item: LineItem, language: str, memory: TranslationMemory | None) -> list[LineItem]:
