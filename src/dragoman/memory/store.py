@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.memory import store_index
@@ -120,6 +120,13 @@ class TranslationMemory:
     def path(self) -> Path:
         """Where it is."""
         return self._file.path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the place of the file; another process opens it again."""
+        return type(self), (self.path.absolute(),)
+
+    def __repr__(self) -> str:
+        return f"<TranslationMemory {str(self.path)!r}, {self.source_language} to {self.target_language}>"
 
     def __enter__(self) -> Self:
         return self
