@@ -74,7 +74,7 @@ class Exchange:
         stripped = [line.strip() for line, _ in items]
         reads = [addressed(line, decoding.to) for line in stripped]
         guidances = self._guidances(stripped, [prefix for _, prefix in items])
-        encoded = tokenizer.encode_source(reads)
+        encoded: list[Tokens] = [*tokenizer.encode_source(reads)]
         for (line, prefix), read, guidance, tokens in zip(items, reads, guidances, encoded, strict=True):
             if tokens and guidance is not None and guidance.known is not None:
                 nothing = Request(source=(), how=self.how, max_tokens=1)
@@ -86,7 +86,7 @@ class Exchange:
                 if guidance is not None:
                     part = read[begin : tokenizer.source_spans(read)[len(tokens) - 1][1]]
                     # If the memory has this part, its translation lacks the rest.
-                    guidance = _unless_known(*self._guidances([part.strip()], [""]))
+                    guidance = _unless_known(self._guidances([part.strip()], [""])[0])
             asked, rules, beside = tokens, decoding.rules, None
             if tokens and (forced := self._begin_of(prefix)):
                 rules = (Prefix(forced), *rules)

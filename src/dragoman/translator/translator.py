@@ -104,9 +104,11 @@ class Translator:
         self.adapter: str | None = None  # the name of the one in use
         self.models = 1  # how many translate together
         self._own_risks = self.risk_models  # of the model without an adapter
-        each = [(None, engine, load_bundle)]
-        each += [(name, one.engine, one.load_bundle) for name, one in (adapters or {}).items()]
-        self._variants = {name: (one, load and cache(load)) for name, one, load in each}  # by adapter
+        # By the name of the adapter: its engine, and what loads the PyTorch model if that has none, once.
+        self._variants: dict[str | None, tuple[Engine, Callable[[], Bundle] | None]]
+        self._variants = {None: (engine, load_bundle and cache(load_bundle))}
+        for name, one in (adapters or {}).items():
+            self._variants[name] = one.engine, one.load_bundle and cache(one.load_bundle)
         self._load_again: Callable[[], Translator] | None = None  # see `__reduce__`
 
     @classmethod
@@ -139,9 +141,11 @@ class Translator:
         from dragoman.loading import load_model
 
         chosen, folders = adapter_folders(adapter)
-        options = {"device": device, "dtype": dtype, "engine": engine, "download": download}
-        translator = cls.of(load_model(path, adapters=folders, **options))
+        translator = cls.of(
+            load_model(path, device=device, dtype=dtype, engine=engine, adapters=folders, download=download)
+        )
         place = os.path.abspath(path) if os.path.exists(path) else path
+        options: dict[str, Any] = {"device": device, "dtype": dtype, "engine": engine, "download": download}
         translator._load_again = partial(cls.load, place, adapter=folders, **options)
         return translator.using(adapter=chosen)
 
@@ -323,8 +327,10 @@ class Translator:
             bundle = load_bundle()
         return replace(bundle, generation=self.generation)
 
-    @overload
-    def __call__(self, text: str, **options: Unpack[DecodingOptions]) -> str: ...
+    @overload  # a string is an iterable of strings
+    def __call__(  # type: ignore[overload-overlap]
+        self, text: str, **options: Unpack[DecodingOptions]
+    ) -> str: ...
 
     @overload
     def __call__(self, text: Iterable[str], **options: Unpack[DecodingOptions]) -> list[str]: ...
@@ -344,7 +350,7 @@ class Translator:
         return new[0] if isinstance(text, str) else new
 
     @overload
-    def translate(  # type: ignore[overload-overlap]  # a string is an iterable of strings
+    def translate(  # type: ignore[overload-overlap]
         self,
         lines: str,
         decoding: Decoding | None = None,
