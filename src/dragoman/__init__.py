@@ -47,35 +47,27 @@ if TYPE_CHECKING:
     from dragoman.translator import Translation, Translator
 
 
-_HOME = {
-    "Alignment": "dragoman.decoding.alignment",
-    "ConfigError": "dragoman.base.errors",
-    "DataError": "dragoman.base.errors",
-    "Decoding": "dragoman.decoding.options",
-    "DragomanError": "dragoman.base.errors",
-    "Evaluation": "dragoman.evaluation.evaluate",
-    "ModelError": "dragoman.base.errors",
-    "Sample": "dragoman.decoding.options",
-    "Term": "dragoman.memory.terms",
-    "TermList": "dragoman.memory.terms",
-    "TrainingError": "dragoman.base.errors",
-    "Translation": "dragoman.translator",
-    "TranslationMemory": "dragoman.memory.store",
-    "Translator": "dragoman.translator",
-    "evaluate": "dragoman.evaluation.evaluate",
-    "export_memory": "dragoman.memory.exchange",
-    "export_model": "dragoman.interop.exports",
-    "import_memory": "dragoman.memory.exchange",
-    "import_model": "dragoman.interop.imports",
-    "train": "dragoman.runs.run",
-    "translate_file": "dragoman.documents.files",
+_HOMES = {
+    "dragoman.base.errors": "ConfigError DataError DragomanError ModelError TrainingError",
+    "dragoman.decoding.alignment": "Alignment",
+    "dragoman.decoding.options": "Decoding Sample",
+    "dragoman.documents.files": "translate_file",
+    "dragoman.evaluation.evaluate": "Evaluation evaluate",
+    "dragoman.interop.exports": "export_model",
+    "dragoman.interop.imports": "import_model",
+    "dragoman.memory.exchange": "export_memory import_memory",
+    "dragoman.memory.store": "TranslationMemory",
+    "dragoman.memory.terms": "Term TermList",
+    "dragoman.runs.run": "train",
+    "dragoman.translator": "Translation Translator",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562): some take long to import."""
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError, DataError
@@ -55,26 +56,20 @@ def with_prefixes(
 
     Raises DataError if the numbers of lines and prefixes differ.
     """
-    if prefix is None or isinstance(prefix, str):
-        return (None if line is None else (line, prefix or "") for line in lines)
-    return _paired(iter(lines), iter(prefix))
-
-
-def _paired(lines: Iterator[str | None], prefixes: Iterator[str]) -> Iterator[LineItem | None]:
+    one = prefix is None or isinstance(prefix, str)
+    prefixes = repeat(prefix or "") if prefix is None or isinstance(prefix, str) else iter(prefix)
     number = 0
     for line in lines:
         if line is None:
             yield None
             continue
         number += 1
-        prefix = next(prefixes, None)
-        if prefix is None:
-            raise DataError(
-                f"line {number} has no prefix", hint="give one prefix for each line; it may be empty"
-            )
-        yield line, prefix
-    if next(prefixes, None) is not None:
-        raise DataError(f"more prefixes than the {number} lines", hint="give one prefix for each line")
+        own = next(prefixes, None)
+        if own is None:
+            raise DataError(f"line {number} has no prefix", hint="give one prefix per line; it may be empty")
+        yield line, own
+    if not one and next(prefixes, None) is not None:
+        raise DataError(f"more prefixes than the {number} lines", hint="give one prefix per line")
 
 
 def prefix_tokens(tokenizer: Tokenizer, prefix: str, *, banned: Collection[int] = ()) -> tuple[int, ...]:

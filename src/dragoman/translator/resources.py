@@ -6,11 +6,13 @@ Terms and memories are imported when they are used, so that other translators st
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from dragoman.base.errors import ConfigError
+from dragoman.decoding.options import Decoding
 from dragoman.text.guidance import marks_of
 from dragoman.text.languages import related
 from dragoman.text.tokenizer import Tokenizer
@@ -18,6 +20,12 @@ from dragoman.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from dragoman.memory.store import MemoryGuide, TranslationMemory
     from dragoman.memory.terms import TermGuide, TermList, TermsMode
+
+# The decoding options that `Translator.inspect` uses.
+_INSPECTED = (
+    "beam", "length_penalty", "normalization", "stop", "to", "minimum_length", "no_repeat_ngram",
+    "max_extra_tokens",
+)  # fmt: skip
 
 
 def adapter_folders(
@@ -65,6 +73,20 @@ def check_unguided(what: str, *, guided: bool, reverse: bool) -> None:
         )
 
 
+def check_inspection(decoding: Decoding, target: str | None, prefix: str) -> None:
+    """Raise ConfigError for options that a trace does not use, or not of a given `target`."""
+    changed = [one.name for one in fields(decoding) if getattr(decoding, one.name) != one.default]
+    if unused := [name for name in changed if name not in _INSPECTED]:
+        raise ConfigError(
+            f"inspection does not use {', '.join(unused)}", hint=f"it uses {', '.join(_INSPECTED)}"
+        )
+    searched = decoding != Decoding(
+        length_penalty=decoding.length_penalty, normalization=decoding.normalization, to=decoding.to
+    )
+    if target is not None and (searched or prefix.strip()):
+        raise ConfigError("a given translation and options of a search", hint="leave out one or the other")
+
+
 def with_term_list(guides: Iterable[TermGuide], new: TermGuide) -> tuple[TermGuide, ...]:
     """The guides with these terms added.
 
@@ -99,12 +121,17 @@ def check_term_languages(
         own = guide.terms.source_language, guide.terms.target_language
         # A model of several may have a name for all, such as "mul", which a file of terms is read for.
         unknown = own[1] == languages[1] and bool(several) and languages[1] not in several
-        if not related(own[0], languages[0]) or not (unknown or any(related(own[1], one) for one in targets)):
-            raise ConfigError(
-                f"the terms are from {own[0]} to {own[1]}, but the translator translates from "
-                f"{languages[0]} to {', '.join(targets)}",
-                hint="use a list of these languages",
-            )
+        _check_pair("the terms are", own, languages[0], (own[1],) if unknown else targets)
+
+
+def _check_pair(what: str, own: tuple[str, str], source: str, targets: Sequence[str]) -> None:
+    """Raise ConfigError unless languages are those of a translator. One of the targets is enough."""
+    if not related(own[0], source) or not any(related(own[1], one) for one in targets):
+        raise ConfigError(
+            f"{what} from {own[0]} to {own[1]}, but the translator translates from {source} to "
+            f"{', '.join(targets)}",
+            hint="use one of these languages",
+        )
 
 
 def memory_guide(memory: str | Path | TranslationMemory, least: float, reads: Sequence[str]) -> MemoryGuide:
@@ -120,23 +147,13 @@ def memory_guide(memory: str | Path | TranslationMemory, least: float, reads: Se
 
 def check_memory(guide: MemoryGuide | None, source: str, targets: Sequence[str]) -> None:
     """Raise ConfigError if there is a memory and it is for other languages. One of the targets is enough."""
-    if guide is None:
-        return
-    memory = guide.memory
-    own = memory.source_language, memory.target_language
-    if not related(own[0], source) or not any(related(own[1], one) for one in targets):
-        raise ConfigError(
-            f"{memory.path}: is from {own[0]} to {own[1]}, the translator from {source} to "
-            f"{', '.join(targets)}",
-            hint="use a memory of these languages",
-        )
+    if guide is not None:
+        own = guide.memory.source_language, guide.memory.target_language
+        _check_pair(f"{guide.memory.path}: is", own, source, targets)
 
 
 def check_reverse(reverse: tuple[str, str], own: tuple[str, str]) -> None:
-    """Raise ConfigError if the reverse model does not translate the other way.
-
-    Each has its source and its target language.
-    """
+    """Raise ConfigError if the reverse model does not translate the other way: from `own[1]` to `own[0]`."""
     if not (related(reverse[0], own[1]) and related(reverse[1], own[0])):
         raise ConfigError(
             f"the reverse model translates from {reverse[0]} to {reverse[1]}, "

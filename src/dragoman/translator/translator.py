@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -27,7 +27,6 @@ from dragoman.text.tokenizer import Tokenizer
 from dragoman.translator.choice import choosing
 from dragoman.translator.ensemble import check_members, engine_of_members
 from dragoman.translator.exchange import Exchange
-from dragoman.translator.inspecting import bundle_of_engine, check_inspection
 from dragoman.translator.lines import (
     addressed,
     check_lines,
@@ -39,6 +38,7 @@ from dragoman.translator.lines import (
 )
 from dragoman.translator.resources import (
     adapter_folders,
+    check_inspection,
     check_memory,
     check_reverse,
     check_term_languages,
@@ -93,7 +93,7 @@ class Translator:
         to read: "terms", "matches". `reverse` translates the other way and reranks the candidates.
         `adapters` are what `using` chooses from.
 
-        `load_bundle` returns the PyTorch model for `bundle` and `inspect`, if the engine has none.
+        `load_bundle` returns the PyTorch model for `bundle` and `inspect`.
         """
         self.tokenizer, self.engine, self.shortlist = tokenizer, engine, shortlist
         self.aligning, self.risk_models = aligning, dict(risk_models or {})
@@ -104,11 +104,10 @@ class Translator:
         self.adapter: str | None = None  # the name of the one in use
         self.models = 1  # how many translate together
         self._own_risks = self.risk_models  # of the model without an adapter
-        # By the name of the adapter: its engine, and what loads the PyTorch model if that has none, once.
+        # By the name of the adapter: its engine, and what loads its PyTorch model.
         self._variants: dict[str | None, tuple[Engine, Callable[[], Bundle] | None]]
-        self._variants = {None: (engine, load_bundle and cache(load_bundle))}
-        for name, one in (adapters or {}).items():
-            self._variants[name] = one.engine, one.load_bundle and cache(one.load_bundle)
+        self._variants = {name: (one.engine, one.load_bundle) for name, one in (adapters or {}).items()}
+        self._variants[None] = engine, load_bundle
         self._load_again: Callable[[], Translator] | None = None  # see `__reduce__`
 
     @classmethod
@@ -322,10 +321,11 @@ class Translator:
         """
         load_bundle = self._variants[self.adapter][1]
         if load_bundle is None:
-            bundle = bundle_of_engine(self.engine, self.tokenizer, self._languages)
-        else:
-            bundle = load_bundle()
-        return replace(bundle, generation=self.generation)
+            raise ConfigError(
+                f"{type(self.engine).__name__}: has no PyTorch model to look into",
+                hint="load the model folder with Translator.load",
+            )
+        return replace(load_bundle(), generation=self.generation)
 
     @overload  # a string is an iterable of strings
     def __call__(  # type: ignore[overload-overlap]
