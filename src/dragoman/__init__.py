@@ -9,42 +9,67 @@ from dragoman.version import __version__
 
 __all__ = [
     "Alignment",
+    "ConfigError",
+    "DataError",
     "Decoding",
+    "DragomanError",
     "Evaluation",
+    "ModelError",
     "Sample",
+    "Term",
+    "TermList",
+    "TrainingError",
     "Translation",
+    "TranslationMemory",
     "Translator",
     "__version__",
     "evaluate",
+    "export_memory",
+    "export_model",
+    "import_memory",
+    "import_model",
     "train",
+    "translate_file",
 ]
 
 if TYPE_CHECKING:
+    from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError, TrainingError
     from dragoman.decoding.alignment import Alignment
     from dragoman.decoding.options import Decoding, Sample
+    from dragoman.documents.files import translate_file
     from dragoman.evaluation.evaluate import Evaluation, evaluate
+    from dragoman.interop.exports import export_model
+    from dragoman.interop.imports import import_model
+    from dragoman.memory.exchange import export_memory, import_memory
+    from dragoman.memory.store import TranslationMemory
+    from dragoman.memory.terms import Term, TermList
     from dragoman.runs.run import train
     from dragoman.translator import Translation, Translator
 
 
-_HOME = {
-    "Alignment": "dragoman.decoding.alignment",
-    "Decoding": "dragoman.decoding.options",
-    "Evaluation": "dragoman.evaluation.evaluate",
-    "Sample": "dragoman.decoding.options",
-    "Translation": "dragoman.translator",
-    "Translator": "dragoman.translator",
-    "evaluate": "dragoman.evaluation.evaluate",
-    "train": "dragoman.runs.run",
+_HOMES = {
+    "dragoman.base.errors": "ConfigError DataError DragomanError ModelError TrainingError",
+    "dragoman.decoding.alignment": "Alignment",
+    "dragoman.decoding.options": "Decoding Sample",
+    "dragoman.documents.files": "translate_file",
+    "dragoman.evaluation.evaluate": "Evaluation evaluate",
+    "dragoman.interop.exports": "export_model",
+    "dragoman.interop.imports": "import_model",
+    "dragoman.memory.exchange": "export_memory import_memory",
+    "dragoman.memory.store": "TranslationMemory",
+    "dragoman.memory.terms": "Term TermList",
+    "dragoman.runs.run": "train",
+    "dragoman.translator": "Translation Translator",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562): some take long to import."""
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.pytorch import require_pytorch
 from dragoman.decoding.engine import Engine
 from dragoman.decoding.risk import RiskModel
@@ -17,7 +18,7 @@ from dragoman.folder.config import FolderConfig, read_config
 from dragoman.folder.risk import read_risk
 from dragoman.folder.shortlist import read_shortlist
 from dragoman.interop.formats import format_of, read_model
-from dragoman.interop.source import opened
+from dragoman.interop.source import is_hub_name, opened
 from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer
 
@@ -32,7 +33,7 @@ class Variant:
     """A model with an adapter, or without one."""
 
     engine: Engine
-    load_bundle: Callable[[], Bundle] | None = None  # the PyTorch model, if the engine has none
+    load_bundle: Callable[[], Bundle]  # the PyTorch model, which a native engine does without; loaded once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +54,14 @@ def load_model(
     dtype: DType | None = None,
     engine: EngineName | None = None,
     adapters: Mapping[str, Path] | None = None,
+    download: bool = False,
 ) -> Loaded:
     """Load the model at `path`, and adapters of it. See `Translator.load`."""
+    if isinstance(path, str) and not download and not Path(path).exists() and is_hub_name(path):
+        raise ModelError(
+            f"{path}: no such model folder",
+            hint="check the path; for a model on the Hugging Face hub, set download=True",
+        )
     with opened(path) as folder:
         ours = format_of(folder) is None
         if adapters and not ours:
@@ -92,7 +99,7 @@ def ready(
         tokenizer=bundle.tokenizer,
         engine=_native_engine(bundle, dtype) if native else _pytorch_engine(bundle, device, dtype),
         config=bundle.config,
-        load_bundle=(lambda: bundle) if native else None,
+        load_bundle=lambda: bundle,
     )
 
 
@@ -101,6 +108,7 @@ def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: 
     from dragoman.engine.native import NativeEngine
     from dragoman.folder.vocabulary import tokenizer_of_folder
 
+    @cache
     def load_bundle() -> Bundle:
         with opened(path) as folder:
             return _read_bundle(path, folder, "looking into the model")
@@ -117,23 +125,23 @@ def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
     """The model with an adapter, which shares what the adapter does not change."""
     from dragoman.engine.native import NativeEngine
 
-    def adapted_bundle(bundle: Bundle) -> Bundle:
+    @cache
+    def load_bundle() -> Bundle:
         from dragoman.folder.merge import adapted_model
 
+        bundle = loaded.load_bundle()
         return replace(bundle, model=adapted_model(bundle.model, folder, adapter))
 
-    load_bundle = loaded.load_bundle
-    if isinstance(loaded.engine, NativeEngine) and load_bundle is not None:
+    if isinstance(loaded.engine, NativeEngine):
         from dragoman.engine.weights import map_weights
 
         path = folder / ADAPTER_WEIGHTS
-        engine = loaded.engine.adapted(map_weights(path), adapter.shape.scale, where=str(path))
-        return Variant(engine=engine, load_bundle=lambda: adapted_bundle(load_bundle()))
-    from dragoman.decoding.pytorch import PyTorchEngine
-    from dragoman.folder.merge import adapted_model
+        engine: Engine = loaded.engine.adapted(map_weights(path), adapter.shape.scale, where=str(path))
+    else:
+        from dragoman.decoding.pytorch import PyTorchEngine
 
-    model = cast(PyTorchEngine, loaded.engine).model
-    return Variant(engine=PyTorchEngine(adapted_model(model, folder, adapter)))
+        engine = PyTorchEngine(load_bundle().model)
+    return Variant(engine=engine, load_bundle=load_bundle)
 
 
 def _read_bundle(path: str | Path, folder: Path, what: str) -> Bundle:

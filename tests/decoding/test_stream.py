@@ -12,7 +12,7 @@ import pytest
 from dragoman.base.errors import DataError
 from dragoman.decoding.engine import Engine, Hypothesis, Request
 from dragoman.decoding.options import Beam
-from dragoman.decoding.stream import Stream
+from dragoman.decoding.stream import Stream, ToAnswer
 
 HOW = Beam()
 
@@ -59,16 +59,18 @@ class Sorted(Eager):
                 yield number, [Hypothesis(tuple(request.source), 0.0, 0.0, (), False)]
 
 
-def requests_for(items: Sequence[int]) -> Iterator[Request]:
-    return (Request(source=[item], how=HOW, max_tokens=1) for item in items)
+def requests_for(items: Sequence[int]) -> Iterator[tuple[Request, ToAnswer[int]]]:
+    for item in items:
+
+        def answer(found: list[Hypothesis], item: int = item) -> int:
+            assert found[0].tokens == (item,)
+            return item
+
+        yield Request(source=[item], how=HOW, max_tokens=1), answer
 
 
 def stream(items: Iterable[int | None], engine: Any, *, window: int = 8, **changes: Any) -> Stream[int, int]:
-    def answer(item: int, request: Request, found: list[Hypothesis]) -> int:
-        assert request.source == [item]
-        return found[0].tokens[0]
-
-    options = {"requests": requests_for, "answer": answer, "window": window, "batch_tokens": 9} | changes
+    options = {"requests": requests_for, "window": window, "batch_tokens": 9} | changes
     return Stream(items, engine=cast(Engine, engine), **cast(Any, options))
 
 

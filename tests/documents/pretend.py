@@ -9,8 +9,7 @@ from typing import Any
 
 from dragoman.decoding.alignment import Alignment
 from dragoman.decoding.options import AttentionOf, Decoding
-from dragoman.memory.store import TranslationMemory
-from dragoman.memory.store_guide import MemoryGuide
+from dragoman.memory.store import MemoryGuide, TranslationMemory
 from dragoman.text.guidance import Match
 from dragoman.translator import Translation
 

@@ -211,7 +211,7 @@ def test_several_references_and_gaps_in_them() -> None:
 def test_different_numbers_of_lines_name_both() -> None:
     with pytest.raises(DataError, match=r"out\.txt: 3 lines, but ref\.de: 1,004 lines"):
         score_corpus(["a"] * 3, ["a"] * 1004, name="out.txt", reference_names=["ref.de"])
-    with pytest.raises(DataError, match=r"the translations: 2 lines, but reference 2: 1 line$"):
+    with pytest.raises(DataError, match=r"(?m)the translations: 2 lines, but reference 2: 1 line$"):
         score_corpus(["a", "b"], [["a", "b"], ["a"]])
 
 

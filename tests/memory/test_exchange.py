@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.memory import exchange
-from dragoman.memory.exchange import export_file, import_files, is_exchanged, languages_of, open_memory
+from dragoman.memory.exchange import export_memory, import_memory, is_exchanged, languages_of, open_memory
 from dragoman.memory.store import TranslationMemory
 from dragoman.memory.store_rows import Remembered
 
@@ -31,7 +31,7 @@ def made(path: Path) -> TranslationMemory:
 def test_tmx_is_read_by_others(tmp_path: Path) -> None:
     with made(tmp_path / "a.tm") as memory:
         memory.extend(PAIRS)
-        assert export_file(memory, tmp_path / "a.tmx") == 3
+        assert export_memory(memory, tmp_path / "a.tmx") == 3
     root = ElementTree.parse(tmp_path / "a.tmx").getroot()
     header = root.find("header")
     assert header is not None
@@ -51,8 +51,8 @@ def test_tmx_is_read_by_others(tmp_path: Path) -> None:
 def test_tmx_comes_back_as_it_was(tmp_path: Path) -> None:
     with made(tmp_path / "a.tm") as memory, made(tmp_path / "b.tm") as other:
         memory.extend(PAIRS)
-        export_file(memory, tmp_path / "a.tmx")
-        added = import_files(other, [tmp_path / "a.tmx"])
+        export_memory(memory, tmp_path / "a.tmx")
+        added = import_memory(other, [tmp_path / "a.tmx"])
         assert (added.new, added.known, added.blank) == (3, 0, 0)
         expected = list(memory.pairs())
         assert expected[0] == PAIRS[0]
@@ -62,7 +62,7 @@ def test_tmx_comes_back_as_it_was(tmp_path: Path) -> None:
             (one.source, one.target, one.changed, one.author) for one in expected
         ]
         assert other.exact("Row") == memory.exact("Row")
-        again = import_files(other, [tmp_path / "a.tmx"])
+        again = import_memory(other, [tmp_path / "a.tmx"])
         assert (again.new, again.known) == (0, 3)
 
 
@@ -73,7 +73,7 @@ def test_a_wrong_date_is_left_out(tmp_path: Path, date: str) -> None:
     body = unit.format(date, date)
     (tmp_path / "a.tmx").write_text(f'<tmx version="1.4"><header/><body>{body}</body></tmx>')
     with made(tmp_path / "a.tm") as memory:
-        assert import_files(memory, [tmp_path / "a.tmx"], author="Ada").new == 1
+        assert import_memory(memory, [tmp_path / "a.tmx"], author="Ada").new == 1
         (one,) = memory.pairs()
     assert one.changed is not None
     assert (datetime.now(UTC) - one.changed).total_seconds() < 60
@@ -86,11 +86,11 @@ def test_tsv_and_two_files_are_read(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "a.de.gz", "wt") as file:
         file.write("Zeile\nSpalte\n")
     with made(tmp_path / "a.tm") as memory:
-        added = import_files(memory, [tmp_path / "a.tsv"])
+        added = import_memory(memory, [tmp_path / "a.tsv"])
         assert (added.new, added.blank) == (2, 1)
-        added = import_files(memory, [tmp_path / "a.en", tmp_path / "a.de.gz"])
+        added = import_memory(memory, [tmp_path / "a.en", tmp_path / "a.de.gz"])
         assert (added.new, added.known) == (1, 1)
-        assert export_file(memory, tmp_path / "b.tsv") == 3
+        assert export_memory(memory, tmp_path / "b.tsv") == 3
     assert (tmp_path / "b.tsv").read_text() == "Row\tZeile\nCell\tZelle\nColumn\tSpalte\n"
     assert languages_of([tmp_path / "a.en", tmp_path / "a.de.gz"]) == ("en", "de")
     assert languages_of([tmp_path / "a.tsv"], ("fr", None)) == ("fr", None)
@@ -99,7 +99,7 @@ def test_tsv_and_two_files_are_read(tmp_path: Path) -> None:
 def test_a_tab_or_line_end_is_a_space_in_tsv(tmp_path: Path) -> None:
     with made(tmp_path / "a.tm") as memory:
         memory.add("a\tb", "c\nd")
-        export_file(memory, tmp_path / "a.tsv")
+        export_memory(memory, tmp_path / "a.tsv")
     assert (tmp_path / "a.tsv").read_text() == "a b\tc d\n"
 
 
@@ -107,19 +107,19 @@ def test_a_wrong_place_is_refused_and_leaves_the_file(tmp_path: Path) -> None:
     (tmp_path / "a.tmx").write_text("old")
     with made(tmp_path / "a.tm") as memory:
         with pytest.raises(ConfigError, match="neither"):
-            export_file(memory, tmp_path / "a.csv")
+            export_memory(memory, tmp_path / "a.csv")
         memory.close()
         (tmp_path / "a.tm").write_bytes(b"A dog.\n" * 200)
         with pytest.raises(DataError):
-            export_file(memory, tmp_path / "a.tmx")
+            export_memory(memory, tmp_path / "a.tmx")
     assert (tmp_path / "a.tmx").read_text() == "old"
 
 
 def test_pairs_that_come_back_with_single_spaces_are_known(tmp_path: Path) -> None:
     with made(tmp_path / "a.tm") as memory:
         memory.extend([Remembered("Line one\nLine  two", "Zeile eins\n\tZeile  zwei")])
-        export_file(memory, tmp_path / "a.tmx")
-        again = import_files(memory, [tmp_path / "a.tmx"])
+        export_memory(memory, tmp_path / "a.tmx")
+        again = import_memory(memory, [tmp_path / "a.tmx"])
 
         assert (again.new, again.known) == (0, 1)
         assert [pair.target for pair in memory.pairs()] == ["Zeile eins\n\tZeile  zwei"]
@@ -128,9 +128,9 @@ def test_pairs_that_come_back_with_single_spaces_are_known(tmp_path: Path) -> No
 def test_what_xml_forbids_is_a_space_in_tmx(tmp_path: Path) -> None:
     with made(tmp_path / "a.tm") as memory:
         memory.add("a\fb", "c\vd", author="A\x01", note="\x02n\ufffe")
-        assert export_file(memory, tmp_path / "a.tmx") == 1
+        assert export_memory(memory, tmp_path / "a.tmx") == 1
     with made(tmp_path / "b.tm") as memory:
-        import_files(memory, [tmp_path / "a.tmx"])
+        import_memory(memory, [tmp_path / "a.tmx"])
         (one,) = memory.pairs()
     assert (one.source, one.target, one.author, one.note) == ("a b", "c d", "A ", "n")
 
@@ -138,7 +138,7 @@ def test_what_xml_forbids_is_a_space_in_tmx(tmp_path: Path) -> None:
 def test_damage_keeps_what_comes_before_it(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("Row\tZeile\nonly one\n")
     with made(tmp_path / "a.tm") as memory, pytest.raises(DataError, match=r"a\.tsv:2"):
-        import_files(memory, [tmp_path / "a.tsv"])
+        import_memory(memory, [tmp_path / "a.tsv"])
 
 
 def test_a_small_file_is_a_memory_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_a_memory_and_a_file_may_spell_their_languages_differently(tmp_path: Pat
     path = tmp_path / "a.tmx"
     with TranslationMemory.create(tmp_path / "a.tm", source_language="eng", target_language="deu") as memory:
         memory.add("Row", "Zeile")
-        export_file(memory, path)
+        export_memory(memory, path)
     with open_memory(path, ("en", "de")) as memory:
         assert memory.exact("Row") is not None
     TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de").close()

@@ -11,8 +11,7 @@ import pytest
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.decoding.risk import Risk
-from dragoman.memory.store import TranslationMemory
-from dragoman.memory.store_guide import MemoryGuide
+from dragoman.memory.store import MemoryGuide, TranslationMemory
 from dragoman.text.guidance import Guidance, Match
 
 MODEL = Path(__file__).parents[1] / "saved" / "0.1" / "transformer"

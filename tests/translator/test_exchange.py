@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from dragoman.base.errors import DataError
 from dragoman.decoding.engine import Engine, Hypothesis, Request
 from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.text.guidance import Guidance, Match
+from dragoman.memory.store import TranslationMemory
 from dragoman.text.shortlist import Shortlist
 
 # Streams
@@ -47,21 +47,16 @@ def test_equal_lines_are_translated_once(translator: Translator, model: History)
         assert sum(sentences for sentences, _ in model.encoded) == len(LINES) - len(BLANK)
 
 
-class Knowing:
-    """A guide that has the translation of one line."""
-
-    def guide(self, lines: Sequence[str]) -> list[Guidance | None]:
-        return [Guidance(match=Match(line, "cab", 100.0)) if line == "abc" else None for line in lines]
-
-
-def test_equal_lines_that_are_asked_at_once_have_the_same_guidance() -> None:
+def test_equal_lines_that_are_asked_at_once_have_the_same_guidance(tmp_path: Path) -> None:
     """So many lines are between them that the stream has forgotten the first when it reads the last."""
-    translator = Translator(
-        cast(Any, Letters()), Echo(), source_language="en", target_language="de", guides=[Knowing()]
-    )
+    memory = TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de")
+    memory.add("abc", "cab")
+    plain = Translator(cast(Any, Letters()), Echo(), source_language="en", target_language="de")
+    translator = plain.using(memory=memory, match_least=100)
     others = ["".join(LETTERS[int(digit)] for digit in str(number)) for number in range(1000, 1700)]
     lines = ["abc", *others, "abc"]
     assert [one.text for one in translator.translate(lines, quality="best")] == ["cab", *others, "cab"]
+    memory.close()
 
 
 def test_lines_before_none_are_translated_before_the_next_is_read(translator: Translator) -> None:

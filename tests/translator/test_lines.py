@@ -15,8 +15,6 @@ from dragoman.base.errors import ConfigError, DataError
 
 def test_a_string_is_not_taken_for_a_list_of_lines(translator: Translator) -> None:
     with pytest.raises(TypeError, match="list of lines"):
-        translator.translate("abc")
-    with pytest.raises(TypeError, match="list of lines"):
         translator.stream("abc")
     with pytest.raises(ConfigError, match="window = 2.5"):
         translator.stream(LINES, window=cast(Any, 2.5))

@@ -38,6 +38,20 @@ def test_only_a_pair_of_blank_lines_is_not_scored(translator: Translator) -> Non
         translator.score(["a", "b"], ["c"])
 
 
+def test_pairs_are_the_same_as_two_lists(saved: Translator) -> None:
+    sources, targets = ["A dog sees a bird.", "Tom sleeps."], ["Ein Hund sieht einen Vogel.", "Tom."]
+    pairs = list(zip(sources, targets, strict=True))
+    for method in (saved.score, saved.align, saved.evidence, saved.risk):
+        assert method(iter(pairs)) == method(sources, targets)
+    for wrong in (["ab", "cd"], [("a", "b", "c")]):
+        with pytest.raises(TypeError, match="pairs"):
+            saved.score(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="list of lines"):
+        saved.score("ab", "cd")
+    with pytest.raises(TypeError, match="line 1 is None"):
+        saved.score([(None, "a")])  # type: ignore[list-item]
+
+
 @pytest.mark.parametrize("space", [" ", "\t", "\u00a0", "\u3000"])
 def test_outer_space_is_not_read(saved: Translator, space: str) -> None:
     translator, source, target = saved, "A dog sees a bird.", "Ein Hund sieht einen Vogel."

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import pickle
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -17,7 +21,11 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.options import entries
 from dragoman.decoding.engine import Engine
 from dragoman.decoding.options import Decoding, DecodingOptions, Sample
+from dragoman.engine.build import unavailable
 from dragoman.folder.bundle import save
+from dragoman.interop import source
+from dragoman.memory.store import TranslationMemory
+from dragoman.memory.terms import Term, TermList
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 
@@ -50,6 +58,31 @@ def test_a_text_keeps_its_lines_and_spaces(translator: Translator) -> None:
     one, two, three, four = (each.text for each in translator.translate(["abc.", "hgf", "a", "b"]))
     assert translator(text) == f"{one} {two}\r\n\n  {three}\t\n{four}"
     assert translator("") == ""
+
+
+def test_one_text_or_several_and_one_line_or_several(translator: Translator) -> None:
+    texts = ["abc. hgf\n  j", "", "b"]
+    assert translator(texts) == [translator(text) for text in texts]
+    assert translator(iter(texts)) == translator(tuple(texts))
+    assert translator([]) == []
+    assert translator.translate("abc") == translator.translate(["abc"])[0]
+    assert translator("abc", beam=1) == translator.translate("abc", beam=1).text
+    assert translator.translate("abc", prefix="h") == translator.translate(["abc"], prefix="h")[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (None, "a text or a list of texts is needed, not None"),
+        (7, "a text or a list of texts is needed, not 7"),
+        (["a", None], "line 2 is None, not a string"),
+        (b"abc", "line 1 is 97, not a string"),
+    ],
+)
+def test_what_is_no_text_is_a_type_error(translator: Translator, wrong: Any, message: str) -> None:
+    for method in (translator, translator.translate):
+        with pytest.raises(TypeError, match=message):
+            method(wrong)
 
 
 def test_any_engine_will_do_and_answers_in_any_order() -> None:
@@ -140,13 +173,38 @@ def test_options_come_as_an_object_as_keywords_or_both(translator: Translator) -
     assert translator.translate(LINES, Decoding(beam=2, n_best=2, no_repeat_ngram=1)) == keywords
     assert translator.translate(LINES, Decoding(beam=7, n_best=2), beam=2, no_repeat_ngram=1) == keywords
     assert list(translator.stream(LINES, Decoding(beam=2, n_best=2), no_repeat_ngram=1)) == keywords
-    with pytest.raises(TypeError, match="unknown decoding options: bean"):
-        translator.translate(LINES, bean=2)  # type: ignore[call-arg]
 
 
-def test_the_keywords_are_the_fields_of_decoding() -> None:
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("beams", "unknown decoding options: beams; did you mean beam?"),
+        ("temprature", "temprature; did you mean temperature?"),
+        ("xyz", "xyz; there are beam, n_best, "),
+    ],
+)
+def test_an_unknown_option_is_told_a_likely_one(translator: Translator, option: str, message: str) -> None:
+    for method in (translator, translator.translate, translator.stream, translator.inspect):
+        with pytest.raises(TypeError, match=re.escape(message)):
+            method(["abc"], **{option: 2})
+
+
+def test_draws_need_no_sample_object(translator: Translator) -> None:
+    drawn = translator.translate(LINES, temperature=0.5, top_k=3, top_p=0.9, seed=7, n_best=2)
+
+    sample = Sample(temperature=0.5, top_k=3, top_p=0.9, seed=7)
+    assert drawn == translator.translate(LINES, sample=sample, n_best=2)
+    assert drawn == translator.translate(LINES, Decoding(sample=sample), n_best=2, seed=7)
+    assert drawn == translator.translate(LINES, sample=replace(sample, top_k=9), top_k=3, n_best=2)
+    with pytest.raises(ConfigError, match="temperature = 0"):
+        translator.translate(LINES, temperature=0)
+
+
+def test_the_keywords_are_the_fields_of_decoding_and_of_its_sample() -> None:
     fields = {entry.name: entry.kind for entry in entries(Decoding).values()}
-    assert get_type_hints(DecodingOptions) == fields
+    draws = {entry.name: entry.kind for entry in entries(Sample).values()}
+    draws = {name: draws[name] for name in ("temperature", "top_k", "top_p", "seed")}
+    assert get_type_hints(DecodingOptions) == fields | draws
 
 
 # The model
@@ -206,3 +264,86 @@ def test_the_pipeline_of_transformers_says_what_to_write_in_its_place(translator
         translator.pipeline(num_beams=4)
 
     assert "translation_text" in error.value.hint
+
+
+def test_a_name_on_the_hub_is_downloaded_only_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(bundle_of("bpe"), tmp_path / "model")
+    asked: list[str] = []
+
+    def download(name: str, *, revision: str | None = None) -> Path:
+        asked.append(name)
+        return tmp_path / "model"
+
+    monkeypatch.setattr(source, "download", download)
+    with pytest.raises(ModelError, match="some/model: no such model folder") as caught:
+        Translator.load("some/model")
+    assert "download=True" in caught.value.hint
+    assert asked == []
+    assert Translator.load("some/model", download=True, engine="pytorch").target_language == "de"
+    assert asked == ["some/model"]
+
+
+# In a notebook, in other processes, with asyncio
+
+
+def test_what_is_printed(translator: Translator, tmp_path: Path) -> None:
+    (one,) = translator.translate(["abc"], n_best=2)
+    assert str(one) == f"{one}" == one.text
+    assert repr(one) == f"<Translation 'abc' -> {one.text!r}, {one.score:.4f}, 1 alternatives>"
+    assert repr(translator) == "<Translator en to de, PyTorchEngine>"
+    save(bundle_of("bpe"), tmp_path / "model")
+    loaded = Translator.load(tmp_path / "model", engine="pytorch")
+    terms = TermList([Term("cat", ("Katze",))], "en", "de")
+    with TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de") as memory:
+        shown = repr(loaded.using(terms=terms, memory=memory))
+    assert shown == (
+        f"<Translator en to de, PyTorchEngine, {str(tmp_path / 'model')!r}, 1 terms, "
+        f"memory {str(tmp_path / 'a.tm')!r}>"
+    )
+    assert repr(Translator.ensemble([loaded, loaded])) == "<Translator en to de, PyTorchEngine, 2 models>"
+
+
+def test_dir_shows_what_is_documented(translator: Translator) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    section = page.partition("## Translator\n")[2].partition("\n## ")[0]
+    table = section.partition("| attribute ")[2].partition("\n\n")[0]
+    documented = {*re.findall(r"^Translator\.([a-z]\w+)\(", section, re.MULTILINE)}
+    for cell in re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE):
+        documented |= {*re.findall(r"\w+", cell)}
+    assert dir(translator) == sorted(documented)
+    assert all(hasattr(translator, name) for name in documented - {"bundle"})
+
+
+def test_a_translator_pickles_by_its_folder_and_options(tmp_path: Path) -> None:
+    save(bundle_of("bpe"), tmp_path / "model")
+    loaded = Translator.load(tmp_path / "model", engine="pytorch", device="cpu")
+    terms = TermList([Term("cat", ("Katze",))], "en", "de")
+    with TranslationMemory.create(tmp_path / "a.tm", source_language="en", target_language="de") as memory:
+        memory.add("The cat.", "Die Mieze.")
+        using = loaded.using(terms=terms, memory=memory, match_least=90)
+    lines = ["The cat.", "The cat sleeps."]
+    expected = [one.text for one in using.translate(lines)]
+    pickled = pickle.dumps(using)
+    assert len(pickled) < 2_000  # no weights
+    again = pickle.loads(pickled)  # noqa: S301
+    assert [one.text for one in again.translate(lines)] == expected
+    assert again.memory.least == 90
+    assert type(again.engine) is type(using.engine)
+    both = pickle.loads(pickle.dumps(Translator.ensemble([loaded, loaded], average="probabilities")))  # noqa: S301
+    assert both.models == 2
+    with pytest.raises(TypeError, match="save the model and load it"):
+        pickle.dumps(Translator.of(bundle_of("bpe")))
+
+
+@pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
+def test_translations_can_be_awaited() -> None:
+    """Texts of several tasks are translated at the same time, each in a thread."""
+    translator = Translator.load(Path(__file__).parents[1] / "saved/0.1/transformer", engine="native")
+    texts = [pair[0] for pair in PAIRS] * 5
+
+    async def all_of_them() -> list[str]:
+        return await asyncio.gather(*(asyncio.to_thread(translator, text) for text in texts))
+
+    assert asyncio.run(all_of_them()) == translator(texts)

@@ -15,6 +15,8 @@ class DragomanError(Exception):
     def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__(what)
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # for tracebacks; the command line prints `hint` itself
 
 
 class TrainingError(DragomanError):

@@ -123,12 +123,12 @@ def memory_import(
       dragoman memory import app.tm old.tmx
       dragoman memory import app.tm app.en app.de
     """
-    from dragoman.memory.exchange import import_files, languages_of
+    from dragoman.memory.exchange import import_memory, languages_of
 
     given = source_language, target_language
     languages = given if file.exists() else languages_of(files, given)
     with _made(file, languages) as opened, waiting("importing", shown=not quiet):
-        added = import_files(opened, files, author=author)
+        added = import_memory(opened, files, author=author)
     if as_json:
         print(_json({"new": added.new, "known": added.known, "blank": added.blank}))
     elif not quiet:
@@ -148,11 +148,11 @@ def memory_export(
     \b
       dragoman memory export app.tm app.tmx
     """
-    from dragoman.memory.exchange import export_file
+    from dragoman.memory.exchange import export_memory
     from dragoman.memory.store import TranslationMemory
 
     with TranslationMemory(file) as opened, waiting("exporting", shown=not quiet):
-        count = export_file(opened, output)
+        count = export_memory(opened, output)
     if not quiet:
         print(f"{count:,} pairs written to {output}", file=sys.stderr)
 

@@ -51,6 +51,7 @@ def run(command: TyperGroup | Any, words: Sequence[str], *, program: str = "drag
         return 128 + number_of(interrupt)
     except Exception as error:
         if debug:
+            vars(error).pop("__notes__", None)  # the hint, which follows
             traceback.print_exc()
         # A library in C++ makes an ImportError of an interrupt while it is loaded.
         if isinstance(error, ImportError) and isinstance(error.__cause__, KeyboardInterrupt):

@@ -6,7 +6,8 @@ import math
 import re
 import sys
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Literal, TypedDict
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, TypedDict
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
@@ -283,11 +284,20 @@ class Decoding(Options):
 
     @classmethod
     def of(cls, decoding: Decoding | None, options: DecodingOptions) -> Decoding:
-        """Return `decoding` with the `options` replaced, as for `translate(lines, decoding, beam=5)`."""
-        unknown = options.keys() - {field.name for field in fields(cls)}
-        if unknown:
-            raise TypeError(f"unknown decoding options: {', '.join(sorted(unknown))}")
-        return replace(decoding or cls(), **options)
+        """Return `decoding` with the `options` replaced, as for `translate(lines, decoding, beam=5)`.
+
+        `temperature`, `top_k`, `top_p` and `seed` are fields of `sample`. Raises TypeError for another name.
+        """
+        given: dict[str, Any] = dict(options)
+        known = [field.name for field in fields(cls)] + list(_DRAWS)
+        for name in given.keys() - set(known):
+            near = get_close_matches(name, known, n=1)
+            what = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"unknown decoding options: {name}; {what}")
+        decoding = decoding or cls()
+        if draws := {name: given.pop(name) for name in _DRAWS if name in given}:
+            given["sample"] = replace(given.get("sample") or decoding.sample or Sample(), **draws)
+        return replace(decoding, **given)
 
     def how(self, default: Beam) -> Beam | Sample:
         """Return the search to run. `default` is the model folder's."""
@@ -333,8 +343,11 @@ class Decoding(Options):
         return tuple(rules)
 
 
+_DRAWS = ("temperature", "top_k", "top_p", "seed")
+
+
 class DecodingOptions(TypedDict, total=False):
-    """The fields of `Decoding` as keyword arguments."""
+    """The fields of `Decoding` as keyword arguments, and those of its `sample`."""
 
     beam: int | None
     n_best: int
@@ -357,3 +370,7 @@ class DecodingOptions(TypedDict, total=False):
     candidates: int | None
     mbr: Utility | None
     reverse_weight: float
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int

@@ -15,6 +15,7 @@ from dragoman.decoding.engine import Engine, Hypothesis, Request
 
 Item = TypeVar("Item", bound=Hashable)
 Answer = TypeVar("Answer")
+ToAnswer = Callable[[list[Hypothesis]], Answer]
 
 _TOGETHER = 64  # items made into requests at once: tokenising many lines in one call is faster
 
@@ -31,8 +32,8 @@ class _Slot(Generic[Answer]):
 class Stream(Generic[Item, Answer]):
     """The answers to items, one each, in order. Iterate over it once.
 
-    `requests` makes one request of each item, `answer` the answer from its hypotheses. An item that equals
-    one of the last `remembered` different ones gets the same answer, without another request.
+    `requests` makes of each item a request and the function that makes the answer of its hypotheses. An item
+    that equals one of the last `remembered` different ones gets the same answer, without another request.
 
     The engine works on at most `window` requests at a time. At most twice as many items are held: those, and
     later ones whose answers wait for an earlier one. An item None means that no other has arrived yet: all
@@ -43,15 +44,14 @@ class Stream(Generic[Item, Answer]):
     def __init__(
         self,
         items: Iterable[Item | None],
-        requests: Callable[[Sequence[Item]], Iterable[Request]],
-        answer: Callable[[Item, Request, list[Hypothesis]], Answer],
+        requests: Callable[[Sequence[Item]], Iterable[tuple[Request, ToAnswer[Answer]]]],
         *,
         engine: Engine,
         batch_tokens: int,
         window: int,
         remembered: int = 10_000,
     ) -> None:
-        self._items, self._to_requests, self._to_answer = iter(items), requests, answer
+        self._items, self._to_requests = iter(items), requests
         self._engine, self._batch_tokens, self._window = engine, batch_tokens, window
         self._remembered = remembered
         self._waiting: deque[_Slot[Answer]] = deque()  # one for each item that was read but not answered
@@ -61,15 +61,15 @@ class Stream(Generic[Item, Answer]):
 
     def __iter__(self) -> Iterator[Answer]:
         while not self._ended:
-            asked: dict[int, tuple[Item, Request, _Slot[Answer]]] = {}
+            asked: dict[int, tuple[ToAnswer[Answer], _Slot[Answer]]] = {}
             requests = self._requests(asked)
             if (first := next(requests, None)) is not None:
                 found = self._engine.search(
                     chain([first], requests), batch_tokens=self._batch_tokens, lookahead=self._window
                 )
                 for number, hypotheses in found:
-                    item, request, slot = asked.pop(number)
-                    slot.answer = self._to_answer(item, request, hypotheses)
+                    to_answer, slot = asked.pop(number)
+                    slot.answer = to_answer(hypotheses)
                     yield from self._answered()
             yield from self._answered()
         if self._error is not None:
@@ -82,7 +82,7 @@ class Stream(Generic[Item, Answer]):
             yield answer
             waiting.popleft()  # after the yield: until then the item counts as held
 
-    def _requests(self, asked: dict[int, tuple[Item, Request, _Slot[Answer]]]) -> Iterator[Request]:
+    def _requests(self, asked: dict[int, tuple[ToAnswer[Answer], _Slot[Answer]]]) -> Iterator[Request]:
         """Yield the requests of one search, and enter each in `asked` by its number.
 
         The search ends where its answers are needed before another item may be read.
@@ -93,8 +93,8 @@ class Stream(Generic[Item, Answer]):
             if not (room := 2 * self._window - len(self._waiting)):
                 return  # the first in line takes much longer than the others
             items = self._read(min(room, self._window, _TOGETHER))
-            for item, request, slot in self._new(items):
-                asked[next(numbers)] = item, request, slot
+            for request, to_answer, slot in self._new(items):
+                asked[next(numbers)] = to_answer, slot
                 yield request
             if not asked:
                 return  # all answers are known: nothing to wait for
@@ -116,24 +116,24 @@ class Stream(Generic[Item, Answer]):
             self._ended, self._error = True, error
         return items
 
-    def _new(self, items: Sequence[Item]) -> Iterator[tuple[Item, Request, _Slot[Answer]]]:
-        """Put all items in line. Yield those that have to be asked, with their requests."""
+    def _new(self, items: Sequence[Item]) -> Iterator[tuple[Request, ToAnswer[Answer], _Slot[Answer]]]:
+        """Put all items in line. Yield the requests of those that have to be asked."""
         recent = self._recent
         new = dict.fromkeys(item for item in items if item not in recent)
         requests = iter(self._to_requests(list(new)))
         for item in items:
             slot = recent.pop(item, None)
-            request = None
+            asked = None
             if slot is None:
                 try:
-                    request = next(requests)
+                    asked = next(requests)
                 except Exception as error:
                     self._ended, self._error = True, error
                     return
                 slot = _Slot()
             recent[item] = slot
             self._waiting.append(slot)
-            if request is not None:
-                yield item, request, slot
+            if asked is not None:
+                yield *asked, slot
         while len(recent) > self._remembered:
             del recent[next(iter(recent))]

@@ -12,8 +12,7 @@ from itertools import takewhile
 from dragoman.documents.checks import doubts
 from dragoman.documents.flat import as_written
 from dragoman.documents.segment import Code, Content, Result, Segment, text_of
-from dragoman.memory.store import TranslationMemory
-from dragoman.memory.store_guide import MemoryGuide
+from dragoman.memory.store import MemoryGuide, TranslationMemory
 from dragoman.text.guidance import Match
 
 
@@ -41,7 +40,7 @@ def recall(memory: TranslationMemory, segment: Segment) -> Result | None:
 def offer(guide: MemoryGuide, segment: Segment) -> Match | None:
     """Return the most similar text of the memory for a segment that it does not have."""
     match = guide.memory.match(text_of(segment.source), least=guide.least)
-    return match if match is not None and match.score < 100 else None
+    return match if match is not None and not match.exact else None
 
 
 def _is_tag(one: str | Code) -> bool:

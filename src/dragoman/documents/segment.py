@@ -71,7 +71,7 @@ class Result:
     @property
     def is_remembered(self) -> bool:
         """Whether it is the translation of the memory."""
-        return self.match is not None and self.match.score >= 100
+        return self.match is not None and self.match.exact
 
 
 class Document(Protocol):

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.engine import Request, Tokens
@@ -35,6 +36,24 @@ Message = tuple[list[int], Sequence[float]]
 _MOST_ROWS = 1_000_000  # of a sentence, in a batch
 _INT = 2**30  # more than any sentence has tokens, and still an int32
 _BEAM, _SAMPLE, _SCORE = range(3)
+
+
+class _Head(NamedTuple):
+    """`Head` of cpp/api.cpp, without the number of the request and the lengths of its lists."""
+
+    kind: int
+    size: int = 1
+    wide: int = 1
+    n_best: int = 1
+    stop: int = 0
+    normalization: int = 0
+    top_k: int = 0
+    renormalise: int = False
+    limit: int = 0
+    minimum: int = 0
+    layer: int = -1
+    head: int = -1
+    ruled: int = False
 
 
 @dataclass(frozen=True)
@@ -88,48 +107,63 @@ def _search_message(config: TransformerConfig | SSRUConfig, request: Request) ->
         shortlist = sorted(
             {*request.shortlist, *prefix, *required, *tokens_of(phrases_of(request.rules)), config.end_id}
         )
-    layer, head = _attention(config, request.attention)
+    layer, number = _attention(config, request.attention)
+    head = _Head(
+        kind=_BEAM,
+        wide=how.rows if tracker is None else tracker.rows(how.rows),
+        n_best=how.n_best,
+        renormalise=how.renormalize,
+        limit=min(limit, _INT),
+        minimum=min(minimum, _INT),
+        layer=layer,
+        head=number,
+        ruled=bool(request.rules),
+    )
+    draws: Sequence[int] = ()
     match how:
         case Beam():
-            kind, size, stop = _BEAM, how.size, STOPS.index(how.stop)
-            normalization, top_k = NORMALIZATIONS.index(how.normalization), 0
-            fractions, draws = [how.length_penalty, 1.0, 1.0], []
+            normalization = NORMALIZATIONS.index(how.normalization)
+            head = head._replace(size=how.size, stop=STOPS.index(how.stop), normalization=normalization)
+            fractions = (how.length_penalty, 1.0, 1.0)
         case Sample():
-            kind, size, stop, normalization, top_k = _SAMPLE, 1, 0, 0, min(how.top_k, vocab)
-            fractions, draws = [0.0, how.temperature, how.top_p], _generators(how, request.source)
-    rows = how.rows if tracker is None else tracker.rows(how.rows)
+            head = head._replace(kind=_SAMPLE, top_k=min(how.top_k, vocab))
+            fractions, draws = (0.0, how.temperature, how.top_p), _generators(how, request.source)
     return _message(
-        config, kind, size, rows, how.n_best, stop, normalization, top_k, how.renormalize, min(limit, _INT),
-        min(minimum, _INT), layer, head, bool(request.rules), source=request.source, prefix=prefix,
-        ngrams=ngrams, banned=sorted(set(banned)), required=required, tracker=tracker,
-        never=never_generated_ids(config, how), draws=draws, shortlist=shortlist, fractions=fractions,
+        config, head, source=request.source, prefix=prefix, ngrams=ngrams, banned=sorted(set(banned)),
+        required=required, tracker=tracker, never=never_generated_ids(config, how), draws=draws,
+        shortlist=shortlist, fractions=fractions,
     )  # fmt: skip
 
 
 def _score_message(config: TransformerConfig | SSRUConfig, pair: Pair) -> Message:
     how = pair.how
-    layer, head = _attention(config, pair.attention)
-    return _message(
-        config, _SCORE, 1, 1, 1, 0, NORMALIZATIONS.index(how.normalization), 0, how.renormalize,
-        len(pair.target), 0, layer, head, False, source=pair.source, prefix=pair.target, ngrams=(), banned=(),
-        required=(), tracker=None, never=never_generated_ids(config, how), draws=(), shortlist=None,
-        fractions=(how.length_penalty, 1.0, 1.0),
-    )  # fmt: skip
+    layer, number = _attention(config, pair.attention)
+    head = _Head(
+        kind=_SCORE,
+        normalization=NORMALIZATIONS.index(how.normalization),
+        renormalise=how.renormalize,
+        limit=len(pair.target),
+        layer=layer,
+        head=number,
+    )
+    never, fractions = never_generated_ids(config, how), (how.length_penalty, 1.0, 1.0)
+    return _message(config, head, source=pair.source, prefix=pair.target, never=never, fractions=fractions)
 
 
 def _message(
     config: TransformerConfig | SSRUConfig,
-    *head: int,
+    head: _Head,
+    *,
     source: Tokens,
     prefix: Tokens,
-    ngrams: Sequence[int],
-    banned: Sequence[int],
-    required: Sequence[int],
-    tracker: Tracker | None,
     never: Sequence[int],
-    draws: Sequence[int],
-    shortlist: Sequence[int] | None,
     fractions: Sequence[float],
+    ngrams: Sequence[int] = (),
+    banned: Sequence[int] = (),
+    required: Sequence[int] = (),
+    tracker: Tracker | None = None,
+    draws: Sequence[int] = (),
+    shortlist: Sequence[int] | None = None,
 ) -> Message:
     """Lay out `Head` of cpp/api.cpp, without the key, and its lists."""
     phrases = () if tracker is None else _phrases(tracker)

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Unpack
 
+from dragoman.base.tables import count
 from dragoman.decoding.options import Decoding, DecodingOptions
 from dragoman.evaluation.measures import METRICS, check_options, score_corpus
 from dragoman.evaluation.scores import MetricName, Scores
@@ -17,9 +18,9 @@ from dragoman.training.processes.distributed import World
 from dragoman.translator import Translation, Translator
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Evaluation:
-    """Translations of test text beside their references, and their scores."""
+    """Translations of test text, their references and their scores. `print` shows the scores."""
 
     translations: tuple[Translation, ...]
     references: tuple[str, ...]
@@ -28,6 +29,14 @@ class Evaluation:
     metrics: tuple[MetricName, ...] = METRICS
     lowercase: bool = False
     bootstrap: int = 1000
+
+    def __repr__(self) -> str:
+        """The scores only if they are computed: that takes a while."""
+        scores = repr(self.scores) if "scores" in vars(self) else count(len(self.translations), "line")
+        return f"<Evaluation {scores}, {self.sentences_per_second:.1f} sentences per second>"
+
+    def __str__(self) -> str:
+        return str(self.scores)
 
     @property
     def hypotheses(self) -> list[str]:

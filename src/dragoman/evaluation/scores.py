@@ -37,9 +37,9 @@ class Score:
         return "" if self.mean is None else f"({self.mean:.2f} ± {self.half_width:.2f})"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Scores:
-    """The scores of one set of translations, by metric ("bleu", "chrf", "ter")."""
+    """The scores of one set of translations, by metric ("bleu", "chrf", "ter"). `print` shows a table."""
 
     by_metric: dict[MetricName, Score]
     lines: int
@@ -58,6 +58,12 @@ class Scores:
     @property
     def ter(self) -> Score:
         return self.by_metric["ter"]
+
+    def __repr__(self) -> str:
+        return f"<Scores {', '.join(map(str, self.by_metric.values()))}, {count(self.lines, 'line')}>"
+
+    def __str__(self) -> str:
+        return self.to_text()
 
     def to_table(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

@@ -26,7 +26,7 @@ _TIMES = re.compile(r"\d{8}T\d{6}Z")
 _FILES = {".tmx", ".tsv", ".jsonl", ".ndjson"}
 
 
-def import_files(memory: TranslationMemory, paths: Sequence[str | Path], *, author: str = "") -> Added:
+def import_memory(memory: TranslationMemory, paths: Sequence[str | Path], *, author: str = "") -> Added:
     """Add the pairs of a TMX, TSV or JSONL file, or of two files of lines. Pairs that it has are skipped.
 
     A TMX file also brings dates, authors and notes. Raise ConfigError if it is unclear what to read,
@@ -43,7 +43,7 @@ def languages_of(paths: Sequence[str | Path], languages: Languages = (None, None
     return languages[0] or corpus.source_language, languages[1] or corpus.target_language
 
 
-def export_file(memory: TranslationMemory, path: str | Path) -> int:
+def export_memory(memory: TranslationMemory, path: str | Path) -> int:
     """Write all pairs to a .tmx or .tsv file, the newest at the end. Return their number.
 
     The file is written whole or not at all. What the format cannot hold, as a form feed in TMX, becomes a

@@ -16,12 +16,12 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import canonical
@@ -38,9 +38,10 @@ from dragoman.memory.store_rows import (
     time_of,
     whole_row,
 )
-from dragoman.text.guidance import LEAST, Match
+from dragoman.text.guidance import LEAST, Guidance, Match
 
 _TOGETHER = 10_000  # pairs written in one transaction
+_BREAKS = re.compile(r"\s*[\r\n]+\s*")
 _IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")  # what no text file can hold
 
 
@@ -121,6 +122,13 @@ class TranslationMemory:
     def path(self) -> Path:
         """Where it is."""
         return self._file.path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the place of the file; another process opens it again."""
+        return type(self), (self.path.absolute(),)
+
+    def __repr__(self) -> str:
+        return f"<TranslationMemory {str(self.path)!r}, {self.source_language} to {self.target_language}>"
 
     def __enter__(self) -> Self:
         return self
@@ -284,6 +292,29 @@ class TranslationMemory:
             used or 0,
             self.path.stat().st_size,
         )
+
+
+class MemoryGuide:
+    """Gives each line the most similar line of a memory that is at least this alike, in percent.
+
+    With `reads`, the model reads the translation of a line that is not equal.
+    """
+
+    def __init__(self, memory: TranslationMemory, *, least: float = LEAST, reads: bool = False) -> None:
+        self.memory, self.least, self.reads = memory, least, reads
+
+    def guide(self, lines: Sequence[str]) -> list[Guidance | None]:
+        """See `Guide.guide`. A translation of several lines becomes one."""
+        return [self._guidance(line) for line in lines]
+
+    def _guidance(self, line: str) -> Guidance | None:
+        match = self.memory.match(line, least=self.least)
+        if match is None:
+            return None
+        if match.exact:
+            self.memory.count_use(match)
+        joined = Match(_BREAKS.sub(" ", match.source), _BREAKS.sub(" ", match.target), match.score)
+        return Guidance(match=joined, reads_match=self.reads and not match.exact)
 
 
 def _checked(pair: Remembered) -> Remembered:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dragoman.base.errors import DataError
 from dragoman.memory import terms_csv, terms_tbx
@@ -79,6 +79,12 @@ class TermList:
 
     def __len__(self) -> int:
         return len(self.terms)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TermList, (self.terms, self.source_language, self.target_language)
+
+    def __repr__(self) -> str:
+        return f"<TermList {len(self)} terms, {self.source_language} to {self.target_language}>"
 
     def find(self, line: str) -> list[FoundTerm]:
         """Return the terms of a line in order, apart from each other. The longest wins."""

@@ -53,6 +53,11 @@ class Match:
     target: str
     score: float
 
+    @property
+    def exact(self) -> bool:
+        """Whether it is the line itself, so that its translation is taken over."""
+        return self.score >= 100
+
 
 @dataclass(frozen=True)
 class Guidance:
@@ -63,6 +68,11 @@ class Guidance:
     match: Match | None = None  # found in a memory; with a score of 100 it is the translation
     reads_match: bool = False  # whether the model reads the match
     terms: tuple[tuple[str, ...], ...] = ()  # the translations of each term in the line, to look for them
+
+    @property
+    def known(self) -> Match | None:
+        """The match that is the translation, if the memory has the line."""
+        return self.match if self.match is not None and self.match.exact else None
 
 
 class Guide(Protocol):

@@ -70,9 +70,7 @@ def engine_of_members(members: Sequence[Member], average: Average) -> Engine:
     from dragoman.decoding.pytorch import PyTorchEngine
     from dragoman.models.ensemble import Ensemble
 
-    models = [
-        one.engine.model if isinstance(one.engine, PyTorchEngine) else one.bundle.model for one in members
-    ]
+    models = [one.bundle.model for one in members]
     return PyTorchEngine(Ensemble([model.to(models[0].device) for model in models], average))
 
 

@@ -1,23 +1,42 @@
-"""What the engine is asked for each line of a stream, and the translation that is made of its answer."""
+"""A line becomes a request to the engine, and the answer becomes a translation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 from dragoman.decoding.engine import Engine, Hypothesis, Request, Tokens
 from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.risk import Risk
 from dragoman.decoding.rules import Prefix, Rule, keeping
-from dragoman.decoding.stream import Stream
+from dragoman.decoding.stream import Stream, ToAnswer
 from dragoman.text.faults import faults
-from dragoman.text.guidance import Guidance, Guide, Match, reading
+from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, reading
 from dragoman.text.shortlist import Shortlist
 from dragoman.translator.choice import ScorePairs, ranked
-from dragoman.translator.guided import GuidedLine, guidance_of, known_match
 from dragoman.translator.lines import LineItem, addressed, prefix_tokens, warning_of_language
 from dragoman.translator.translation import Translation, TranslationMaker
+
+
+@dataclass(frozen=True)
+class AskedLine:
+    """A line that the engine was asked for."""
+
+    line: str
+    read: str  # without spaces around it, behind the token of its target language
+    tokens: Tokens  # of `read`, without what the model reads beside it
+    cut: bool  # whether these are only the first
+    guidance: Guidance | None
+    reading: Reading | None  # what the model reads, with guidance
+
+    def own(self, hypothesis: Hypothesis) -> Hypothesis:
+        """The hypothesis with the attention to the line alone, and to the end."""
+        reading = self.reading
+        if reading is None or not hypothesis.attention or len(reading.own) == len(reading.tokens):
+            return hypothesis
+        rows = tuple((*(row[place] for place in reading.own), row[-1]) for row in hypothesis.attention)
+        return replace(hypothesis, attention=rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +50,6 @@ class Exchange:
     phrase_rules: Callable[[Iterable[Sequence[str]]], tuple[Rule, ...]]
     score: ScorePairs  # of this direction, with the attention and the alignment that the options ask for
     reverse: ScorePairs | None
-    # By the ids of requests, which the stream holds until their answers: equal lines may be asked at once.
-    _cut: set[int] = field(default_factory=set)  # those whose source is too long
-    _guided: dict[int, GuidedLine] = field(default_factory=dict)  # those that have guidance
 
     def stream(
         self, items: Iterator[LineItem | None], engine: Engine, window: int
@@ -45,7 +61,6 @@ class Exchange:
         return Stream(
             items,
             self.requests,
-            self.translation,
             engine=engine,
             batch_tokens=decoding.batch_tokens,
             window=window,
@@ -53,29 +68,31 @@ class Exchange:
             remembered=0 if decoding.attention else 10_000 // decoding.searched,
         )
 
-    def requests(self, items: Sequence[LineItem]) -> Iterator[Request]:
-        """Yield the request for each line."""
+    def requests(self, items: Sequence[LineItem]) -> Iterator[tuple[Request, ToAnswer[Translation]]]:
+        """Yield the request for each line, and the function that makes its translation of the answer."""
         tokenizer, decoding = self.maker.tokenizer, self.maker.decoding
         stripped = [line.strip() for line, _ in items]
-        lines = [addressed(line, decoding.to) for line in stripped]
-        guidances = guidance_of(self.guides, stripped, [prefix for _, prefix in items])
-        encoded = tokenizer.encode_source(lines)
-        for item, line, guidance, tokens in zip(items, lines, guidances, encoded, strict=True):
-            asked: Tokens = tokens
-            rules, cut, guided = decoding.rules, False, None
-            if tokens and (begin := self._begin_of(item[1])):
-                rules = (Prefix(begin), *rules)
-            begin_of_line = len(line) - len(item[0].strip())
-            if len(tokens) > decoding.max_source_tokens and known_match(guidance) is None:
-                cut = True
-                asked = tokens = tokens[: decoding.max_source_tokens]
+        reads = [addressed(line, decoding.to) for line in stripped]
+        guidances = self._guidances(stripped, [prefix for _, prefix in items])
+        encoded: list[Tokens] = [*tokenizer.encode_source(reads)]
+        for (line, prefix), read, guidance, tokens in zip(items, reads, guidances, encoded, strict=True):
+            if tokens and guidance is not None and guidance.known is not None:
+                nothing = Request(source=(), how=self.how, max_tokens=1)
+                yield nothing, partial(self._remembered, line, guidance, guidance.known)
+                continue
+            begin = len(read) - len(line.strip())  # behind the token of a language
+            if cut := len(tokens) > decoding.max_source_tokens:
+                tokens = tokens[: decoding.max_source_tokens]
                 if guidance is not None:
-                    end = tokenizer.source_spans(line)[len(tokens) - 1][1]
-                    guidance = self._guidance_of_part(line[begin_of_line:end].strip())
+                    part = read[begin : tokenizer.source_spans(read)[len(tokens) - 1][1]]
+                    # If the memory has this part, its translation lacks the rest.
+                    guidance = _unless_known(self._guidances([part.strip()], [""])[0])
+            asked, rules, beside = tokens, decoding.rules, None
+            if tokens and (forced := self._begin_of(prefix)):
+                rules = (Prefix(forced), *rules)
             if tokens and guidance is not None:
-                read = reading(tokenizer, line, tokens, guidance, begin=begin_of_line)
-                guided = GuidedLine(guidance, tokens, read)
-                rules, asked = rules + self.phrase_rules(guidance.phrases), guided.asked
+                beside = reading(tokenizer, read, tokens, guidance, begin=begin)
+                rules, asked = rules + self.phrase_rules(guidance.phrases), beside.tokens
             request = Request(
                 source=asked,
                 how=self.how,
@@ -84,42 +101,34 @@ class Exchange:
                 attention=self.maker.attention,
                 shortlist=None if self.shortlist is None else self.shortlist.of(tokens),
             )
-            if cut:
-                self._cut.add(id(request))
-            if guided is not None:
-                self._guided[id(request)] = guided
-            yield request
+            of_line = AskedLine(line, read, tokens, cut, guidance if tokens else None, beside)
+            yield request, partial(self._translation, of_line)
 
-    def _guidance_of_part(self, line: str) -> Guidance | None:
-        """What the guides say for a line that was cut, but for its translation: it lacks the rest."""
-        (guidance,) = guidance_of(self.guides, [line], [""])
-        if guidance is None or known_match(guidance) is None:
-            return guidance
-        return replace(guidance, match=None)
+    def _guidances(self, lines: Sequence[str], prefixes: Sequence[str]) -> list[Guidance | None]:
+        """What the guides together say for each line, without spaces around it, and its prefix."""
+        if not self.guides:
+            return [None] * len(lines)
+        each = map(combined, zip(*(guide.guide(lines) for guide in self.guides), strict=True))
+        return [_unless_known(one, prefix.strip()) for one, prefix in zip(each, prefixes, strict=True)]
 
     @cached_property
     def _begin_of(self) -> Callable[[str], tuple[int, ...]]:
         """Return the tokens of a prefix. Many lines may have the same."""
         return lru_cache(maxsize=256)(partial(prefix_tokens, self.maker.tokenizer, banned=self.how.banned))
 
-    def translation(self, item: LineItem, request: Request, hypotheses: list[Hypothesis]) -> Translation:
+    def _translation(self, asked: AskedLine, hypotheses: list[Hypothesis]) -> Translation:
         """The best translation of a line, with the others as its alternatives."""
-        line, guided = item[0], self._guided.pop(id(request), None)
-        language = self.maker.languages[1]
-        if guided is not None and guided.known is not None:
-            return guided.shown([self._remembered(line, guided.known)], language)[0]
-        read, tokens = addressed(line.strip(), self.maker.decoding.to), request.source
-        if guided is not None:
-            tokens, hypotheses = guided.tokens, [guided.without(each) for each in hypotheses]
-        cut = id(request) in self._cut
-        found = [self.maker.translation(line, read, tokens, each, cut=cut) for each in hypotheses]
-        if guided is not None:
-            found = guided.shown(found, language)
-        self._cut.discard(id(request))
-        best, *others = ranked(line.strip(), found, self.maker.decoding, self.reverse)
+        maker = self.maker
+        found = [
+            maker.translation(asked.line, asked.read, asked.tokens, asked.own(one), cut=asked.cut)
+            for one in hypotheses
+        ]
+        if asked.guidance is not None:
+            found = [_shown(one, asked.guidance, maker.languages[1]) for one in found]
+        best, *others = ranked(asked.line.strip(), found, maker.decoding, self.reverse)
         return replace(best, alternatives=tuple(others)) if others else best
 
-    def _remembered(self, line: str, match: Match) -> Translation:
+    def _remembered(self, line: str, guidance: Guidance, match: Match, _: list[Hypothesis]) -> Translation:
         """The translation that a memory has for a line. Only for its attention the model is asked."""
         tokenizer, decoding = self.maker.tokenizer, self.maker.decoding
         (tokens,) = tokenizer.encode_target([match.target])
@@ -127,8 +136,24 @@ class Exchange:
         # The model says nothing about it, so its risk is what can be seen of the text.
         flags = faults(line, match.target, *self.maker.languages) if decoding.risk else ()
         risk = Risk(None, tuple(flags)) if decoding.risk else None
-        found = Translation(line, match.target, 0.0, pieces, (), False, match=match, risk=risk)
-        if decoding.attention is None and not decoding.alignment:
-            return found
-        (scored,) = self.score([line], [match.target])
-        return replace(found, attention=scored.attention, alignment=scored.alignment)
+        found = Translation(line, match.target, 0.0, pieces, (), False, risk=risk)
+        if decoding.attention is not None or decoding.alignment:
+            (scored,) = self.score([line], [match.target])
+            found = replace(found, attention=scored.attention, alignment=scored.alignment)
+        return _shown(found, guidance, self.maker.languages[1])
+
+
+def _unless_known(guidance: Guidance | None, prefix: str | None = None) -> Guidance | None:
+    """The guidance without a translation of the whole line, unless that begins with the prefix."""
+    if guidance is None or guidance.known is None:
+        return guidance
+    fits = prefix is not None and guidance.known.target.startswith(prefix)
+    return guidance if fits else replace(guidance, match=None)
+
+
+def _shown(translation: Translation, guidance: Guidance, language: str) -> Translation:
+    """The translation with the match of its line, and with the terms that it lacks."""
+    from dragoman.memory.terms import unused_terms  # most translators have no terms
+
+    unused = unused_terms(translation.text, guidance.terms, language)
+    return replace(translation, match=guidance.match, unused_terms=unused)

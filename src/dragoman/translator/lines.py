@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError, DataError
@@ -19,17 +20,22 @@ log = logging.getLogger(__name__)
 LineItem = tuple[str, str]  # a line and its prefix
 
 
-def check_lines(lines: Iterable[str | None]) -> None:
-    """Raise TypeError for a string in place of a list of lines."""
+def check_lines(lines: object) -> None:
+    """Raise TypeError for anything but several lines."""
     if isinstance(lines, str):
         raise TypeError("a list of lines is needed; translator(text) translates one text")
+    if not isinstance(lines, Iterable):
+        raise TypeError(f"a text or a list of texts is needed, not {lines!r}")
 
 
-def check_strings(lines: Iterable[object]) -> None:
-    """Raise TypeError for a line that is not a string."""
+def checked_lines(lines: Iterable[str]) -> list[str]:
+    """Return the lines as a list. Raises TypeError for one that is not a string."""
+    check_lines(lines)
+    lines = list(lines)
     for number, line in enumerate(lines, 1):
         if not isinstance(line, str):
             raise TypeError(f"line {number} is {line!r}, not a string")
+    return lines
 
 
 def sentences_of(item: LineItem, language: str, memory: TranslationMemory | None) -> list[LineItem]:
@@ -51,26 +57,20 @@ def with_prefixes(
 
     Raises DataError if the numbers of lines and prefixes differ.
     """
-    if prefix is None or isinstance(prefix, str):
-        return (None if line is None else (line, prefix or "") for line in lines)
-    return _paired(iter(lines), iter(prefix))
-
-
-def _paired(lines: Iterator[str | None], prefixes: Iterator[str]) -> Iterator[LineItem | None]:
+    one = prefix is None or isinstance(prefix, str)
+    prefixes = repeat(prefix or "") if prefix is None or isinstance(prefix, str) else iter(prefix)
     number = 0
     for line in lines:
         if line is None:
             yield None
             continue
         number += 1
-        prefix = next(prefixes, None)
-        if prefix is None:
-            raise DataError(
-                f"line {number} has no prefix", hint="give one prefix for each line; it may be empty"
-            )
-        yield line, prefix
-    if next(prefixes, None) is not None:
-        raise DataError(f"more prefixes than the {number} lines", hint="give one prefix for each line")
+        own = next(prefixes, None)
+        if own is None:
+            raise DataError(f"line {number} has no prefix", hint="give one prefix per line; it may be empty")
+        yield line, own
+    if not one and next(prefixes, None) is not None:
+        raise DataError(f"more prefixes than the {number} lines", hint="give one prefix per line")
 
 
 def prefix_tokens(tokenizer: Tokenizer, prefix: str, *, banned: Collection[int] = ()) -> tuple[int, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from dragoman.base.errors import DataError
 from dragoman.decoding.engine import Engine, Tokens
 from dragoman.decoding.options import Beam
-from dragoman.translator.lines import addressed
+from dragoman.translator.lines import addressed, checked_lines
 from dragoman.translator.translation import Translation, TranslationMaker
 
 T = TypeVar("T")
@@ -16,13 +16,25 @@ T = TypeVar("T")
 MOST_ATTENTION = 16_000_000
 
 
-def check_pairs(sources: Sequence[str], targets: Sequence[str]) -> None:
-    """Raise DataError if the numbers of sources and targets differ."""
+def sides(
+    sources: Iterable[str] | Iterable[tuple[str, str]], targets: Iterable[str] | None
+) -> tuple[list[str], list[str]]:
+    """Return sources and targets, given as two lists or, without `targets`, as pairs.
+
+    Raises TypeError for anything else, DataError if the numbers of sources and targets differ.
+    """
+    if targets is None:
+        pairs = list(sources)
+        if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
+            raise TypeError("pairs (source, translation) are needed, or a list of sources and one of targets")
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    sources, targets = checked_lines(cast("Iterable[str]", sources)), checked_lines(targets)
     if len(sources) != len(targets):
         raise DataError(
             f"{len(sources)} sources and {len(targets)} translations to score",
             hint="give one translation for each source",
         )
+    return sources, targets
 
 
 def scored_pairs(

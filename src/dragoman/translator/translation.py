@@ -18,9 +18,9 @@ from dragoman.text.tokenizer import Tokenizer
 from dragoman.translator.lines import LineItem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation:
-    """A line and its translation."""
+    """A line and its translation. `print` shows the text."""
 
     source: str
     text: str
@@ -38,6 +38,17 @@ class Translation:
     match: Match | None = None  # the most similar line of the memory; with a score of 100 it was taken over
     risk: Risk | None = None  # what is doubtful about it; None unless asked for
     unused_terms: tuple[str, ...] = ()  # translations of terms of the line that are not in the text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        """Source, text and score, and which other fields have something to show."""
+        more = ["truncated"] if self.truncated else []
+        more += [f"{len(self.alternatives)} alternatives"] if self.alternatives else []
+        more += [name for name in ("attention", "alignment", "match", "risk") if getattr(self, name)]
+        more += [f"unused_terms={self.unused_terms!r}"] if self.unused_terms else []
+        return f"<Translation {', '.join([f'{self.source!r} -> {self.text!r}', f'{self.score:.4f}', *more])}>"
 
 
 @dataclass(frozen=True)

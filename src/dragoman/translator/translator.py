@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Unpack, overload
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
@@ -22,33 +24,30 @@ from dragoman.text.guidance import LEAST, Guide
 from dragoman.text.sentences import spacing
 from dragoman.text.shortlist import Shortlist
 from dragoman.text.tokenizer import Tokenizer
-from dragoman.translator.adapters import adapter_folders, running, with_adapter
 from dragoman.translator.choice import choosing
 from dragoman.translator.ensemble import check_members, engine_of_members
 from dragoman.translator.exchange import Exchange
-from dragoman.translator.inspecting import bundle_of_engine, check_inspection
 from dragoman.translator.lines import (
     addressed,
     check_lines,
-    check_strings,
+    checked_lines,
     prefix_tokens,
     sentences_of,
     target_of,
     with_prefixes,
 )
 from dragoman.translator.resources import (
+    adapter_folders,
+    check_inspection,
     check_memory,
     check_reverse,
-    check_sampling,
     check_term_languages,
     check_unguided,
     memory_guide,
-    memory_of,
     term_guide,
-    with_memory,
     with_term_list,
 )
-from dragoman.translator.scoring import check_pairs, scored_pairs
+from dragoman.translator.scoring import scored_pairs, sides
 from dragoman.translator.translation import Translation, TranslationMaker, aligning_for
 
 if TYPE_CHECKING:
@@ -58,9 +57,8 @@ if TYPE_CHECKING:
     from dragoman.folder.bundle import Bundle
     from dragoman.inspection import Contrast, Intervention, Trace
     from dragoman.loading import Loaded, Variant
-    from dragoman.memory.store import TranslationMemory
-    from dragoman.memory.store_guide import MemoryGuide
-    from dragoman.memory.terms import TermList, TermsMode
+    from dragoman.memory.store import MemoryGuide, TranslationMemory
+    from dragoman.memory.terms import TermGuide, TermList, TermsMode
     from dragoman.translator.next_words import NextWord
 
 
@@ -82,29 +80,34 @@ class Translator:
         generation: Beam | None = None,
         shortlist: Shortlist | None = None,
         aligning: Aligning | None = None,
-        guides: Sequence[Guide] = (),
+        terms: Sequence[TermGuide] = (),
+        memory: MemoryGuide | None = None,
         reads: Sequence[str] = (),
         reverse: Translator | None = None,
         risk_models: Mapping[str, RiskModel] | None = None,
         load_bundle: Callable[[], Bundle] | None = None,
         adapters: Mapping[str, Variant] | None = None,
     ) -> None:
-        """`guides` say what to use for a line: terms, a memory. `reads` is what of it the model was trained
-        to read: "terms", "matches". `reverse` translates the other way and has a say in which of several
-        translations is best. `adapters` are what `using` chooses from.
+        """`terms` and `memory` say what to use for a line. `reads` says which of them the model was trained
+        to read: "terms", "matches". `reverse` translates the other way and reranks the candidates.
+        `adapters` are what `using` chooses from.
 
-        `load_bundle` returns the PyTorch model for `bundle` and `inspect`, if the engine has none.
+        `load_bundle` returns the PyTorch model for `bundle` and `inspect`.
         """
         self.tokenizer, self.engine, self.shortlist = tokenizer, engine, shortlist
         self.aligning, self.risk_models = aligning, dict(risk_models or {})
-        self._own_risks = self.risk_models  # of the model without an adapter
-        self.guides, self.reads, self.reverse = tuple(guides), tuple(reads), reverse
+        self.terms, self.memory = tuple(terms), memory
+        self.reads, self.reverse = tuple(reads), reverse
         self.source_language, self.target_language = source_language, target_language
         self.generation = generation or Beam()
         self.adapter: str | None = None  # the name of the one in use
         self.models = 1  # how many translate together
-        self._variants = running(engine, load_bundle, adapters or {})
-        self._load_bundle = self._variants[None].load_bundle
+        self._own_risks = self.risk_models  # of the model without an adapter
+        # By the name of the adapter: its engine, and what loads its PyTorch model.
+        self._variants: dict[str | None, tuple[Engine, Callable[[], Bundle] | None]]
+        self._variants = {name: (one.engine, one.load_bundle) for name, one in (adapters or {}).items()}
+        self._variants[None] = engine, load_bundle
+        self._load_again: Callable[[], Translator] | None = None  # see `__reduce__`
 
     @classmethod
     def load(
@@ -115,9 +118,10 @@ class Translator:
         dtype: DType | None = None,
         engine: EngineName | None = None,
         adapter: str | Path | Mapping[str, str | Path] | None = None,
+        download: bool = False,
     ) -> Translator:
-        """Load a model: a folder of dragoman's, of Hugging Face's or of Marian's, an archive of one, or the
-        name of a model on the Hugging Face hub. A name is a string; a `Path` is never looked for on the hub.
+        """Load a model: a folder of dragoman's, of Hugging Face's or of Marian's, an archive of one, or, with
+        `download`, the name of a model on the Hugging Face hub. A `Path` is never looked for on the hub.
 
         `engine` is by default the environment variable DRAGOMAN_ENGINE, otherwise `auto`: the native engine
         if it is available, the model is a Transformer and no GPU is asked for or found, else PyTorch.
@@ -135,41 +139,44 @@ class Translator:
         from dragoman.loading import load_model
 
         chosen, folders = adapter_folders(adapter)
-        loaded = load_model(path, device=device, dtype=dtype, engine=engine, adapters=folders)
-        return cls.of_loaded(loaded).using(adapter=chosen)
+        translator = cls.of(
+            load_model(path, device=device, dtype=dtype, engine=engine, adapters=folders, download=download)
+        )
+        place = os.path.abspath(path) if os.path.exists(path) else path
+        options: dict[str, Any] = {"device": device, "dtype": dtype, "engine": engine, "download": download}
+        translator._load_again = partial(cls.load, place, adapter=folders, **options)
+        return translator.using(adapter=chosen)
 
     @classmethod
     def of(
         cls,
-        bundle: Bundle,
+        model: Bundle | Loaded,
         *,
         device: str | torch.device | None = None,
         dtype: DType | None = None,
         engine: EngineName | None = "pytorch",
     ) -> Translator:
-        """The translator of a model in memory. The options are those of `load`.
+        """The translator of a model in memory, or of what `dragoman.loading.load_model` returned.
 
-        With PyTorch, the model itself moves to `device` and changes to `dtype`.
+        The options are those of `load`, for a model without an engine. With PyTorch, the model itself moves
+        to `device` and changes to `dtype`.
         """
-        from dragoman.loading import ready
+        from dragoman.loading import Loaded, ready
 
-        return cls.of_loaded(ready(bundle, device=device, dtype=dtype, engine=engine))
-
-    @classmethod
-    def of_loaded(cls, loaded: Loaded) -> Translator:
-        """The translator of what `dragoman.loading.load_model` returned."""
+        if not isinstance(model, Loaded):
+            model = ready(model, device=device, dtype=dtype, engine=engine)
         return cls(
-            loaded.tokenizer,
-            loaded.engine,
-            source_language=loaded.config.source_language,
-            target_language=loaded.config.target_language,
-            generation=loaded.config.generation,
-            shortlist=loaded.shortlist,
-            aligning=aligning_of(loaded.config.model, loaded.config.alignment),
-            risk_models=loaded.risk,
-            reads=loaded.config.guidance,
-            load_bundle=loaded.load_bundle,
-            adapters=loaded.adapters,
+            model.tokenizer,
+            model.engine,
+            source_language=model.config.source_language,
+            target_language=model.config.target_language,
+            generation=model.config.generation,
+            shortlist=model.shortlist,
+            aligning=aligning_of(model.config.model, model.config.alignment),
+            risk_models=model.risk,
+            reads=model.config.guidance,
+            load_bundle=model.load_bundle,
+            adapters=model.adapters,
         )
 
     @classmethod
@@ -195,18 +202,53 @@ class Translator:
             generation=first.generation,
             shortlist=first.shortlist,
             aligning=first.aligning,
-            guides=first.guides,
+            terms=first.terms,
+            memory=first.memory,
             reads=[kind for kind in first.reads if all(kind in one.reads for one in members)],
             reverse=first.reverse,
             load_bundle=lambda: first.bundle,
         )
         together.models = len(members)
+        together._load_again = partial(cls.ensemble, members, average=average)
         return together
 
+    def __repr__(self) -> str:
+        """Languages, engine and place of the model, and what guides it."""
+        what = [f"{self.source_language} to {self.target_language}", type(self.engine).__name__]
+        load = self._load_again
+        what += [repr(str(load.args[0]))] if isinstance(load, partial) and self.models == 1 else []
+        what += [f"{self.models} models"] if self.models > 1 else []
+        what += [f"adapter {self.adapter!r}"] if self.adapter is not None else []
+        what += [f"{sum(len(one.terms) for one in self.terms)} terms"] if self.terms else []
+        what += [f"memory {str(self.memory.memory.path)!r}"] if self.memory is not None else []
+        return f"<Translator {', '.join(what + ['a reverse model'] * (self.reverse is not None))}>"
+
+    def __dir__(self) -> list[str]:
+        """The public names, for completion. docs/python.md has them all."""
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+    def __copy__(self) -> Translator:
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to load the model again, and what `using` has added: no weights.
+
+        Raises TypeError for a model that was not loaded with `load`.
+        """
+        if self._load_again is None:
+            raise TypeError("a translator of a model in memory cannot be pickled; save the model and load it")
+        state = {name: getattr(self, name) for name in ("adapter", "terms", "memory", "reverse")}
+        return self._load_again, (), state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(vars(self.using(adapter=state["adapter"])) | state)
+
     @property
-    def memory(self) -> MemoryGuide | None:
-        """The translation memory in use."""
-        return memory_of(self.guides)
+    def guides(self) -> tuple[Guide, ...]:
+        """The lists of terms, then the memory, in use."""
+        return self.terms if self.memory is None else (*self.terms, self.memory)
 
     @property
     def adapters(self) -> list[str]:
@@ -216,7 +258,7 @@ class Translator:
     def using(
         self,
         *,
-        adapter: str | None = "",
+        adapter: str | EllipsisType | None = ...,
         terms: str | Path | TermList | None = None,
         terms_mode: TermsMode | None = None,
         memory: str | Path | TranslationMemory | None = None,
@@ -225,11 +267,12 @@ class Translator:
     ) -> Translator:
         """Return a translator with the same model in memory that also uses what is named.
 
-        `adapter` is the name of an adapter that `load` got, or None for the model without one.
+        `adapter` is the name of an adapter that `load` got, or None for the model without one. Left out, it
+        stays as it is.
 
-        `terms` is a list of terms, or a file of one, beside those in use. A term that both have may get any
-        of its translations, and the new ones are preferred. `soft`: the model reads the terms
-        beside the line and inflects them; it must have been trained so. `hard`: the search puts them in as
+        `terms` is a list of terms, or a file of one, which is added to those in use. A term that both have
+        may get any of its translations, and the new ones are preferred. `soft`: the model reads the terms
+        with the line and inflects them; it must have been trained so. `hard`: the search puts them in as
         they are written. By default soft, if the model can.
 
         With `memory`, a line that the memory has gets the translation of the memory. For another line the
@@ -244,17 +287,24 @@ class Translator:
         languages.
         """
         other = copy(self)
-        if adapter != "":
-            other.adapter = adapter
-            other.engine, other._load_bundle = with_adapter(self._variants, adapter)
+        if not isinstance(adapter, EllipsisType):
+            if adapter not in self._variants:
+                known = ", ".join(self.adapters)
+                raise ConfigError(
+                    f"adapter {adapter!r} is not loaded",
+                    hint=f"loaded are {known}"
+                    if known
+                    else "load it: Translator.load(MODEL, adapter=FOLDER)",
+                )
+            other.adapter, other.engine = adapter, self._variants[adapter][0]
             # Learnt for the weights of the model: an adapter's translations have another risk.
             other.risk_models = self._own_risks if adapter is None else {}
         if terms is not None:
             guide = term_guide(terms, terms_mode, self._languages, self.tokenizer, self.reads)
             check_term_languages((guide,), self._languages, self.tokenizer.languages, None)
-            other.guides = with_term_list(other.guides, guide)
+            other.terms = with_term_list(self.terms, guide)
         if memory is not None:
-            other.guides = with_memory(other.guides, memory_guide(memory, match_least, self.reads))
+            other.memory = memory_guide(memory, match_least, self.reads)
             other._check_memory(None)
         if reverse is not None:
             check_reverse(reverse._languages, self._languages)
@@ -268,25 +318,47 @@ class Translator:
         A native engine has no PyTorch model, so the first use loads it. Raises ConfigError if PyTorch is not
         installed, or for an engine of your own.
         """
-        if self._load_bundle is None:
-            bundle = bundle_of_engine(self.engine, self.tokenizer, self._languages)
-        else:
-            bundle = self._load_bundle()
-        return replace(bundle, generation=self.generation)
+        load_bundle = self._variants[self.adapter][1]
+        if load_bundle is None:
+            raise ConfigError(
+                f"{type(self.engine).__name__}: has no PyTorch model to look into",
+                hint="load the model folder with Translator.load",
+            )
+        return replace(load_bundle(), generation=self.generation)
 
-    def __call__(self, text: str) -> str:
-        """The best translation of a text of any length, sentence by sentence.
+    @overload  # a string is an iterable of strings
+    def __call__(  # type: ignore[overload-overlap]
+        self, text: str, **options: Unpack[DecodingOptions]
+    ) -> str: ...
 
-        Lines and the space between sentences are kept.
+    @overload
+    def __call__(self, text: Iterable[str], **options: Unpack[DecodingOptions]) -> list[str]: ...
+
+    def __call__(self, text: str | Iterable[str], **options: Unpack[DecodingOptions]) -> str | list[str]:
+        """The best translation of a text of any length, sentence by sentence, or those of a list of texts.
+
+        Line breaks and the space between sentences are preserved. Options are those of `translate`.
         """
-        lines = text.splitlines(keepends=True)
-        translations = self.translate([line.strip() for line in lines], sentences=True)
+        texts = [text] if isinstance(text, str) else checked_lines(text)
+        lines = [one.splitlines(keepends=True) for one in texts]
+        options = {"sentences": True, **options}
+        found = iter(self.translate([line.strip() for one in lines for line in one], **options))
         new = [
-            spacing(line)[0] + one.text + spacing(line)[2]
-            for line, one in zip(lines, translations, strict=True)
+            "".join(spacing(line)[0] + next(found).text + spacing(line)[2] for line in one) for one in lines
         ]
-        return "".join(new)
+        return new[0] if isinstance(text, str) else new
 
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self,
+        lines: str,
+        decoding: Decoding | None = None,
+        *,
+        prefix: str | None = None,
+        **options: Unpack[DecodingOptions],
+    ) -> Translation: ...
+
+    @overload
     def translate(
         self,
         lines: Iterable[str],
@@ -294,8 +366,19 @@ class Translator:
         *,
         prefix: str | Iterable[str] | None = None,
         **options: Unpack[DecodingOptions],
-    ) -> list[Translation]:
-        """Return one Translation for each line, in order. A blank line gets an empty translation.
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        lines: str | Iterable[str],
+        decoding: Decoding | None = None,
+        *,
+        prefix: str | Iterable[str] | None = None,
+        **options: Unpack[DecodingOptions],
+    ) -> Translation | list[Translation]:
+        """Return one Translation for each line, in order; of a single line, given as a string, its own.
+
+        A blank line gets an empty translation.
 
         Pass options as a `Decoding`, as keywords with the names of its fields, or both. Keywords win.
         Spaces around a line are ignored. A line is one sentence for the model unless `sentences` is set. The
@@ -306,11 +389,10 @@ class Translator:
 
         Raises ConfigError for invalid options, DataError for a prefix that the tokenizer cannot spell.
         """
-        check_lines(lines)
-        lines = list(lines)
-        check_strings(lines)
-        window = max(len(lines), 1)
-        return list(self.stream(lines, decoding, prefix=prefix, window=window, **options))
+        several = [lines] if isinstance(lines, str) else checked_lines(lines)
+        window = max(len(several), 1)
+        found = list(self.stream(several, decoding, prefix=prefix, window=window, **options))
+        return found[0] if isinstance(lines, str) else found
 
     def stream(
         self,
@@ -336,9 +418,11 @@ class Translator:
         decoding.how(self.generation)  # raise ConfigError now, not at the first line
         decoding = replace(decoding, to=self._target(decoding.to))
         self._check_memory(decoding.to)
-        check_term_languages(self.guides, self._languages, self.tokenizer.languages, decoding.to)
-        if decoding.sample is not None:
-            check_sampling(self.guides)
+        check_term_languages(self.terms, self._languages, self.tokenizer.languages, decoding.to)
+        if decoding.sample is not None and any(one.mode == "hard" for one in self.terms):
+            raise ConfigError(
+                "hard terms together with sampling", hint="use a beam search, or a model that reads terms"
+            )
         exchange = self._exchange(decoding)
         if decoding.shortlist and self.shortlist is None:
             raise ConfigError(
@@ -364,20 +448,20 @@ class Translator:
     ) -> list[NextWord]:
         """Return the likeliest words after `prefix`, with which the translation begins; the best first.
 
-        If the prefix ends with a space, a new word begins; otherwise its last word may go on. `to` is as in
-        `Decoding`. Raises ConfigError for `most` out of range, DataError for a prefix that the tokenizer
+        If the prefix ends with a space, a new word begins; otherwise its last word may continue. `to` is as
+        in `Decoding`. Raises ConfigError for `most` out of range, DataError for a prefix that the tokenizer
         cannot spell.
         """
         from dragoman.translator.next_words import next_words
 
         to = self._target(to)
-        request = next(self._exchange(Decoding(to=to)).requests([(line, prefix)]))
+        request, _ = next(self._exchange(Decoding(to=to)).requests([(line, prefix)]))
         return next_words(self.tokenizer, self.engine, request, prefix, most=most)
 
     def score(
         self,
-        sources: Iterable[str],
-        targets: Iterable[str],
+        sources: Iterable[str] | Iterable[tuple[str, str]],
+        targets: Iterable[str] | None = None,
         *,
         length_penalty: float | None = None,
         normalization: Normalization | None = None,
@@ -388,11 +472,11 @@ class Translator:
     ) -> list[Translation]:
         """Score `targets` as translations of `sources`, line by line, into the language `to` if given.
 
-        The scores equal those that `translate` gives to the same tokens. `attention` and `alignment` are as
-        in `Decoding`. Raises DataError if the numbers of sources and targets differ.
+        Without `targets`, `sources` are pairs (source, translation). The scores equal those that `translate`
+        gives to the same tokens. `attention` and `alignment` are as in `Decoding`. Raises DataError if the
+        numbers of sources and targets differ.
         """
-        sources, targets = list(sources), list(targets)
-        check_pairs(sources, targets)
+        sources, targets = sides(sources, targets)
         to = self._target(to)
         decoding = Decoding(
             length_penalty=length_penalty,
@@ -407,14 +491,14 @@ class Translator:
 
     def align(
         self,
-        sources: Iterable[str],
-        targets: Iterable[str],
+        sources: Iterable[str] | Iterable[tuple[str, str]],
+        targets: Iterable[str] | None = None,
         *,
         to: str | None = None,
         attention: str | None = None,
         batch_tokens: int = 2048,
     ) -> list[Alignment]:
-        """Align `targets`, translations from anywhere, with their `sources`, line by line.
+        """Align `targets`, translations from anywhere, with their `sources`, line by line. Or give pairs.
 
         `attention` is the layer, or layer and head, to align by; by default, the model's. Raises DataError
         if the numbers of sources and targets differ, ConfigError for a model without attention.
@@ -426,13 +510,13 @@ class Translator:
 
     def evidence(
         self,
-        sources: Iterable[str],
-        targets: Iterable[str],
+        sources: Iterable[str] | Iterable[tuple[str, str]],
+        targets: Iterable[str] | None = None,
         *,
         to: str | None = None,
         batch_tokens: int = 2048,
     ) -> list[Evidence]:
-        """Return what the model shows of `targets` as translations of `sources`, line by line.
+        """Return what the model shows of `targets` as translations of `sources`, line by line, or of pairs.
 
         Raises DataError if the numbers of sources and targets differ.
         """
@@ -447,18 +531,18 @@ class Translator:
 
     def risk(
         self,
-        sources: Iterable[str],
-        targets: Iterable[str],
+        sources: Iterable[str] | Iterable[tuple[str, str]],
+        targets: Iterable[str] | None = None,
         *,
         to: str | None = None,
         batch_tokens: int = 2048,
     ) -> list[Risk]:
-        """Return the risk of `targets`, translations from anywhere, line by line.
+        """Return the risk of `targets`, translations of `sources` from anywhere, line by line, or of pairs.
 
-        `translate` with the option `risk` returns that of the model's own translations. Raises DataError if
-        the numbers of sources and targets differ.
+        `translate` with the option `risk` assesses the model's own translations. Raises DataError if the
+        numbers of sources and targets differ.
         """
-        sources, targets = list(sources), list(targets)
+        sources, targets = sides(sources, targets)
         evidence = self.evidence(sources, targets, to=to, batch_tokens=batch_tokens)
         languages = self.source_language, to or self.target_language
         return [
@@ -520,7 +604,7 @@ class Translator:
         decoding = replace(decoding, to=self._target(decoding.to))
         check_inspection(decoding, target, prefix)
         if target is None:
-            check_unguided("inspection", self.guides, self.reverse)
+            check_unguided("inspection", guided=bool(self.guides), reverse=self.reverse is not None)
         look = inspect if intervention is None else partial(contrast, intervention=intervention)
         return look(
             self.bundle,

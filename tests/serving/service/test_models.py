@@ -75,9 +75,13 @@ def test_lists_of_terms_are_read_once_and_chosen_by_name(tmp_path: Path) -> None
 
 
 def test_adapters_are_chosen_by_name() -> None:
-    first, adapted = Shift(1), Shift(3)
+    first, adapted = Shift(1), Variant(engine=Shift(3), load_bundle=lambda: pytest.fail("not needed"))
     models = [
-        served("m", first, adapters={"mine": Variant(engine=adapted)}),
+        served(
+            "m",
+            first,
+            adapters={"mine": adapted},
+        ),
         served("n", Shift(1), "de", "fr"),
     ]
     service = Service(models)

@@ -56,7 +56,7 @@ def sentence_table(
         "words": words,
         "source_words": source_words,
         "links": links,
-        "remembered": match is not None and match.score >= 100,
+        "remembered": match is not None and match.exact,
         "truncated": translation is not None and translation.truncated,
     }
 

@@ -18,7 +18,6 @@ from dragoman.translator import Translator
 
 if TYPE_CHECKING:
     from dragoman.engine.choice import DType, EngineName
-    from dragoman.folder.bundle import Bundle
     from dragoman.memory.store import TranslationMemory
     from dragoman.memory.terms import TermList
 
@@ -109,7 +108,7 @@ def load_served(
     loaded = load_model(
         spec.folder, engine=engine, device=device, dtype=dtype, adapters=dict(spec.adapters) or None
     )
-    translator = Translator.of_loaded(shared(loaded))
+    translator = Translator.of(shared(loaded))
     terms = {
         name: TermList.read(path, translator.source_language, translator.target_language)
         for name, path in spec.terms.items()
@@ -137,20 +136,12 @@ def load_all(
 
 def shared(loaded: Loaded) -> Loaded:
     """The same model with engines that threads may share."""
-    variants = {name: _shared(loaded, one) for name, one in loaded.adapters.items()}
-    own = _shared(loaded, loaded)
-    return replace(loaded, engine=own.engine, load_bundle=own.load_bundle, adapters=variants)
+    variants = {name: _shared(one) for name, one in loaded.adapters.items()}
+    return replace(loaded, engine=_shared(loaded).engine, adapters=variants)
 
 
-def _shared(loaded: Loaded, one: Variant) -> Variant:
+def _shared(one: Variant) -> Variant:
     from dragoman.engine.native import NativeEngine
-    from dragoman.translator.inspecting import bundle_of_engine
 
-    if isinstance(one.engine, NativeEngine):
-        return Variant(engine=one.engine, load_bundle=one.load_bundle)
-
-    def load_bundle() -> Bundle:
-        languages = loaded.config.source_language, loaded.config.target_language
-        return bundle_of_engine(one.engine, loaded.tokenizer, languages)
-
-    return Variant(engine=SharedEngine(one.engine), load_bundle=load_bundle)
+    native = isinstance(one.engine, NativeEngine)
+    return Variant(engine=one.engine if native else SharedEngine(one.engine), load_bundle=one.load_bundle)
