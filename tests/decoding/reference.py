@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dragoman.decoding.phrases import Tracker
-from dragoman.decoding.rules import Phrases
 from dragoman.models.memory import Memory
 
 Tokens = tuple[int, ...]
@@ -208,20 +205,3 @@ def permutations_of(count: int, seed: int, repeats: int) -> Iterator[list[int]]:
     rng = np.random.default_rng(seed)
     for _ in range(repeats):
         yield rng.permutation(count).tolist()
-
-
-def missing(rule: Phrases, tokens: Sequence[int]) -> list[int]:
-    """The phrases of `rule` that a translation lacks, counted from 0."""
-    tracker = Tracker(rule)
-    at = tracker.after(tuple(tokens)).at
-    kinds = [frozenset(forms) for forms in rule.phrases]
-    left = {
-        kind: matcher.met(one)
-        for kind, matcher, one in zip(Counter(kinds), tracker.matchers, at, strict=True)
-    }
-    lacking = []
-    for number, kind in enumerate(kinds):
-        left[kind] -= 1
-        if left[kind] < 0:
-            lacking.append(number)
-    return lacking

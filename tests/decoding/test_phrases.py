@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 
 import pytest
-from tests.decoding.reference import missing
 
 from dragoman.base.errors import ConfigError
-from dragoman.decoding.phrases import MOST_ROWS, PhrasePlace, Tracker
+from dragoman.decoding.phrases import MOST_ROWS, PhrasePlace, Tracker, missing
 from dragoman.decoding.rules import Phrases
 
 Tokens = tuple[int, ...]

@@ -4,8 +4,8 @@ import logging
 from typing import Literal
 
 import pytest
-from tests.decoding.reference import missing
 
+from dragoman.decoding.phrases import missing
 from dragoman.decoding.phrasing import Phrasing
 from dragoman.decoding.rules import Phrases
 from dragoman.text.tokenizer import Tokenizer, TokenizerConfig

@@ -193,3 +193,20 @@ class Tracker:
                 saved = max(saved, matcher.shortest - matcher.left[node])
         place = self._places[at] = PhrasePlace(self, at, met, met + begun, needed - saved)
         return place
+
+
+def missing(rule: Phrases, tokens: Sequence[int]) -> list[int]:
+    """The phrases of `rule` that a translation lacks, counted from 0."""
+    tracker = Tracker(rule)
+    at = tracker.after(tuple(tokens)).at
+    kinds = [frozenset(forms) for forms in rule.phrases]
+    left = {
+        kind: matcher.met(one)
+        for kind, matcher, one in zip(Counter(kinds), tracker.matchers, at, strict=True)
+    }
+    lacking = []
+    for number, kind in enumerate(kinds):
+        left[kind] -= 1
+        if left[kind] < 0:
+            lacking.append(number)
+    return lacking

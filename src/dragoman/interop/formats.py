@@ -21,7 +21,7 @@ ExportFormat = Literal["huggingface", "marian", "ctranslate2", "argos", "onnx"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format:
+class ModelFormat:
     """A format, and the program that it belongs to.
 
     `code` returns the module of the format. It has `write`, `notes` and `verify`, and `read` if models are
@@ -97,23 +97,23 @@ def _onnx() -> ModuleType:
     return onnx
 
 
-FORMATS: dict[ExportFormat, Format] = {
-    "huggingface": Format(
+FORMATS: dict[ExportFormat, ModelFormat] = {
+    "huggingface": ModelFormat(
         program="Hugging Face transformers", package="transformers", extra="huggingface", code=_huggingface
     ),
-    "marian": Format(program="Marian", package="pymarian", extra="marian", code=_marian),
-    "ctranslate2": Format(
+    "marian": ModelFormat(program="Marian", package="pymarian", extra="marian", code=_marian),
+    "ctranslate2": ModelFormat(
         program="CTranslate2", package="ctranslate2", extra="ctranslate2", code=_ctranslate2, quantized=True
     ),
-    "argos": Format(
+    "argos": ModelFormat(
         program="Argos Translate", package="argostranslate", extra="argos", code=_argos, quantized=True,
         suffix=".argosmodel",
     ),
-    "onnx": Format(program="ONNX Runtime", package="onnxruntime", extra="onnx", code=_onnx),
+    "onnx": ModelFormat(program="ONNX Runtime", package="onnxruntime", extra="onnx", code=_onnx),
 }  # fmt: skip
 
 
-def format_of(folder: Path) -> Format | None:
+def format_of(folder: Path) -> ModelFormat | None:
     """Whose model a folder holds; None for one of dragoman's, or one of no known format."""
     if any(folder.glob("*.npz")):
         return FORMATS["marian"]

@@ -6,6 +6,6 @@ contest.py     rounds of turns; every turn is a separate process
 report.py      the outcome as text
 measured.py    what one process does, and its clock; it needs the standard library only
 programs.py    the programs inside these processes
-one_*.py       a program's shortest script for one sentence, to measure its start
+script.py      the shortest scripts for one sentence, to measure the start of a program
 start.py       a process that runs a command, and measures its time and memory
 """

@@ -32,7 +32,7 @@ Kind = Literal["throughput", "latency", "start", "file"]
 ProgramName = Literal["ours", "ctranslate2", "huggingface", "marian"]
 Type = Literal["float32", "bfloat16", "int8"]
 Stage = list[Settings]
-_HERE = Path(__file__).parent
+_SCRIPT = Path(__file__).parent / "script.py"
 _PATIENCE = 24 * 3600.0  # seconds for a turn: the slowest program needs hours for 100,000 lines
 
 
@@ -190,11 +190,10 @@ class TranslationContender:
                 *([f"--dtype={self.dtype}"] if self.dtype == "bfloat16" else []),
                 *([f"--min-length={material.limit}"] if material.forced else []),
             ]
-        script = str(_HERE / f"one_{self.program}.py")
         least = material.limit if material.forced else 0
         # -P: the script's folder has files named like ours.
-        options = [model, self.dtype, str(beam), str(least), str(material.limit), str(conditions.threads)]
-        return [sys.executable, "-P", script, *options]
+        numbers = map(str, (beam, least, material.limit, conditions.threads))
+        return [sys.executable, "-P", str(_SCRIPT), self.program, model, self.dtype, *numbers]
 
     def _variables(self, threads: int) -> dict[str, str]:
         return os.environ | {

@@ -133,7 +133,7 @@ class HuggingFace:
         return generated
 
 
-class CTranslate2:
+class TimedCTranslate2:
     """CTranslate2: pieces in, pieces out. It never imports torch, whose OpenMP runtime would slow it down."""
 
     def __init__(self, job: Job) -> None:
@@ -182,7 +182,7 @@ def _vocabularies(job: Job) -> tuple[list[str], list[str]]:
     return read("source_vocabulary.json"), read("target_vocabulary.json")
 
 
-class Marian:
+class TimedMarian:
     """Marian in float32, through pymarian: pieces in, pieces out.
 
     Its limit is a multiple of the length of the source, so no length is forced.
@@ -224,9 +224,9 @@ class Marian:
 
 PROGRAMS: dict[str, Callable[[Job], TimedProgram]] = {
     "ours": Ours,
-    "ctranslate2": CTranslate2,
+    "ctranslate2": TimedCTranslate2,
     "huggingface": HuggingFace,
-    "marian": Marian,
+    "marian": TimedMarian,
 }
 
 if __name__ == "__main__":

@@ -26,14 +26,14 @@ _MARIAN = "is this a folder of Hugging Face's Marian?"
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that exists is read
 
 
-class Table:
+class JsonTable:
     """A JSON object with the name of its file, which errors give."""
 
     def __init__(self, path: Path, values: dict[str, Any]) -> None:
         self.path, self.values = path, values
 
     @classmethod
-    def read(cls, path: Path) -> Table:
+    def read(cls, path: Path) -> JsonTable:
         """Raises ModelError if the file is missing or holds something else."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ class Table:
         return cls(path, values)
 
     @classmethod
-    def read_if_any(cls, path: Path) -> Table:
+    def read_if_any(cls, path: Path) -> JsonTable:
         """As `read`, but empty if the file does not exist."""
         return cls.read(path) if path.exists() else cls(path, {})
 
@@ -96,35 +96,35 @@ class Folder:
     """The files of a model, all read once. Tables of files that may be missing are empty."""
 
     path: Path
-    config: Table
-    generation: Table  # generation_config.json; config.json in folders of early versions
-    tokenizer: Table  # tokenizer_config.json
-    added: Table  # added_tokens.json
-    vocabularies: tuple[Table, Table]  # of source and target; the same table twice if they share it
+    config: JsonTable
+    generation: JsonTable  # generation_config.json; config.json in folders of early versions
+    tokenizer: JsonTable  # tokenizer_config.json
+    added: JsonTable  # added_tokens.json
+    vocabularies: tuple[JsonTable, JsonTable]  # of source and target; the same table twice if they share it
     segmenters: tuple[bytes, bytes]  # SentencePiece models of source and target
     tensors: dict[str, Tensor]
 
     @classmethod
     def read(cls, path: Path) -> Folder:
         """Raises ModelError for a file that is missing or damaged, and for another kind of model."""
-        config = Table.read(path / "config.json")
+        config = JsonTable.read(path / "config.json")
         kind = config.get("model_type")
         if not isinstance(kind, str) or kind not in CLASSES:  # before its large files are read
             raise ModelError(
                 f"{config.path}: model_type {kind!r}, and this reads only Marian models",
                 hint="choose a model such as Helsinki-NLP/opus-mt-en-de",
             )
-        generation = Table.read_if_any(path / "generation_config.json")
-        tokenizer = Table.read_if_any(path / "tokenizer_config.json")
-        vocabulary = Table.read(path / "vocab.json")
+        generation = JsonTable.read_if_any(path / "generation_config.json")
+        tokenizer = JsonTable.read_if_any(path / "tokenizer_config.json")
+        vocabulary = JsonTable.read(path / "vocab.json")
         separate = tokenizer.get("separate_vocabs") is True
         return cls(
             path=path,
             config=config,
             generation=generation if generation.values else config,
             tokenizer=tokenizer,
-            added=Table.read_if_any(path / "added_tokens.json"),
-            vocabularies=(vocabulary, Table.read(path / "target_vocab.json") if separate else vocabulary),
+            added=JsonTable.read_if_any(path / "added_tokens.json"),
+            vocabularies=(vocabulary, JsonTable.read(path / "target_vocab.json") if separate else vocabulary),
             segmenters=(_read_bytes(path / SEGMENTERS[0]), _read_bytes(path / SEGMENTERS[1])),
             tensors=_read_tensors(path),
         )
@@ -163,7 +163,7 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
 
 def _parts(index: Path) -> list[str]:
     """Return the names of the files that an index lists."""
-    weight_map = Table.read(index).get("weight_map")
+    weight_map = JsonTable.read(index).get("weight_map")
     names = sorted(set(map(str, weight_map.values()))) if isinstance(weight_map, dict) else []
     if not names or any(Path(name).name != name for name in names):
         raise ModelError(f"{index}: weight_map does not list files of this folder", hint=_AGAIN)

@@ -24,7 +24,7 @@ from dragoman.folder.bundle import Bundle
 from dragoman.folder.weights import weights_of, write_weights
 from dragoman.interop.huggingface.files import Folder
 from dragoman.interop.huggingface.settings import (
-    Settings,
+    VocabularySettings,
     beam_of,
     changed,
     config_table,
@@ -63,7 +63,7 @@ def read(folder: Path) -> Bundle:
     do not fit. Logs a warning about settings that cannot be kept.
     """
     files = Folder.read(Path(folder))
-    settings = Settings.of(files)
+    settings = VocabularySettings.of(files)
     tokenizer = read_tokenizer(files, settings.ids, settings.sizes)
     source_language, target_language = read_languages(files)
     return Bundle(
@@ -75,7 +75,7 @@ def read(folder: Path) -> Bundle:
     )
 
 
-def _model(files: Folder, settings: Settings) -> AnySeq2Seq:
+def _model(files: Folder, settings: VocabularySettings) -> AnySeq2Seq:
     """Return the model with its weights. Raises ModelError if they do not fit the settings."""
     tensors, config = files.tensors, files.config
     names = _Embeddings.in_file(settings.tied, tensors)

@@ -18,7 +18,7 @@ from dragoman.decoding.engine import Tokens
 from dragoman.decoding.pytorch import pad
 from dragoman.folder.bundle import Bundle
 from dragoman.interop import verify as comparing
-from dragoman.interop.huggingface.files import CLASSES, Table
+from dragoman.interop.huggingface.files import CLASSES, JsonTable
 from dragoman.interop.verify import Agreement
 from dragoman.models.positions import sinusoidal
 
@@ -37,7 +37,7 @@ class Transformers:
         with _quiet(self._transformers):
             try:
                 self.tokenizer = self._transformers.MarianTokenizer.from_pretrained(folder)
-                name = CLASSES[Table.read(folder / "config.json").get("model_type")]
+                name = CLASSES[JsonTable.read(folder / "config.json").get("model_type")]
                 model = getattr(self._transformers, name).from_pretrained(folder, dtype=torch.float32)
             except Exception as error:  # whatever a foreign loader raises for a file that it refuses
                 raise DragomanError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.decoding.options import Beam
-from dragoman.interop.huggingface.files import CLASSES, Folder, Table
+from dragoman.interop.huggingface.files import CLASSES, Folder, JsonTable
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.models.shapes import Norm, Tie, TransformerConfig
 
@@ -57,7 +57,7 @@ _WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class VocabularySettings:
     """What the tables of a folder say about its vocabularies."""
 
     ids: dict[str, int]  # pad_id, start_id and end_id
@@ -65,7 +65,7 @@ class Settings:
     tied: tuple[bool, bool]  # whether source and target embeddings are one; target embeddings and output
 
     @classmethod
-    def of(cls, folder: Folder) -> Settings:
+    def of(cls, folder: Folder) -> VocabularySettings:
         """Raises ModelError for values that do not fit."""
         config = folder.config
         ids = _ids(config, folder.generation)
@@ -82,7 +82,7 @@ class Settings:
         return cls(ids=ids, sizes=(source, target), tied=tied)
 
 
-def _ids(config: Table, generation: Table) -> dict[str, int]:
+def _ids(config: JsonTable, generation: JsonTable) -> dict[str, int]:
     """Return pad_id, start_id and end_id.
 
     As in transformers, generation_config.json wins. A missing start is padding, as in Marian.
@@ -101,7 +101,7 @@ def _ids(config: Table, generation: Table) -> dict[str, int]:
 
 
 def shape_of(
-    config: Table, settings: Settings, *, tie: Tie, attention_bias: bool, output_bias: bool
+    config: JsonTable, settings: VocabularySettings, *, tie: Tie, attention_bias: bool, output_bias: bool
 ) -> TransformerConfig:
     """Return the shape of the model. Raises ModelError for what our Transformer cannot be."""
     get, where = config.typed, config.path
@@ -151,7 +151,7 @@ def shape_of(
         raise ModelError(f"{where}: {error}", hint=error.hint) from error
 
 
-def beam_of(generation: Table, settings: Settings) -> Beam:
+def beam_of(generation: JsonTable, settings: VocabularySettings) -> Beam:
     """Return the search that the configuration asks for. A warning names what cannot be kept."""
     get, where = generation.typed, generation.path
     ids, vocab = settings.ids, settings.sizes[1]

@@ -20,7 +20,7 @@ from typing import Any, get_args
 
 from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
-from dragoman.interop.huggingface.files import SEGMENTERS, Folder, Table
+from dragoman.interop.huggingface.files import SEGMENTERS, Folder, JsonTable
 from dragoman.interop.pieces import sentencepiece_model
 from dragoman.text.ids import Specials
 from dragoman.text.mapped import Mapped
@@ -119,7 +119,7 @@ def tokenizer_faults(tokenizer: Tokenizer) -> list[str]:
 _BELONG = "do these files belong to the same model?"
 
 
-def _check_ids(vocabulary: Table) -> None:
+def _check_ids(vocabulary: JsonTable) -> None:
     for piece, number in vocabulary.values.items():
         if type(number) is not int:
             raise ModelError(
@@ -143,7 +143,7 @@ def _special_id(name: str, default: str, folder: Folder) -> int:
     return one
 
 
-def _by_id(vocabulary: Table, size: int) -> list[str]:
+def _by_id(vocabulary: JsonTable, size: int) -> list[str]:
     """Return the pieces in order of their ids, as many as there are embeddings.
 
     A model may have more embeddings than pieces. The last ids then have a name that no text is cut into.
