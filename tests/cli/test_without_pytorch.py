@@ -25,8 +25,8 @@ import sys
 
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "filelock"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name.split(".")[0])
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named {name!r}", name="torch")
 
 sys.meta_path.insert(0, Blocker())
 """

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,9 +27,6 @@ from dragoman.base.files import check_writable, explaining, write_whole
 
 # Bytes of a file of a model folder up to which it is read. Weights are larger; config.json has their digest.
 _SMALL = 2**20
-
-log = logging.getLogger(__name__)
-
 
 # ---- what a job is made from -------------------------------------------------------------------------
 
@@ -120,7 +116,10 @@ class Lock:
             taken = True
         except (ImportError, OSError) as error:
             os.close(file)
-            log.warning("%s: cannot be locked (%s); do not start a second command there", self._place, error)
+            import logging  # a few milliseconds
+
+            text = "%s: cannot be locked (%s); do not start a second command there"
+            logging.getLogger(__name__).warning(text, self._place, error)
             return
         if taken:
             os.close(file)

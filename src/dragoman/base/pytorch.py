@@ -1,4 +1,4 @@
-"""PyTorch is optional. The extra `train` installs it, and what else only training needs."""
+"""PyTorch is optional. The extra `train` installs it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import sys
 from importlib.util import find_spec
 
 from dragoman.base.errors import ConfigError
-
-_EXTRA = ("torch", "filelock")  # packages of the extra
 
 
 def has_pytorch() -> bool:
@@ -25,8 +23,8 @@ def require_pytorch(what: str) -> None:
 
 
 def missing_pytorch(error: Exception, what: str) -> ConfigError | None:
-    """Return the error of `require_pytorch` if `error` is a failed import of a package of the extra."""
-    return _error(what) if isinstance(error, ModuleNotFoundError) and error.name in _EXTRA else None
+    """Return the error of `require_pytorch` if `error` is a failed import of PyTorch."""
+    return _error(what) if isinstance(error, ModuleNotFoundError) and error.name == "torch" else None
 
 
 def _error(what: str) -> ConfigError:

@@ -83,13 +83,19 @@ class Task:
     format: Format | None  # None: by content
 
 
-def tasks_of(paths: Sequence[Path], output: Path | None, format: Format | None = None) -> list[Task]:
+def tasks_of(
+    paths: Sequence[Path],
+    output: Path | None,
+    format: Format | None = None,
+    *,
+    wanted: Callable[[Path], bool] | None = None,
+) -> list[Task]:
     """Return a task for each file, and for each file of a known format in the folders.
 
-    One file goes to the file `output`, or into it if that is a folder; several, and folders, go into the
-    folder `output`, each with its name. Raises ConfigError if two would go to the same file, if one would
-    overwrite a source, or if there is no place for them; DataError if a path does not exist or nothing is
-    found.
+    With `wanted`, files have no format, and it chooses those of folders by their paths there. One file goes
+    to the file `output`, or into it if that is a folder; several, and folders, go into the folder `output`,
+    each with its name. Raises ConfigError if two would go to the same file, if one would overwrite a source,
+    or if there is no place for them; DataError if a path does not exist or nothing is found.
     """
     single = len(paths) == 1 and not os.path.isdir(paths[0])
     tasks: list[Task] = []
@@ -103,12 +109,13 @@ def tasks_of(paths: Sequence[Path], output: Path | None, format: Format | None =
                 raise ConfigError(
                     f"{output}: is one of the folders to translate", hint="choose another place with -o"
                 )
-            tasks += _of_folder(path, output, format)
-        elif single and (output is None or not output.is_dir()):
-            tasks.append(Task(path, output, format or format_of_name(path)))
-        else:
-            place = None if output is None else output / path.name
-            tasks.append(Task(path, place, format or format_of_name(path)))
+            tasks += _of_folder(path, output, format, wanted)
+            continue
+        known = None if wanted else format or format_of_name(path)
+        into = output if output is None or (single and not output.is_dir()) else output / path.name
+        tasks.append(Task(path, into, known))
+    if not tasks and wanted:
+        raise DataError(f"{paths[0]}: no text in this folder", hint="check the path")
     if not tasks:
         raise DataError(
             f"{paths[0]}: no document in this folder", hint="--format says which format its files have"
@@ -117,15 +124,19 @@ def tasks_of(paths: Sequence[Path], output: Path | None, format: Format | None =
     return tasks
 
 
-def _of_folder(folder: Path, output: Path | None, format: Format | None) -> Iterator[Task]:
+def _of_folder(
+    folder: Path, output: Path | None, format: Format | None, wanted: Callable[[Path], bool] | None
+) -> Iterator[Task]:
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
             path = Path(place, name)
-            known = format_of_name(path)
+            relative = path.relative_to(folder)
+            known = None if wanted else format_of_name(path)
+            chosen = wanted(relative) if wanted else known is not None and format in (None, known)
             inside = output is not None and _inside(output, folder) and _inside(path, output)
-            if known is not None and path.is_file() and (format is None or known is format) and not inside:
-                yield Task(path, None if output is None else output / path.relative_to(folder), known)
+            if chosen and path.is_file() and not inside:
+                yield Task(path, None if output is None else output / relative, known)
 
 
 def _inside(path: Path, folder: Path) -> bool:

@@ -69,7 +69,7 @@ def test_what_cannot_be_planned_is_refused(folder):
     ):
         with pytest.raises(error, match=text):
             bulk_tasks([str(folder / name) for name in names], folder / "out")
-    with pytest.raises(ConfigError, match="is one of the files to translate"):
+    with pytest.raises(ConfigError, match="is one of the folders to translate"):
         bulk_tasks([str(folder / "in")], folder / "in")
 
 

@@ -22,7 +22,7 @@ def part_of(path: Path, column: str = "text", lines: int = 99, number: int = 0) 
 def rows(path: Path, column: str = "text") -> list[str]:
     text = PartText(part_of(path, column))
     found = list(text.texts())
-    return [text.written(i, None if one is None else one.upper()) for i, one in enumerate(found)]
+    return [text.written(i, one.upper()) for i, one in enumerate(found)]
 
 
 def test_the_name_says_the_kind():
@@ -100,9 +100,10 @@ def test_the_values_of_a_column(tmp_path):
     parquet.write_table(table, path, row_group_size=2)
     task = Task(path, tmp_path / "out", None)
     parts = parts_of(task, tmp_path / "work", salt="s", column="en", lines=1)
-    assert [[*PartText(part).texts()] for part in parts] == [["a"], [None], ["two lines"]]
+    texts = [PartText(part) for part in parts]
+    assert [[*text.texts()] for text in texts] == [["a"], [""], ["two lines"]]
     assert [part.first for part in parts] == [1, 2, 3]
-    assert json.loads(PartText(parts[0]).written(0, "ä")) == "ä"
+    assert [json.loads(text.written(0, "ä")) for text in texts] == ["ä", None, "ä"]
     for column, message in (("text", "no column 'text'"), ("id", "column 'id' is not text")):
         with pytest.raises(DataError, match=message):
             parts_of(task, tmp_path / "work", salt="s", column=column)

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.documents.files import Task, check_places
+from dragoman.documents.files import Task, tasks_of
 from dragoman.documents.formats import format_of_name
 from dragoman.runs.bulk.source import (
     NAME,
-    Kind,
     TextPart,
-    column_values,
     digest_of_part,
     kind_of_name,
     open_parquet,
-    raw_lines,
+    raw_items,
 )
 from dragoman.text.compressed import damage, decompressed
 from dragoman.text.lines import open_bytes
@@ -40,16 +39,10 @@ def bulk_tasks(names: Sequence[str], output: Path) -> list[Task]:
     if two would go to the same place, one would overwrite a source, or one is a document.
     """
     paths = [path for name in names for path in _paths(name)]
-    single = len(paths) == 1 and not paths[0].is_dir() and not output.is_dir()
-    tasks = [
-        Task(source, output if single else output / inside, None)
-        for path in paths
-        for source, inside in _files(path, output)
-    ]
-    if not tasks:
-        raise DataError(f"{names[0]}: no text in this folder", hint="check the path")
-    check_places(tasks, output)
-    return tasks
+    for path in paths:
+        if path.is_file() and _is_document(path):
+            raise ConfigError(f"{path}: a document", hint="leave out --on, which is for text line by line")
+    return tasks_of(paths, output, wanted=_is_wanted)
 
 
 def work_place(tasks: Sequence[Task], output: Path) -> Path:
@@ -67,13 +60,41 @@ def parts_of(task: Task, folder: Path, *, salt: str, column: str, lines: int = P
     """
     name, kind = str(task.source), kind_of_name(task.source)
     folder.mkdir(parents=True, exist_ok=True)
-    if kind == "parquet":
-        cut = _of_parquet(task.source, column, salt, lines)
-        path = task.source
-    else:
-        path = _unpacked(task.source, folder)
-        cut = _of_lines(path, salt, lines)
-    return [_part(name, path, kind, column, salt, folder, number, *one) for number, one in enumerate(cut)]
+    path = task.source if kind == "parquet" else _unpacked(task.source, folder)
+    parts: list[TextPart] = []
+    first = 1
+    for group in range(_groups(path, name) if kind == "parquet" else 1):
+        whole = TextPart(
+            name, str(path.absolute()), kind, column, group, 0, sys.maxsize, first, 0, salt, "", ""
+        )
+        for part in _cut(whole, lines):
+            place = folder.absolute() / f"{len(parts):07}-{part.digest}"
+            parts.append(replace(part, place=str(place)))
+            first += part.lines
+    return parts
+
+
+def _cut(whole: TextPart, lines: int) -> Iterator[TextPart]:
+    """Cut a file, or a row group, into parts."""
+    start, first, items = 0, whole.first, raw_items(whole)
+    while (next_item := next(items, None)) is not None:
+        digest, count, size = digest_of_part(whole.salt, first), 0, 0
+        for item in chain([next_item], items):
+            digest.update(item)
+            count, size = count + 1, size + len(item)
+            if count == lines or (whole.kind != "parquet" and size >= _PART_BYTES):
+                break
+        end = start + (count if whole.kind == "parquet" else size)
+        yield replace(whole, start=start, end=end, first=first, lines=count, digest=digest.hexdigest())
+        start, first = end, first + count
+
+
+def _groups(path: Path, name: str) -> int:
+    """The number of row groups of a Parquet file."""
+    parquet = open_parquet(path, name)
+    if NAME in parquet.schema_arrow.names:
+        raise DataError(f"{path}: has a column {NAME!r} already", hint="rename that column")
+    return int(parquet.num_row_groups)
 
 
 def folder_of(work: Path, task: Task) -> Path:
@@ -82,50 +103,18 @@ def folder_of(work: Path, task: Task) -> Path:
     return work / hashlib.blake2b(name, digest_size=8).hexdigest()
 
 
-_Cut = tuple[int, int, int, int, int, str]  # group, start, end, first, lines, digest
-
-
-def _part(
-    name: str, path: Path, kind: Kind, column: str, salt: str, folder: Path, number: int, *cut: int | str
-) -> TextPart:
-    group, start, end, first, lines, digest = cut
-    place = str(folder.absolute() / f"{number:07}-{digest}")
-    return TextPart(
-        name, str(path.absolute()), kind, column, int(group), int(start), int(end), int(first), int(lines),
-        salt, str(digest), place,
-    )  # fmt: skip
-
-
 def _paths(name: str) -> list[Path]:
     if not os.path.lexists(name) and glob.has_magic(name):
         found = sorted(glob.glob(name, recursive=True))
         if not found:
             raise DataError(f"{name}: matches no file", hint="check the pattern")
         return [Path(one) for one in found]
-    path = Path(name)
-    if not path.exists():
-        raise DataError(f"{path}: no such file", hint="check the path")
-    if not path.is_dir() and not path.is_file():
-        raise DataError(f"{path}: not a file", hint="save it as a file first")
-    return [path]
+    return [Path(name)]
 
 
-def _files(path: Path, output: Path) -> Iterator[tuple[Path, Path]]:
-    """The files of a folder and their names in it: not hidden ones, documents, or what is in `output`."""
-    if path.is_file():
-        if _is_document(path):
-            raise ConfigError(f"{path}: a document", hint="leave out --on, which is for text line by line")
-        yield path, Path(path.name)
-        return
-    inside = output.resolve()
-    for place, folders, names in os.walk(path):
-        folders[:] = sorted(
-            one for one in folders if not one.startswith(".") and Path(place, one).resolve() != inside
-        )
-        for name in sorted(names):
-            file = Path(place, name)
-            if not name.startswith(".") and file.is_file() and not _is_document(file):
-                yield file, file.relative_to(path)
+def _is_wanted(inside: Path) -> bool:
+    """Whether a file of a folder is translated: not hidden ones, and not documents."""
+    return not any(part.startswith(".") for part in inside.parts) and not _is_document(inside)
 
 
 def _is_document(path: Path) -> bool:
@@ -148,37 +137,6 @@ def _unpacked(source: Path, folder: Path) -> Path:
                 raise DataError(f"{source}: {fault}", hint="copy or download it again") from error
             raise
     return path
-
-
-def _of_lines(path: Path, salt: str, lines: int) -> Iterator[_Cut]:
-    start, first = 0, 1
-    raw = raw_lines(path, 0, path.stat().st_size)
-    while (line := next(raw, None)) is not None:
-        digest = digest_of_part(salt, first)
-        count, end = 0, start
-        while line is not None:
-            digest.update(line)
-            count, end = count + 1, end + len(line)
-            if count == lines or end - start >= _PART_BYTES:
-                break
-            line = next(raw, None)
-        yield 0, start, end, first, count, digest.hexdigest()
-        start, first = end, first + count
-
-
-def _of_parquet(path: Path, column: str, salt: str, lines: int) -> Iterator[_Cut]:
-    parquet, first = open_parquet(path, str(path)), 1
-    if NAME in parquet.schema_arrow.names:
-        raise DataError(f"{path}: has a column {NAME!r} already", hint="rename that column")
-    for group in range(parquet.num_row_groups):
-        values = iter(column_values(path, str(path), column, group))
-        start = 0
-        while some := list(islice(values, lines)):
-            digest = digest_of_part(salt, first)
-            for value in some:
-                digest.update(json.dumps(value).encode())
-            yield group, start, start + len(some), first, len(some), digest.hexdigest()
-            start, first = start + len(some), first + len(some)
 
 
 def remove(folder: Path) -> None:

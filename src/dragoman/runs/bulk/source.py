@@ -88,57 +88,59 @@ def digest_of_part(salt: str, first: int) -> Any:
     return hashlib.blake2b(f"{salt} {first == 1}\n".encode(), digest_size=16)
 
 
+def raw_items(part: TextPart) -> Iterator[bytes]:
+    """Yield what the digest of a part is of: lines with their ends, or the values of a column as JSON."""
+    if part.kind != "parquet":
+        yield from raw_lines(Path(part.path), part.start, part.end)
+        return
+    for value in column_values(Path(part.path), part.name, part.column, part.group)[part.start : part.end]:
+        yield json.dumps(value).encode()
+
+
 class PartText:
-    """The texts of a part, None for a null, and how each is written with its translation."""
+    """The texts of a part, and how each is written with its translation."""
 
     def __init__(self, part: TextPart) -> None:
         self._part = part
-        self._digest = digest_of_part(part.salt, part.first)
-        self._rows: list[tuple[str, str]] = []  # what stands around each translation
+        # What stands around each translation, which is JSON if it is not None; and whether it is a null.
+        self._rows: list[tuple[str | None, str, bool]] = []
 
-    def texts(self) -> Iterator[str | None]:
-        """Yield each text. Raises DataError, which names the line, for what is not text."""
-        part = self._part
-        path = Path(part.path)
-        count = 0
-        if part.kind == "parquet":
-            rows = column_values(path, part.name, part.column, part.group)[part.start : part.end]
-            for number, value in enumerate(rows, part.first):
-                self._digest.update(json.dumps(value).encode())
-                yield None if value is None else one_line(value, f"{part.name}: row {number}")
-                count += 1
-        else:
-            for number, line in enumerate(raw_lines(path, part.start, part.end), part.first):
-                self._digest.update(line)
-                yield self._text(line, number)
-                count += 1
-        if count != part.lines or self._digest.hexdigest() != part.digest:
+    def texts(self) -> Iterator[str]:
+        """Yield each text, empty for a null. Raises DataError, which names the line, for what is not text."""
+        part, digest, count = self._part, digest_of_part(self._part.salt, self._part.first), 0
+        for count, item in enumerate(raw_items(part), 1):
+            digest.update(item)
+            yield self._text(item, part.first + count - 1)
+        if count != part.lines or digest.hexdigest() != part.digest:
             raise DataError(f"{part.name}: changed while it was translated", hint="repeat the command")
 
-    def written(self, number: int, translation: str | None) -> str:
+    def written(self, number: int, translation: str) -> str:
         """The output for text `number`, from 0: a line, or for Parquet the translation as JSON."""
-        if self._part.kind == "parquet":
-            return json.dumps(translation) + "\n"
-        before, after = self._rows[number]
-        if self._part.kind == "lines":
+        before, after, null = self._rows[number]
+        if before is None:
             return f"{translation}{after}"
-        return f"{before}{json.dumps(translation, ensure_ascii=False)}{after}" if before else after
+        return f"{before}{json.dumps(None if null else translation, ensure_ascii=False)}{after}"
 
-    def _text(self, line: bytes, number: int) -> str | None:
-        text = line_text(line, self._part.name, number)
-        end = "\r\n" if line.endswith(b"\r\n") else "\n" if line.endswith(b"\n") else ""
-        if self._part.kind == "lines":
-            self._rows.append(("", end))
+    def _text(self, item: bytes, number: int) -> str:
+        part = self._part
+        if part.kind == "parquet":
+            return self._value("", "\n", json.loads(item), f"{part.name}: row {number}")
+        text = line_text(item, part.name, number)
+        end = "\r\n" if item.endswith(b"\r\n") else "\n" if item.endswith(b"\n") else ""
+        if part.kind == "lines":
+            self._rows.append((None, end, False))
             return text
         if not text.strip():
-            self._rows.append(("", text + end))
+            self._rows.append((None, text + end, False))
             return ""
-        where = f"{self._part.name}:{number}"
-        value = _value(text, self._part.column, where)
-        body = text.rstrip()
+        where, body = f"{part.name}:{number}", text.rstrip()
         # Everything else stays as it is, byte for byte: numbers, escapes, spaces.
-        self._rows.append((f'{body[:-1].rstrip()}, "{NAME}": ', "}" + text[len(body) :] + end))
-        return None if value is None else one_line(value, where)
+        before, after = f'{body[:-1].rstrip()}, "{NAME}": ', "}" + text[len(body) :] + end
+        return self._value(before, after, _value(text, part.column, where), where)
+
+    def _value(self, before: str, after: str, value: str | None, where: str) -> str:
+        self._rows.append((before, after, value is None))
+        return "" if value is None else one_line(value, where)
 
 
 def _value(text: str, key: str, where: str) -> str | None:

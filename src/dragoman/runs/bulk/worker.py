@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,52 +113,37 @@ class PartWorker:
 
     def translate(self, part: TextPart) -> PartResult:
         """Translate a part and write it, unless an earlier try has. Errors are in the result."""
-        place = Path(part.place)
-        if read_part(place) is not None:
-            return PartResult()
-        if self._translator is None:
-            return PartResult.of_error(self._error or DragomanError("no model"))
+        tries = 1
         try:
-            return self._try(self._translator, part)
+            if read_part(Path(part.place)) is None:
+                if self._translator is None:
+                    raise self._error or DragomanError("no model")
+                with counted_tries(Path(part.place)) as tries:
+                    if tries > MOST_TRIES:
+                        raise DataError(
+                            f"{part.name}:{part.first}: the worker died {MOST_TRIES} times in the lines up "
+                            f"to {part.first + part.lines - 1:,}",
+                            hint="is the memory too small? Lower --batch-tokens, or look for a huge line",
+                        )
+                    self._write(self._translator, part)
+            return PartResult(tries)
+        except DragomanError as error:
+            return PartResult.of_error(error, tries)
         except OSError as error:
-            return PartResult.of_error(
-                DragomanError(
-                    f"{error.filename or part.place}: {error.strerror or error}, for the worker on "
-                    f"{platform.node()}",
-                    hint="every machine must see the folders of the text and of its translation",
-                )
-            )
-
-    def _try(self, translator: Translator, part: TextPart) -> PartResult:
-        place = Path(part.place)
-        with counted_tries(place) as tries:
-            if tries > MOST_TRIES:
-                last = part.first + part.lines - 1
-                return PartResult.of_error(
-                    DataError(
-                        f"{part.name}:{part.first}: the worker died {MOST_TRIES} times in the lines up to "
-                        f"{last:,}",
-                        hint="is the memory too small? Lower --batch-tokens, or look for a huge line",
-                    ),
-                    tries,
-                )
-            try:
-                self._write(translator, part)
-            except DragomanError as error:
-                return PartResult.of_error(error, tries)
-        return PartResult(tries)
+            where = f"{error.filename or part.place}: {error.strerror or error}, for the worker on"
+            hint = "every machine must see the folders of the text and of its translation"
+            return PartResult.of_error(DragomanError(f"{where} {platform.node()}", hint=hint), tries)
 
     def _write(self, translator: Translator, part: TextPart) -> None:
         """Write a line about the part, then its translations."""
         text = PartText(part)
-        null: deque[bool] = deque()
         cut: list[int] = []
         rows: list[str] = []
-        lines = _noting(text.texts(), null)
         # The whole part is one search, so that its threads wait for each other once.
-        for number, one in enumerate(translator.stream(lines, self._job.decoding, prefix=self._job.prefix)):
+        found = translator.stream(text.texts(), self._job.decoding, prefix=self._job.prefix)
+        for number, one in enumerate(found):
             cut += [part.first + number] if one.truncated else []
-            rows.append(text.written(number, None if null.popleft() else one.text))
+            rows.append(text.written(number, one.text))
         about = {"lines": len(rows), "truncated": len(cut), "first": cut[:5]}
         write_part(Path(part.place), about, "".join(rows))
 
@@ -173,7 +157,7 @@ def in_this_process(job: BulkJob, parts: Sequence[TextPart]) -> Iterator[tuple[i
 
 @contextlib.contextmanager
 def counted_tries(place: Path) -> Iterator[int]:
-    """Count, in a file beside `place`, how often the part was begun: a worker that dies leaves it there."""
+    """Count, in a file next to `place`, how often the part was begun: a worker that dies leaves it there."""
     path = place.with_name(f"{place.name}.tries")
     try:
         tries = path.stat().st_size + 1
@@ -181,11 +165,9 @@ def counted_tries(place: Path) -> Iterator[int]:
         tries = 1
     with path.open("ab") as file:
         file.write(b".")
-    yield tries
+    try:
+        yield tries
+    except Exception:  # which is not the end of the worker
+        path.unlink(missing_ok=True)
+        raise
     path.unlink(missing_ok=True)
-
-
-def _noting(texts: Iterator[str | None], null: deque[bool]) -> Iterator[str]:
-    for text in texts:
-        null.append(text is None)
-        yield text or ""

@@ -101,7 +101,9 @@ class TeachersOutputs:
         for path, lines in self._parts():
             paths.append(path)
             about = self._about(lines)
-            known = read_part(path, about) or self._translate(path, lines, about, done)
+            known = read_part(path, about)
+            if known is None or type(known.get("pairs")) is not int:
+                known = self._translate(path, lines, about, done)
             done, pairs = done + len(lines), pairs + known["pairs"]
             self._left_out.update(known["left_out"])
         for path in {*self.folder.glob("*.jsonl")} - {*paths}:  # of a longer text
@@ -125,7 +127,8 @@ class TeachersOutputs:
         left = {*self.folder.glob("*.jsonl")}
         for path, lines in self._parts():
             left.discard(path)
-            if read_part(path) is not None and read_part(path, self._about(lines)) is None:
+            before = read_part(path)
+            if before is not None and not self._about(lines).items() <= before.items():
                 break
         else:
             if not left:
