@@ -252,7 +252,6 @@ def make_training(name: str, training: Training) -> None:
             print(stopped)
     else:
         from dragoman.training.lessons import LessonsInProgress
-
         from dragoman.training.unfinished import UnfinishedCorpus
 
         with (
