@@ -22,8 +22,8 @@ from dragoman.text.tokenizer import Tokenizer
 from dragoman.text.vectors import read_vectors
 
 
-def initial_bundle(prepared: Prepared, say: Callable[[str], None]) -> tuple[Bundle, Bundle | None]:
-    """Return the model before its first update, with its tokenizer and search, and in tuning the base.
+def initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySeq2Seq, Bundle | None]:
+    """Return the model before its first update, and in tuning the base that it starts from.
 
     Raises ModelError for a base that is not finite, DataError for word vectors that do not fit.
     """
@@ -45,16 +45,7 @@ def initial_bundle(prepared: Prepared, say: Callable[[str], None]) -> tuple[Bund
         prepared.world.leader_first(lambda: fill(model, tokenizer, vectors, say=say))
     if recipe.training.close_unseen:
         close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
-    bundle = Bundle(
-        model=model,
-        tokenizer=tokenizer,
-        source_language=prepared.source_language,
-        target_language=prepared.target_language,
-        generation=recipe.generation,
-        alignment=recipe.training.aligning(config) or (None if base is None else base.alignment),
-        guidance=recipe.data.annotating.names,
-    )
-    return bundle, base
+    return model, base
 
 
 def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callable[[str], None]) -> None:
