@@ -90,7 +90,7 @@ COMMANDS = {
     ),
     "documents": Command(
         ("translate", MODEL, "in", "--beam", "1", "-o", "out"), write_documents,
-        ("dragoman.documents.journal.Journal.add", 1),
+        ("dragoman.base.jobs.Journal.add", 1),
     ),
     "parts": Command(
         ("translate", MODEL, "in", "--on", "here", "--part-lines", "3", "--beam", "1", "-o", "out"),
@@ -203,9 +203,10 @@ TRAININGS = {
                        ("dragoman.training.chunk.Chunker.chunk", 1), times=170),
     "tuned": Training("tuning", ("tuning.lora_rank=2", "tuning.interpolate=1"), 4, base=MODEL),
     "translating": Training("distillation", ("teacher.beam=1",),
-                            ("dragoman.runs.outputs.TeachersOutputs._translate", 1), (MODEL,), times=34),
+                            ("dragoman.runs.translations.TeachersOutputs._translate", 1), (MODEL,), times=34),
     "distributions": Training("distillation-of-words", (*WORDS, "teacher.outputs=none"),
-                              ("dragoman.training.lessons.LessonsInProgress.put", 40), (MODEL,)),
+                              ("dragoman.training.distillation.distributions.LessonsInProgress.put", 40),
+                              (MODEL,)),
     "student": Training("distillation-of-words", (*WORDS, "teacher.beam=1"), 4, (MODEL,)),
 }  # fmt: skip
 
@@ -251,8 +252,9 @@ def make_training(name: str, training: Training) -> None:
         except Interrupted as stopped:
             print(stopped)
     else:
-        from dragoman.training.lessons import LessonsInProgress
         from dragoman.training.unfinished import UnfinishedCorpus
+
+        from dragoman.training.distillation.distributions import LessonsInProgress
 
         with (
             mock.patch.object(LessonsInProgress, "TOKENS", 60),

@@ -145,7 +145,8 @@ def explaining(path: Path, written: Path | None = None) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _DISK_ERRORS or str(written or path) in (error.filename, error.filename2):
-            raise _cannot_write(path, error, "is the disk full, or was the folder deleted?") from error
+            full = "is the disk full, or was the folder deleted?"
+            raise _cannot_write(path, error, _ELSEWHERE if error.errno == errno.EACCES else full) from error
         raise
 
 

@@ -173,7 +173,7 @@ def test_parts_that_are_done_are_kept(teacher: Path, tmp_path: Path) -> None:
     ] == ["00002.jsonl"]
 
 
-@pytest.mark.parametrize("what", ["text", "teacher", "beam", "damage", "nonsense"])
+@pytest.mark.parametrize("what", ["text", "teacher", "beam", "damage", "nonsense", "counts"])
 def test_parts_of_something_else_are_made_again(teacher: Path, tmp_path: Path, what: str) -> None:
     made(tmp_path / "x", teacher)
     part = tmp_path / "x/00001.jsonl"
@@ -182,6 +182,8 @@ def test_parts_of_something_else_are_made_again(teacher: Path, tmp_path: Path, w
     if what in ("damage", "nonsense"):
         head = part.read_text().splitlines()[0]
         part.write_text(head + '\n["the dog", "die Katze"]\n' if what == "damage" else "[]\n")
+    elif what == "counts":
+        part.write_text(part.read_text().replace('"pairs": ', '"pears": ', 1))
 
     again, _ = made(
         tmp_path / "x",

@@ -110,6 +110,7 @@ class _Bulk:
         for file in self.files:
             if not file.missing:
                 self._finish(file)
+        say("translating")  # the models are loaded first
         total, done = sum(part.lines for _, part in todo), 0
         meter = Meter("translating", say, total=total, every=0.25)
         for number, result in pool(job, [part for _, part in todo]) if todo else ():
