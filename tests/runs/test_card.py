@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import platform
 from dataclasses import replace
 
 import pytest
+import torch
 
 from dragoman.runs import card
 from dragoman.runs.recipe import resolve
 from dragoman.training.events import Finished, Started
+from dragoman.version import __version__
 
 STARTED = Started(
     output="runs/x", parameters=2_612_345, source_vocab=8000, target_vocab=8000, train_pairs=29_000,
@@ -17,17 +20,24 @@ FINISHED = Finished(
     step=1200, tokens=3_456_789, seconds=90.0, best_step=1100, outcome="the average of 5 checkpoints",
     loss=1.23456, bleu=41.5, signature="nrefs:1|case:mixed",
 )  # fmt: skip
-TEXT = card.TextFacts(pairs=29_000, fingerprint="ab12", report="29,014 pairs read\n  duplicate: 14 (line 3)")
+
+
+class Text:
+    """What the card says of a text."""
+
+    fingerprint, report = "ab12", "29,014 pairs read\n  duplicate: 14 (line 3)"
+
+    def __len__(self):
+        return 29_000
 
 
 def rendered(**changes) -> str:
     overrides = ["data.source_language=en", "data.target_language=pt-BR", *changes.pop("overrides", [])]
     arguments = {
         "command": ["dragoman", "train", "my text.en", "t.de"],
-        "texts": {"training": TEXT},
+        "texts": {"training": Text()},
         "started": STARTED,
         "finished": FINISHED,
-        "versions": card.Versions(dragoman="1.2.3", torch="2.11", python="3.12"),
     }
     return card.render(resolve(preset="tiny", overrides=overrides), **arguments | changes)
 
@@ -35,7 +45,8 @@ def rendered(**changes) -> str:
 @pytest.mark.parametrize(
     "fact",
     [
-        "from en to pt-BR", "dragoman 1.2.3", "2,612,345", "| architecture | transformer |", "bpe",
+        "from en to pt-BR", f"dragoman {__version__}", f"{torch.__version__}, {platform.python_version()}",
+        "2,612,345", "| architecture | transformer |", "bpe",
         "d_ff 256, heads 4, encoder_layers 4, decoder_layers 4",
         "29,000", "`ab12`", "29,014 pairs read", "duplicate: 14 (line 3)", "1,200, 3,456,789", "1.5 minutes",
         "bf16, 2 threads", "the average of 5 checkpoints", "1.2346", "41.50", r"nrefs:1\|case:mixed",

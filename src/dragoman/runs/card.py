@@ -7,7 +7,6 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -18,44 +17,18 @@ from dragoman.folder.summary import describe_shape
 from dragoman.runs.prepare import Prepared
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.tuning.outcome import Tuned
+from dragoman.training.data.mixture import TrainingText
 from dragoman.training.events import Finished, Started
 from dragoman.version import __version__
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextFacts:
-    """One of the texts of a run."""
-
-    pairs: int  # kept
-    fingerprint: str
-    report: str  # what was read and set aside
-
-
-@dataclass(frozen=True, kw_only=True)
-class Versions:
-    """The software that trained the model."""
-
-    dragoman: str
-    torch: str
-    python: str
-
-
 def write(prepared: Prepared, *, started: Started, finished: Finished, tuned: Tuned | None = None) -> None:
     """Write the model card at the end of a run."""
-    texts = {"training": prepared.training}
+    texts: dict[str, TrainingText] = {"training": prepared.training}
     if prepared.validation is not None:
         texts["validation"] = prepared.validation
     card = render(
-        prepared.recipe,
-        started=started,
-        finished=finished,
-        texts={
-            name: TextFacts(pairs=len(corpus), fingerprint=corpus.fingerprint, report=corpus.report)
-            for name, corpus in texts.items()
-        },
-        command=command_line(),
-        versions=Versions(dragoman=__version__, torch=torch.__version__, python=platform.python_version()),
-        tuned=tuned,
+        prepared.recipe, started=started, finished=finished, texts=texts, command=command_line(), tuned=tuned
     )
     write_whole(prepared.folder.card, card)
 
@@ -76,9 +49,8 @@ def render(
     *,
     started: Started,
     finished: Finished,
-    texts: Mapping[str, TextFacts],
+    texts: Mapping[str, TrainingText],
     command: Sequence[str],
-    versions: Versions,
     tuned: Tuned | None = None,
 ) -> str:
     """Return the card as Markdown. `command` is empty for a run from Python."""
@@ -95,7 +67,7 @@ def render(
         "Text": [
             ["text", "pairs", "fingerprint", "read and set aside"],
             *(
-                [name, f"{text.pairs:,}", f"`{text.fingerprint}`", text.report.replace("\n", ";")]
+                [name, f"{len(text):,}", f"`{text.fingerprint}`", text.report.replace("\n", ";")]
                 for name, text in texts.items()
             ),
         ],
@@ -108,7 +80,7 @@ def render(
             ["seed", str(recipe.seed)],
             *_teachers(recipe),
             ["weights", finished.outcome],
-            ["torch, Python", f"{versions.torch}, {versions.python}"],
+            ["torch, Python", f"{torch.__version__}, {platform.python_version()}"],
             *_validation(finished),
         ],
     }
@@ -122,7 +94,7 @@ def render(
     lines = [
         f"# {recipe.title or languages}",
         "",
-        f"Translates from {languages}. Trained with dragoman {versions.dragoman}.",
+        f"Translates from {languages}. Trained with dragoman {__version__}.",
         "",
         "    dragoman translate THIS_FOLDER FILE",
         "",

@@ -13,7 +13,7 @@ from dragoman.folder.risk import RISK
 from dragoman.folder.weights import put_weights, read_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.runs import card
-from dragoman.runs.initial_model import initial_bundle
+from dragoman.runs.initial_model import initial_model
 from dragoman.runs.prepare import Prepared
 from dragoman.runs.tuning.outcome import finish_tuning
 from dragoman.runs.validation_scores import search_name, translate_and_score
@@ -35,7 +35,16 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
     torch.manual_seed(recipe.seed)
     native.enable()
     say = observer.on_message if world.leads else lambda _: None
-    bundle, base = initial_bundle(prepared, say)
+    model, base = initial_model(prepared, say)
+    bundle = Bundle(
+        model=model,
+        tokenizer=prepared.tokenizer,
+        source_language=prepared.source_language,
+        target_language=prepared.target_language,
+        generation=recipe.generation,
+        alignment=recipe.training.aligning(model.config) or (None if base is None else base.alignment),
+        guidance=recipe.data.annotating.names,
+    )
 
     def translate(_: AnySeq2Seq) -> Scored:
         greedy = recipe.training.validation_search == "greedy"
@@ -44,7 +53,7 @@ def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) ->
         )
 
     trainer = Trainer(
-        model=bundle.model,
+        model=model,
         corpus=prepared.training,
         valid=prepared.validation,
         config=recipe.training,

@@ -17,8 +17,8 @@ from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.runs.prepare import Prepared
 
 
-def initial_bundle(prepared: Prepared, say: Callable[[str], None]) -> tuple[Bundle, Bundle | None]:
-    """Return the model before its first update, with its tokenizer and search, and in tuning the base.
+def initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySeq2Seq, Bundle | None]:
+    """Return the model before its first update, and in tuning the base that it starts from.
 
     Raises ModelError for a base that is not finite.
     """
@@ -37,16 +37,7 @@ def initial_bundle(prepared: Prepared, say: Callable[[str], None]) -> tuple[Bund
         _start_from(base, model, prepared, say)
     if recipe.training.close_unseen:
         close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
-    bundle = Bundle(
-        model=model,
-        tokenizer=tokenizer,
-        source_language=prepared.source_language,
-        target_language=prepared.target_language,
-        generation=recipe.generation,
-        alignment=recipe.training.aligning(config) or (None if base is None else base.alignment),
-        guidance=recipe.data.annotating.names,
-    )
-    return bundle, base
+    return model, base
 
 
 def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callable[[str], None]) -> None:

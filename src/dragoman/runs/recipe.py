@@ -145,7 +145,7 @@ class DataConfig(Options, section="data"):
 
     @property
     def annotating(self) -> Annotating:
-        """What the model reads beside the source, and how often."""
+        """The guidance that the model reads with the source, and how often."""
         return Annotating(terms=self.terms, matches=self.matches, target_language=self.target_language or "")
 
 
@@ -194,7 +194,7 @@ class Recipe(Options):
             )
 
     def _check_annotations(self) -> None:
-        """What a model reads beside a line is between marks, which are bytes of the vocabulary."""
+        """Guidance is between marks, which are bytes of the vocabulary."""
         kind = self.tokenizer.kind
         tagged = [f"corpora: {one.name}: tagged = true" for one in self.data.corpora if one.tagged]
         names = [*self.data.annotating.names, *tagged]

@@ -28,7 +28,7 @@ def translate_and_score(
 ) -> Scored:
     """Return BLEU and chrF of translations, and a few samples, which depend on `seed` only.
 
-    The search is greedy, or that of the bundle. The processes of `world` translate a share of the lines each,
+    The search is greedy, or the bundle's own. The processes of `world` translate a share of the lines each,
     and all of them return the same.
     """
     evaluation = evaluate(

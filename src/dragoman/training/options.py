@@ -188,7 +188,7 @@ class TrainingConfig(Options, section="training"):
 
     @property
     def chosen_by(self) -> StopOn:
-        """What decides at the end between the average and the best single checkpoint."""
+        """The score that decides at the end between the average and the best single checkpoint."""
         return self.choose_by or self.stop_on
 
     def check_validated(self, *, loss: bool, bleu: bool) -> None:
@@ -258,7 +258,7 @@ class Annotating:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the model learns to read, as the model folder names it."""
+        """The kinds of guidance that the model learns to read, as the model folder names them."""
         shares = {"terms": self.terms, "matches": self.matches}
         return tuple(name for name, share in shares.items() if share)
 

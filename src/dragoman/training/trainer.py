@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -319,14 +319,9 @@ class Trainer:
 
     def _report_validation(self, candidate: Candidate, scored: Scored | None, seconds: float) -> None:
         validation = Validation(
-            step=candidate.step,
-            loss=candidate.loss,
-            perplexity=candidate.perplexity,
-            bleu=candidate.bleu,
-            chrf=candidate.chrf,
+            **asdict(candidate),
             signature=scored.signature if scored is not None else "",
             search=scored.search if scored is not None else "",
-            score=candidate.score,
             best=all(candidate.score > earlier.score for earlier in self.progress.history),
             seconds=seconds,
             elapsed=self.progress.seconds,

@@ -20,7 +20,7 @@ from dragoman.text.shards import OF_PAIRS, kind_of
 
 
 def open_texts(request: Request, say: Say) -> Texts:
-    """Resolve the recipe and open the text: that of the request, or the files that the recipe names.
+    """Resolve the recipe and open the text of the request, or the files that the recipe names.
 
     The size of the text picks a preset if the request has neither preset nor recipe. Raises ConfigError for
     an invalid recipe, or one that does not fit the model to tune; DataError for text that cannot be read or

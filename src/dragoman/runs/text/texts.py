@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a user asks for: text, a model to tune if there is one, and options.
+    """The text, the model to tune if there is one, and the options that a user names.
 
     `options` are tables of options, such as {"training": {"max_updates": 2}}. They change those of `recipe`,
     and `overrides` change both.

@@ -79,7 +79,7 @@ def _training_parts(texts: Texts) -> list[str]:
 
 
 def _made(folder: RunFolder) -> Path:
-    """What the tokenizer was made from, until all text is tokenised."""
+    """The file that says what the tokenizer was made from, until all text is tokenised."""
     return folder.checkpoints.folder / "corpus" / "tokenizer.made.json"
 
 

@@ -30,7 +30,7 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What reading a corpus once showed."""
+    """The counts and the sample from reading a corpus once."""
 
     pairs: int  # with two sides
     letters: int  # characters of the longer sides together

@@ -38,7 +38,7 @@ Weights = Mapping[str, Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """What a tuning run ended with."""
+    """The result of a tuning run."""
 
     base: str  # name of the model it started from
     share: float  # of the tuned weights in the mean

@@ -77,7 +77,7 @@ def tuned_recipe(
         "generation": to_table(config.generation),
         "training": training,
         "tuning": {"base": base.digest},
-        # A model that reads terms and matches forgets how, unless it goes on doing so.
+        # A model that reads terms and matches forgets how, unless it keeps doing so.
         "data": {name: share for name, share in _READ.items() if name in config.guidance},
     }
     return from_table(Recipe, merge_tables(table, own))

@@ -1,4 +1,4 @@
-"""General text for tuning: what the model trains on besides the memory, so that it does not forget it."""
+"""General text that tuning replays besides the memory, so that the model does not forget it."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Checkpoints:
         return read_progress((whole(self.latest) or self.latest) / PROGRESS)
 
     def last_saved(self) -> str:
-        """What there is to go on from, for a message."""
+        """Return the checkpoint to resume from, as text for a message."""
         if not self.resumable:
             return "Nothing was saved yet"
         return f"The last checkpoint is whole (update {self.progress().step})"

@@ -1,4 +1,4 @@
-"""When checkpoints are written: at once by the leader, or by all processes while training goes on."""
+"""Checkpoints are written at once by the leader, or by all processes while training continues."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def best_candidate(history: Sequence[Candidate]) -> Candidate:
 
 
 def rank(candidate: Candidate, config: TrainingConfig) -> float:
-    """What compares a candidate with others at the end; higher is better."""
+    """The score that compares candidates at the end; higher is better."""
     if config.chosen_by == config.stop_on:
         return candidate.score
     return validation_score(candidate.step, candidate.loss, candidate.bleu, config.chosen_by)

@@ -1,4 +1,4 @@
-"""What a model learns to read beside a line: notes on terms, and the translation of a similar line.
+"""Guidance that a model learns to read with a line: notes on terms, and the translation of a similar line.
 
 A corpus on disk keeps the terms of each pair (`notes`) and the most similar other pair (`matches`). Every
 epoch annotates a share of the pairs with some of them, as a function of seed, epoch and row.

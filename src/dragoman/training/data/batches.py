@@ -90,7 +90,7 @@ def plan(
 
 
 def _halved(groups: list[Ints], times: int) -> list[Ints]:
-    """Halve the largest group so many times. The order is that of sorting by size before each time."""
+    """Halve the largest group `times` times. The order is that of sorting by size before each time."""
     if not times:
         return groups
     by_size: dict[int, list[Ints]] = {}

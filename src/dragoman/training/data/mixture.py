@@ -44,7 +44,7 @@ class Rows(Protocol):
 
 
 class LessonRows(Protocol):
-    """What teachers find likely for each row: K entries for each target token and the end (`Lessons`)."""
+    """The tokens that teachers find likely: K entries for each target token and each end (`Lessons`)."""
 
     @property
     def share(self) -> float: ...
@@ -52,7 +52,7 @@ class LessonRows(Protocol):
 
 
 class TrainingText(Protocol):
-    """What a trainer needs of its text: a `TokenisedCorpus` or a `Mixture`."""
+    """The text of a trainer: a `TokenisedCorpus` or a `Mixture`."""
 
     @property
     def fingerprint(self) -> str: ...
@@ -107,7 +107,7 @@ class Mixture:
 
     @property
     def report(self) -> str:
-        """The reports of the texts that have a name, otherwise that of the first."""
+        """The reports of the texts that have a name, otherwise the first report."""
         named = [
             f"{part.name}{'' if part.mark is None else ' (tagged)'}: {part.corpus.report}"
             for part in self.parts
@@ -181,7 +181,7 @@ class _Marked:
 class _Choice:
     """Which rows of a text with `count` rows an epoch has: the row at each place.
 
-    The order is kept in memory, that of a large text by blocks of neighbouring rows.
+    The order is kept in memory; a large text is ordered by blocks of neighbouring rows.
     """
 
     def __init__(self, count: int, rows: int, epoch: int, seed: tuple[int, ...]) -> None:

@@ -45,7 +45,7 @@ class TokenisedCorpus:
     With subword sampling (Provilkov et al. 2020, Kudo 2018) the folder keeps the text too, and every epoch
     tokenises it anew. If the vocabulary has reserved pieces, it keeps the text and the places of what a
     pair copies, and every epoch puts pieces there in a share of `placeholders` of these pairs. With
-    `annotating`, the model reads notes and matches beside a share of the sources, whose own tokens are then
+    `annotating`, the model reads notes and matches with a share of the sources, whose own tokens are then
     not sampled. All are functions of the seed and the epoch.
     """
 
@@ -147,7 +147,7 @@ class TokenisedCorpus:
         return None if others else Ragged(self.folder / "copied", "uint32")
 
     def _tokens(self, lines: dict[int, _Line], side: Side, *, seed: int) -> list[tuple[int, Sequence[int]]]:
-        """Rows in order, each with the tokens of its line and what is read beside it."""
+        """Rows in order, each with the tokens of its line and of its guidance."""
         free = {row: line.text for row, line in lines.items() if line.guidance is None}
         sampled = self.tokenizer.sample([*free.values()], side=side, seed=seed)
         tokens: dict[int, Sequence[int]] = dict(zip(free, sampled, strict=True))
@@ -189,7 +189,7 @@ class _Line(NamedTuple):
     """A line to tokenise."""
 
     text: str
-    guidance: Guidance | None  # that the model reads beside it
+    guidance: Guidance | None  # that the model reads with it
 
 
 def tokenise(
@@ -204,7 +204,7 @@ def tokenise(
 ) -> TokenisedCorpus:
     """Tokenise the corpus into `folder`, a chunk at a time, without the pairs that the filter rejects.
 
-    Goes on from where an earlier call was killed, if text and options are the same; does nothing if that was
+    Resumes an earlier call that was killed, if text and options are the same; does nothing if that was
     complete. More than one of `workers` are processes, for text that is worth their start; 0 is one for each
     core. The result does not depend on them.
 

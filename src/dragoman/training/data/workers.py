@@ -111,10 +111,10 @@ class Workers:
         self._stack.close()
 
     def chunks(self, texts: Iterable[tuple[T, Texts]]) -> Iterator[tuple[T, Chunk]]:
-        """Yield what stands beside each text, and its chunk, in order. Raises DragomanError."""
+        """Yield the label of each text and its chunk, in order. Raises DragomanError."""
         waiting: deque[tuple[T, Future[Chunk]]] = deque()
-        for beside, text in texts:
-            waiting.append((beside, self._threads.submit(self._chunk, text)))
+        for label, text in texts:
+            waiting.append((label, self._threads.submit(self._chunk, text)))
             if len(waiting) >= 2 * self._count:
                 first, chunk = waiting.popleft()
                 yield first, chunk.result()

@@ -27,7 +27,7 @@ RESUME = "repeat the command to resume from the last checkpoint"
 
 
 class Store(Protocol):
-    """What the watchdog needs of a `torch.distributed.Store`. Errors are RuntimeErrors."""
+    """The part of a `torch.distributed.Store` that the watchdog uses. Errors are RuntimeErrors."""
 
     def set(self, key: str, value: str, /) -> Any: ...
     def check(self, keys: list[str], /) -> bool: ...
@@ -48,7 +48,7 @@ def limit_from_environment() -> float:
 
 @dataclass
 class _Other:
-    """What this process knows of another one."""
+    """The last signs of life of another process."""
 
     sign: str = ""  # the last one
     seen: float = 0.0  # when it was new
@@ -223,5 +223,5 @@ def watchdog_of(store: Any, rank: int, size: int) -> Watchdog:
 
 
 def guilty(error: BaseException, innocent: Sequence[type[BaseException]]) -> str:
-    """What a process that leaves because of an error tells the others: nothing, if it is not its own."""
+    """Return the error that a process reports to the others as it leaves; empty if it is another's."""
     return "" if isinstance(error, tuple(innocent)) else str(error) or type(error).__name__

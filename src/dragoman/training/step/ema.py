@@ -1,7 +1,7 @@
 """An exponential moving average of the weights, to validate and to keep in place of the last weights.
 
 The mean of the weights over many updates is close to where they end up with a smaller learning rate (Polyak
-and Juditsky 1992). Here recent updates weigh more, so that it can be computed as training goes on.
+and Juditsky 1992). Here recent updates weigh more, so that it can be computed during training.
 """
 
 from __future__ import annotations

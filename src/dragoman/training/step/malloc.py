@@ -1,4 +1,4 @@
-"""What a process that trains keeps in memory. Importing this file changes nothing; programs call it."""
+"""The memory that a process keeps while it trains. Importing this file changes nothing; programs call it."""
 
 from __future__ import annotations
 

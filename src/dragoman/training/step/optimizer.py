@@ -85,7 +85,7 @@ class StackedMuon(torch.optim.Muon):
                     parameter.add_(change_RC, alpha=-muon_rate(shape, group))
 
     def _changes(self, averaged_NRC: Tensor, number: int, group: dict[str, Any]) -> Tensor:
-        """What `orthogonal` makes of the matrices of a shape, which has this number."""
+        """The `orthogonal` matrices of a shape, which has this number."""
         if self._world is None or self._world.size == 1:
             return orthogonal(averaged_NRC, group)
         own = slice((self._world.rank + number) % self._world.size, None, self._world.size)
