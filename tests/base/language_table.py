@@ -2,7 +2,7 @@
 
 Codes are those of ISO 639-1, -2, -3 and -5 (pycountry 26.2), names and the languages that stand for a
 macrolanguage those of CLDR (langcodes 3.5). The table has every language of ISO 639-1, and of the others
-those with a million speakers or a name in `_ALSO`.
+those with five million speakers or a name in `_ALSO`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pycountry
 from langcodes.data_dicts import LANGUAGE_REPLACEMENTS, NORMALIZED_MACROLANGUAGES
 
 TABLE = Path(__file__).parents[2] / "src/dragoman/base/language_table.py"
-_SPEAKERS = 1_000_000
+_SPEAKERS = 5_000_000
 _ALSO = "ast chr crh csb dsb frp fur gsw haw hsb kab lad lij mrj nap nds rue sah scn sco sma smn szl udm vls"
 # Better known than the names of CLDR.
 _NAMES = {

@@ -2,66 +2,49 @@
 
 # The code in BCP 47, other codes of the same language, the English name.
 LANGUAGES = """
-aa/aar Afar; ab/abk Abkhaz; abr Abron; ace Acehnese; ach Acoli; ada Adangme; ae/ave Avestan; aeb Tunisian
-Arabic; af/afr Afrikaans; ak/aka/fat Akan; aln Gheg Albanian; am/amh Amharic; an/arg Aragonese; apc North
-Levantine Arabic; apd Sudanese Arabic; ar/ara/arb Arabic; arq Algerian Arabic; ars Najdi Arabic; ary Moroccan
-Arabic; arz Egyptian Arabic; as/asm Assamese; ast Asturian; av/ava Avar; awa Awadhi; ay/aym/ayr Aymara;
-az/aze/azj Azerbaijani; ba/bak Bashkir; bal/bcc Baluchi; ban Balinese; bar Bavarian; bbc Batak Toba; bci
-Baoulé; be/bel Belarusian; bej Beja; bem Bemba; bew Betawi; bez Bena; bg/bul Bulgarian; bgc Haryanvi; bgn
-Western Balochi; bhb Bhili; bhi Bhilali; bho Bhojpuri; bi/bis Bislama; bik/bcl Bikol; bin Bini; bjj Kanauji;
-bjn Banjar; bm/bam Bambara; bn/ben Bengali; bo/bod/tib Tibetan; bqi Bakhtiari; br/bre Breton; brh Brahui; brx
-Bodo; bs/bos Bosnian; bug Buginese; bum Bulu; ca/cat Catalan; ce/che Chechen; ceb Cebuano; cgg Chiga; ch/cha
-Chamorro; chr Cherokee; ckb Central Kurdish; co/cos Corsican; cop Coptic; cr/cre/cwd Cree; crh Crimean Tatar;
-cs/ces/cze Czech; csb Kashubian; cu/chu Church Slavonic; cv/chv Chuvash; cy/cym/wel Welsh; da/dan Danish; dcc
-Deccan; de/deu/ger German; dje Zarma; dnj/daf Dan; doi/dgo Dogri; dsb Lower Sorbian; dv/div Divehi; dyu Dyula;
-dz/dzo/adp Dzongkha; ee/ewe Ewe; efi Efik; el/ell/gre Greek; en/eng English; eo/epo Esperanto; es/spa Spanish;
-et/est/ekk Estonian; eu/eus/baq Basque; fa/fas/per/pes Persian; fbl/bhk West Albay Bikol; ff/ful/fuc Fula; ffm
-Maasina Fulfulde; fi/fin Finnish; fj/fij Fijian; fo/fao Faroese; fon Fon; fr/fra/fre French; frp Arpitan; fuq
-Central-Eastern Niger Fulfulde; fur Friulian; fuv Nigerian Fulfulde; fvr Fur; fy/fry West Frisian; ga/gle
-Irish; gan Gan Chinese; gbm Garhwali; gd/gla Scottish Gaelic; gl/glg Galician; glk Gilaki; gn/grn/gug Guarani;
-gon/gno Gondi; gor Gorontalo; gsw Swiss German; gu/guj Gujarati; gur Frafra; guz Gusii; gv/glv Manx; ha/hau
-Hausa; hak Hakka Chinese; haw Hawaiian; haz Hazaragi; he/heb/iw Hebrew; hi/hin Hindi; hil Hiligaynon; hnd
-Southern Hindko; hne Chhattisgarhi; hno Northern Hindko; ho/hmo Hiri Motu; hoc Ho; hoj Hadothi; hr/hrv/scr
-Croatian; hsb Upper Sorbian; hsn Xiang Chinese; ht/hat Haitian Creole; hu/hun Hungarian; hy/hye/arm Armenian;
-hz/her Herero; ia/ina Interlingua; ibb Ibibio; id/ind/in Indonesian; ie/ile Interlingue; ig/ibo Igbo; ii/iii
-Nuosu; ik/ipk/esk Inupiaq; ilo Iloko; io/ido Ido; is/isl/ice Icelandic; it/ita Italian; iu/iku/ike Inuktitut;
-ja/jpn Japanese; jam Jamaican Creole English; jv/jav/jw Javanese; ka/kat/geo Georgian; kaa Kara-Kalpak; kab
-Kabyle; kam Kamba; kbd Kabardian; kde Makonde; kfr Kachhi; kfy Kumaoni; kg/kon/kng Kongo; kha Khasi; khn
-Khandesi; ki/kik Kikuyu; kj/kua Kwanyama; kk/kaz Kazakh; kl/kal Greenlandic; kln/spy Kalenjin; km/khm Khmer;
-kmb Kimbundu; kn/kan Kannada; ko/kor Korean; kok/knn Konkani; kpe/xpe Kpelle; kr/kau/knc Kanuri; kri Krio;
-kru/kxl Kurukh; ks/kas Kashmiri; ksb Shambala; ku/kur/kmr Kurdish; kv/kom/kpv Komi; kw/cor Cornish; kxm
-Northern Khmer; ky/kir Kyrgyz; la/lat Latin; lad Ladino; lah/pnb Western Panjabi; laj Lango (Uganda); lb/ltz
-Luxembourgish; lg/lug Ganda; li/lim Limburgish; lij Ligurian; ljp Lampung Api; lmn Lambadi; lmo Lombard;
-ln/lin Lingala; lo/lao Lao; loz Lozi; lrc Northern Luri; lt/lit Lithuanian; lu/lub Luba-Katanga; lua
-Luba-Lulua; luo Luo (Kenya and Tanzania); luy/bxk Luyia; luz Southern Luri; lv/lav/lvs Latvian; mad Madurese;
-mag Magahi; mai Maithili; mak Makasar; man/emk/mnk Mandingo; mas Masai; mdh Maguindanaon; men Mende; mer Meru;
-mfa Pattani Malay; mfe Morisyen; mg/mlg/plt Malagasy; mgh Makhuwa-Meetto; mh/mah Marshallese; mi/mri/mao
-Maori; min Minangkabau; mk/mkd/mac Macedonian; ml/mal Malayalam; mn/mon/drh/khk Mongolian; mni Manipuri; mos
-Mossi; mr/mar Marathi; mrj Western Mari; ms/msa/may/zsm Malay; mt/mlt Maltese; mtr Mewari; mwk Kita
-Maninkakan; mwr/dhd Marwari; mxc Manyika; my/mya/bur Burmese; myx Masaaba; mzn Mazanderani; na/nau Nauruan;
-nan Min Nan Chinese; nap Neapolitan; nb/nob Norwegian Bokmål; nd/nde North Ndebele; ndc Ndau; nds Low German;
-ne/nep/npi Nepali; new Newari; ng/ndo Ndonga; ngl Lomwe; nij Ngaju; nl/nld/dut Dutch; nn/nno Norwegian
-Nynorsk; no/nor Norwegian; nod Northern Thai; noe Nimadi; nr/nbl South Ndebele; nso Northern Sotho; nv/nav
-Navajo; ny/nya Chichewa; nym Nyamwezi; nyn Nyankole; oc/oci Occitan; oj/oji/ojg Ojibwe; om/orm/gaz Oromo;
-or/ori/ory Odia; os/oss Ossetian; pa/pan Punjabi; pag Pangasinan; pam Pampanga; pcm Nigerian Pidgin; pi/pli
-Pali; pl/pol Polish; ps/pus/pbu Pashto; pt/por Portuguese; qu/que/quz Quechua; quc Kʼicheʼ; qug Chimborazo
-Highland Quichua; raj/mup Rajasthani; rej Rejang; rhg Rohingya; rif Riffian; rkt Rangpuri; rm/roh Romansh; rmt
-Domari; rn/run Kirundi; rng Ronga; ro/ron/rum/mo/mol Romanian; ru/rus Russian; rue Rusyn; rw/kin Kinyarwanda;
-sa/san Sanskrit; sah Yakut; sas Sasak; sat Santali; sc/srd Sardinian; sck Sadri; scn Sicilian; sco Scots;
-sd/snd Sindhi; sdh Southern Kurdish; se/sme Northern Sami; sef Cebaara Senoufo; seh Sena; sg/sag Sango; sh/hbs
-Serbo-Croatian; shi Tachelhit; shn Shan; si/sin Sinhala; sid Sidamo; sk/slk/slo Slovak; skr Saraiki; sl/slv
-Slovenian; sm/smo Samoan; sma Southern Sami; smn Inari Sami; sn/sna Shona; snk Soninke; so/som Somali; sou
-Southern Thai; sq/sqi/alb/als Albanian; sr/srp/scc Serbian; srr Serer; ss/ssw Swati; st/sot Southern Sotho;
-su/sun Sundanese; suk Sukuma; sus Susu; sv/swe Swedish; sw/swa/swh Swahili; swc Congo Swahili; swv Shekhawati;
-syl Sylheti; szl Silesian; ta/tam Tamil; tcy Tulu; te/tel Telugu; tem Timne; teo Teso; tg/tgk Tajik; th/tha
-Thai; ti/tir Tigrinya; tig Tigre; tiv Tiv; tk/tuk Turkmen; tl/tgl/fil Tagalog; tly Talysh; tmh/ttq Tamashek;
-tn/tsn Tswana; to/ton Tongan; toi Tonga (Zambia); tpi Tok Pisin; tr/tur Turkish; ts/tso Tsonga; tsg Tausug;
-tt/tat Tatar; tts Northeastern Thai; tum Tumbuka; tw/twi Twi; ty/tah Tahitian; tzm Central Atlas Tamazight;
-udm Udmurt; ug/uig Uyghur; uk/ukr Ukrainian; umb Umbundu; unr Mundari; ur/urd Urdu; uz/uzb/uzn Uzbek; ve/ven
-Venda; vec Venetian; vi/vie Vietnamese; vls West Flemish; vmf Main-Franconian; vmw Makhuwa; vo/vol Volapük;
-wa/wln Walloon; wal Wolaytta; war Waray; wbq Waddar; wbr Wagdi; wo/wol Wolof; wtm Mewati; wuu Wu Chinese;
-xh/xho Xhosa; xnr Kangri; xog Soga; yi/yid/ydd/ji Yiddish; yo/yor Yoruba; yue Cantonese; za/zha/zyb Zhuang;
-zgh Standard Moroccan Tamazight; zh/zho/chi/cmn Chinese; zu/zul Zulu; zza/diq Zaza
+aa/aar Afar; ab/abk Abkhaz; ae/ave Avestan; aeb Tunisian Arabic; af/afr Afrikaans; ak/aka/fat Akan; am/amh
+Amharic; an/arg Aragonese; apc North Levantine Arabic; apd Sudanese Arabic; ar/ara/arb Arabic; arq Algerian
+Arabic; ary Moroccan Arabic; arz Egyptian Arabic; as/asm Assamese; ast Asturian; av/ava Avar; awa Awadhi;
+ay/aym/ayr Aymara; az/aze/azj Azerbaijani; ba/bak Bashkir; bal/bcc Baluchi; ban Balinese; bar Bavarian; be/bel
+Belarusian; bem Bemba; bew Betawi; bg/bul Bulgarian; bgc Haryanvi; bho Bhojpuri; bi/bis Bislama; bjj Kanauji;
+bm/bam Bambara; bn/ben Bengali; bo/bod/tib Tibetan; br/bre Breton; bs/bos Bosnian; ca/cat Catalan; ce/che
+Chechen; ceb Cebuano; ch/cha Chamorro; chr Cherokee; ckb Central Kurdish; co/cos Corsican; cop Coptic;
+cr/cre/cwd Cree; crh Crimean Tatar; cs/ces/cze Czech; csb Kashubian; cu/chu Church Slavonic; cv/chv Chuvash;
+cy/cym/wel Welsh; da/dan Danish; dcc Deccan; de/deu/ger German; dsb Lower Sorbian; dv/div Divehi; dyu Dyula;
+dz/dzo/adp Dzongkha; ee/ewe Ewe; el/ell/gre Greek; en/eng English; eo/epo Esperanto; es/spa Spanish;
+et/est/ekk Estonian; eu/eus/baq Basque; fa/fas/per/pes Persian; ff/ful/fuc Fula; fi/fin Finnish; fj/fij
+Fijian; fo/fao Faroese; fr/fra/fre French; frp Arpitan; fur Friulian; fuv Nigerian Fulfulde; fy/fry West
+Frisian; ga/gle Irish; gan Gan Chinese; gd/gla Scottish Gaelic; gl/glg Galician; gn/grn/gug Guarani; gsw Swiss
+German; gu/guj Gujarati; gv/glv Manx; ha/hau Hausa; hak Hakka Chinese; haw Hawaiian; he/heb/iw Hebrew; hi/hin
+Hindi; hil Hiligaynon; hne Chhattisgarhi; ho/hmo Hiri Motu; hr/hrv/scr Croatian; hsb Upper Sorbian; hsn Xiang
+Chinese; ht/hat Haitian Creole; hu/hun Hungarian; hy/hye/arm Armenian; hz/her Herero; ia/ina Interlingua;
+id/ind/in Indonesian; ie/ile Interlingue; ig/ibo Igbo; ii/iii Nuosu; ik/ipk/esk Inupiaq; ilo Iloko; io/ido
+Ido; is/isl/ice Icelandic; it/ita Italian; iu/iku/ike Inuktitut; ja/jpn Japanese; jv/jav/jw Javanese;
+ka/kat/geo Georgian; kab Kabyle; kg/kon/kng Kongo; ki/kik Kikuyu; kj/kua Kwanyama; kk/kaz Kazakh; kl/kal
+Greenlandic; km/khm Khmer; kmb Kimbundu; kn/kan Kannada; ko/kor Korean; kr/kau/knc Kanuri; kri Krio; ks/kas
+Kashmiri; ku/kur/kmr Kurdish; kv/kom/kpv Komi; kw/cor Cornish; ky/kir Kyrgyz; la/lat Latin; lad Ladino;
+lah/pnb Western Panjabi; lb/ltz Luxembourgish; lg/lug Ganda; li/lim Limburgish; lij Ligurian; ln/lin Lingala;
+lo/lao Lao; lt/lit Lithuanian; lu/lub Luba-Katanga; lua Luba-Lulua; luo Luo (Kenya and Tanzania); luy/bxk
+Luyia; lv/lav/lvs Latvian; mad Madurese; mag Magahi; mai Maithili; man/emk/mnk Mandingo; mg/mlg/plt Malagasy;
+mh/mah Marshallese; mi/mri/mao Maori; min Minangkabau; mk/mkd/mac Macedonian; ml/mal Malayalam; mn/mon/drh/khk
+Mongolian; mos Mossi; mr/mar Marathi; mrj Western Mari; ms/msa/may/zsm Malay; mt/mlt Maltese; mwr/dhd Marwari;
+my/mya/bur Burmese; na/nau Nauruan; nan Min Nan Chinese; nap Neapolitan; nb/nob Norwegian Bokmål; nd/nde North
+Ndebele; nds Low German; ne/nep/npi Nepali; ng/ndo Ndonga; nl/nld/dut Dutch; nn/nno Norwegian Nynorsk; no/nor
+Norwegian; nod Northern Thai; nr/nbl South Ndebele; nso Northern Sotho; nv/nav Navajo; ny/nya Chichewa; oc/oci
+Occitan; oj/oji/ojg Ojibwe; om/orm/gaz Oromo; or/ori/ory Odia; os/oss Ossetian; pa/pan Punjabi; pcm Nigerian
+Pidgin; pi/pli Pali; pl/pol Polish; ps/pus/pbu Pashto; pt/por Portuguese; qu/que/quz Quechua; rkt Rangpuri;
+rm/roh Romansh; rn/run Kirundi; ro/ron/rum/mo/mol Romanian; ru/rus Russian; rue Rusyn; rw/kin Kinyarwanda;
+sa/san Sanskrit; sah Yakut; sat Santali; sc/srd Sardinian; scn Sicilian; sco Scots; sd/snd Sindhi; se/sme
+Northern Sami; sg/sag Sango; sh/hbs Serbo-Croatian; shi Tachelhit; si/sin Sinhala; sk/slk/slo Slovak; skr
+Saraiki; sl/slv Slovenian; sm/smo Samoan; sma Southern Sami; smn Inari Sami; sn/sna Shona; so/som Somali; sou
+Southern Thai; sq/sqi/alb/als Albanian; sr/srp/scc Serbian; ss/ssw Swati; st/sot Southern Sotho; su/sun
+Sundanese; suk Sukuma; sv/swe Swedish; sw/swa/swh Swahili; swc Congo Swahili; syl Sylheti; szl Silesian;
+ta/tam Tamil; te/tel Telugu; tg/tgk Tajik; th/tha Thai; ti/tir Tigrinya; tk/tuk Turkmen; tl/tgl/fil Tagalog;
+tn/tsn Tswana; to/ton Tongan; tpi Tok Pisin; tr/tur Turkish; ts/tso Tsonga; tt/tat Tatar; tts Northeastern
+Thai; tw/twi Twi; ty/tah Tahitian; udm Udmurt; ug/uig Uyghur; uk/ukr Ukrainian; umb Umbundu; ur/urd Urdu;
+uz/uzb/uzn Uzbek; ve/ven Venda; vi/vie Vietnamese; vls West Flemish; vmf Main-Franconian; vo/vol Volapük;
+wa/wln Walloon; wo/wol Wolof; wtm Mewati; wuu Wu Chinese; xh/xho Xhosa; yi/yid/ydd/ji Yiddish; yo/yor Yoruba;
+yue Cantonese; za/zha/zyb Zhuang; zgh Standard Moroccan Tamazight; zh/zho/chi/cmn Chinese; zu/zul Zulu
 """
 # Groups of languages (ISO 639-5), and codes that stand for no language or for several.
 GROUPS = """

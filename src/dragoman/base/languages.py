@@ -18,6 +18,7 @@ from dragoman.base.language_table import GROUPS, LANGUAGES
 _ALIASES = {"zt": "zh-Hant", "pb": "pt-BR", "prs": "fa-AF"}
 _SCRIPTS_OF_CHINESE = {"CN": "Hans", "SG": "Hans", "TW": "Hant", "HK": "Hant", "MO": "Hant"}
 _MODIFIERS = {"latin": "Latn", "cyrillic": "Cyrl"}  # of POSIX: sr_RS@latin
+_GROUPS = frozenset(GROUPS.split())
 _FORMS = {"nb": "no", "nn": "no"}  # the forms of a language that have codes of their own
 _PARTS = {
     "Hans": "simplified",
@@ -33,7 +34,7 @@ _PARTS = {
     "MX": "Mexico",
     "419": "Latin America",
 }
-_TAG = re.compile(
+_TAG = (  # `re` compiles it when it is first needed
     r"([a-z]{2,8})(?:-([a-z]{3}))?(?:-([a-z]{4}))?(?:-([a-z]{2}|[0-9]{3}))?(?:-[a-z0-9-]*)?"
     r"(?:\.[\w-]*)?(?:@(\w+))?"
 )
@@ -70,7 +71,7 @@ def _parsed(text: str) -> _Tag:
     if " " in plain or len(plain) > 8:
         plain = _codes().get(plain, plain)  # an English name
     plain = plain.replace("_", "-")
-    found = _TAG.fullmatch(_ALIASES.get(plain, plain).lower())
+    found = re.fullmatch(_TAG, _ALIASES.get(plain, plain).lower())
     if found is None:
         return _Tag(plain)
     language, extended, script, region, modifier = found.groups()
@@ -134,7 +135,7 @@ def _general(tag: str) -> str:
 
 def _is_vague(tag: str) -> bool:
     language = base(tag)
-    return not 2 <= len(language) <= 3 or language in GROUPS.split()
+    return not 2 <= len(language) <= 3 or language in _GROUPS
 
 
 def _agreement(one: str, other: str) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from dragoman.base.errors import ConfigError, DataError, QualityError
+from dragoman.base.languages import closest
 from dragoman.base.tables import count
 from dragoman.cli import score as scoring
 from dragoman.cli.input import keep_apart
@@ -284,7 +285,7 @@ def _check_risk(
             f"{adapter}: the risk is not calibrated for a model with an adapter",
             hint="merge them with dragoman model merge, then dragoman model calibrate",
         )
-    if (to or about.target_language) not in read_risk(model, about):
+    if closest(to or about.target_language, read_risk(model, about)) is None:
         into, option = (f" for {to}", f" --to {to}") if to else ("", "")
         raise ConfigError(
             f"{model}: its risk is not calibrated{into}",
@@ -298,9 +299,10 @@ def _measured(
     """The risk report on at most 2,000 of the pairs."""
     from dragoman.evaluation.risk.calibrate import examples_of, measure_risk
 
-    risk_model = translator.risk_models.get(decoding.to or translator.target_language)
-    if risk_model is None:
+    language = closest(decoding.to or translator.target_language, translator.risk_models)
+    if language is None:
         return None
+    risk_model = translator.risk_models[language]
     with waiting("measuring the risk", shown=not quiet) as progress:
         return measure_risk(risk_model, examples_of(translator, pairs, decoding, progress=progress))
 

@@ -50,6 +50,7 @@ def risk(
       dragoman risk runs/en-de test.en test.de -o test.risk.jsonl
     """
     from dragoman.base.files import replacing
+    from dragoman.base.languages import closest
     from dragoman.text.corpus import open_corpus
     from dragoman.translator import Translator
 
@@ -58,7 +59,7 @@ def risk(
     languages = translator.source_language, to or translator.target_language
     keep_apart(output, [*text, *files_of_models([model])])
     corpus = open_corpus(text, languages=languages)
-    if languages[1] not in translator.risk_models and not quiet:
+    if closest(languages[1], translator.risk_models) is None and not quiet:
         into = f" for {to}" if to else ""
         warn(
             f"{model}: its risk is not calibrated{into}: no probabilities, and only flags that need no model"

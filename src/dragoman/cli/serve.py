@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
@@ -161,21 +160,33 @@ def serve(
       dragoman serve runs/en-de --check
     """
     _require_extra()
+    from dragoman.serving.http.keys import Keys
     from dragoman.serving.http.logs import LogFormat
     from dragoman.serving.http.server import listen
+    from dragoman.serving.http.settings import Settings, names_of, origins_of, proxies_of
+    from dragoman.serving.service.limits import Limits
 
     _check_choice("--log", log, get_args(LogFormat))
-    settings = _settings(
-        host, port, keys, allow_open, allow_host, cors_origin, trusted_proxy, compat_title, suggestions
+    settings = Settings(
+        host=host,
+        port=port,
+        keys=None if keys is None else Keys.read(keys),
+        allow_open=allow_open,
+        names=names_of(allow_host or []),
+        origins=origins_of(cors_origin or []),
+        proxies=proxies_of(trusted_proxy or []),
+        compat_title=compat_title,
+        suggestions=suggestions,
     )
-    limits = _limits(
-        characters=max_characters,
-        texts=max_texts,
-        file_bytes=None if max_file is None else max_file * _MEGABYTE,
-        seconds=timeout,
-        client_rate=rate,
-        cache_bytes=None if cache is None else cache * _MEGABYTE,
-    )
+    wanted: dict[str, Any] = {
+        "characters": max_characters,
+        "texts": max_texts,
+        "file_bytes": None if max_file is None else max_file * _MEGABYTE,
+        "seconds": timeout,
+        "client_rate": rate,
+        "cache_bytes": None if cache is None else cache * _MEGABYTE,
+    }
+    limits = Limits(**{name: value for name, value in wanted.items() if value is not None})
     specs = model_specs(models, terms or [], adapter or [])
     _check_engine(engine, dtype, threads)
     if suggestions and not memory:
@@ -257,39 +268,6 @@ def _require_extra() -> None:
     missing = [name for name in _EXTRA if find_spec(name) is None]
     if missing:
         raise ConfigError(f"serving needs {', '.join(missing)}", hint="pip install 'dragoman[serve]'")
-
-
-def _settings(
-    host: str,
-    port: int,
-    keys: Path | None,
-    allow_open: bool,
-    names: Several,
-    origins: Several,
-    proxies: Several,
-    compat_title: bool,
-    suggestions: bool,
-) -> Settings:
-    from dragoman.serving.http.keys import Keys
-    from dragoman.serving.http.settings import Settings, names_of, origins_of, proxies_of
-
-    return Settings(
-        host=host,
-        port=port,
-        keys=None if keys is None else Keys.read(keys),
-        allow_open=allow_open,
-        names=names_of(names or []),
-        origins=origins_of(origins or []),
-        proxies=proxies_of(proxies or []),
-        compat_title=compat_title,
-        suggestions=suggestions,
-    )
-
-
-def _limits(**values: float | None) -> Limits:
-    from dragoman.serving.service.limits import Limits
-
-    return replace(Limits(), **cast("Any", {name: one for name, one in values.items() if one is not None}))
 
 
 def _check_engine(engine: str | None, dtype: str | None, threads: int | None) -> None:

@@ -1,4 +1,4 @@
 """A translation server: what many clients ask at once, from one process. Imports no torch.
 
-Start with `service.py`. It knows nothing of HTTP.
+Start with `service/service.py`. It knows nothing of HTTP.
 """

@@ -544,7 +544,7 @@ class Translator:
         """
         sources, targets = sides(sources, targets)
         evidence = self.evidence(sources, targets, to=to, batch_tokens=batch_tokens)
-        languages = self.source_language, to or self.target_language
+        languages = self.source_language, self._target(to) or self.target_language
         return [
             assess(self.risk_models.get(languages[1]), one, source, target, languages, given=True)
             for one, source, target in zip(evidence, sources, targets, strict=True)

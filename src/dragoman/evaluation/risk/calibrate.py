@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
+from dragoman.base.languages import closest
 from dragoman.decoding.evidence import Evidence
 from dragoman.decoding.options import Decoding
 from dragoman.decoding.risk import DETECTED, Detector, RiskModel, assess
@@ -110,7 +111,8 @@ def examples_of(
     progress(f"translating {len(chosen):,} lines")
     own = [one.text for one in translator.translate(sources, decoding)]
     to = decoding.to if decoding else None
-    languages = translator.source_language, to or translator.target_language
+    own_code = closest(to, translator.tokenizer.languages) if to else None
+    languages = translator.source_language, own_code or translator.target_language
     return Examples(
         searched=_examples(translator, sources, own, to, "its translations", progress),
         given=_examples(translator, sources, references, to, "the references", progress),

@@ -172,8 +172,7 @@ _KEY = {"document_key": text(required=True)}
 
 ENDPOINTS = (
     Endpoint(
-        method="POST",
-        path="/v2/translate",
+        route="POST /v2/translate",
         answer=translate,
         summary="Translate up to 50 texts.",
         fields={
@@ -210,16 +209,14 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="GET",
-        path="/v2/languages",
+        route="GET /v2/languages",
         answer=languages,
         summary="List the source or the target languages.",
         fields=_TYPE,
         returns=array(_LANGUAGE),
     ),
     Endpoint(
-        method="POST",
-        path="/v2/languages",
+        route="POST /v2/languages",
         answer=languages,
         summary="List the source or the target languages.",
         fields=_TYPE,
@@ -227,29 +224,25 @@ ENDPOINTS = (
         returns=array(_LANGUAGE),
     ),
     Endpoint(
-        method="GET",
-        path="/v2/usage",
+        route="GET /v2/usage",
         answer=usage,
         summary="The characters that this client has sent since the server started. There is no quota.",
         returns=structure({"character_count": COUNT, "character_limit": COUNT}),
     ),
     Endpoint(
-        method="GET",
-        path="/v2/glossary-language-pairs",
+        route="GET /v2/glossary-language-pairs",
         answer=glossary_pairs,
         summary="An empty list: glossaries are lists of terms, which the server has from its start.",
         returns=structure({"supported_languages": array({"type": "object"})}),
     ),
     Endpoint(
-        method="GET",
-        path="/v2/glossaries",
+        route="GET /v2/glossaries",
         answer=glossaries,
         summary="An empty list. The name of a list of terms is a valid glossary_id.",
         returns=structure({"glossaries": array({"type": "object"})}),
     ),
     Endpoint(
-        method="POST",
-        path="/v2/document",
+        route="POST /v2/document",
         answer=upload,
         summary="Upload a document to translate.",
         fields={
@@ -263,8 +256,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="POST",
-        path="/v2/document/{number}",
+        route="POST /v2/document/{number}",
         answer=status,
         summary="How the translation of a document is getting on.",
         fields=_KEY,
@@ -281,8 +273,7 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(
-        method="POST",
-        path="/v2/document/{number}/result",
+        route="POST /v2/document/{number}/result",
         answer=result,
         summary="Fetch a translated document, once.",
         fields=_KEY,

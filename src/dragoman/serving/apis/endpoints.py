@@ -109,10 +109,9 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A route: a method and a path, its handler, and what is said of it in /openapi.json."""
+    """A route, its handler, and its description in /openapi.json."""
 
-    method: Literal["GET", "POST"]
-    path: str
+    route: str  # method and path, such as "POST /translate"
     answer: Callable[[Call], Awaitable[Response]]
     summary: str
     fields: Fields = field(default_factory=dict)
@@ -126,6 +125,14 @@ class Endpoint:
     def __post_init__(self) -> None:
         if self.fields:
             object.__setattr__(self, "fields", {**self.fields, **KEYS})
+
+    @property
+    def method(self) -> str:
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        return self.route.partition(" ")[2]
 
     @property
     def family(self) -> Family:

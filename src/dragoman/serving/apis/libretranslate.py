@@ -141,8 +141,7 @@ _LANGUAGE = structure({"code": TEXT, "name": TEXT})
 
 ENDPOINTS = (
     Endpoint(
-        method="POST",
-        path="/translate",
+        route="POST /translate",
         answer=translate,
         summary="Translate a text or a list of texts.",
         fields={
@@ -163,8 +162,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="POST",
-        path="/detect",
+        route="POST /detect",
         answer=detect,
         summary="Find the language of a text, the likeliest first.",
         fields={"q": texts()},
@@ -173,16 +171,14 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="GET",
-        path="/languages",
+        route="GET /languages",
         answer=languages,
         summary="List the languages, each with those that it is translated into.",
         returns=array(structure({"code": TEXT, "name": TEXT, "targets": array(TEXT)})),
         locked=False,
     ),
     Endpoint(
-        method="POST",
-        path="/translate_file",
+        route="POST /translate_file",
         answer=translate_file,
         summary="Translate a document; the answer says where to fetch it.",
         fields={**_PAIR, "file": file()},
@@ -191,16 +187,14 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="GET",
-        path="/download_file/{name}",
+        route="GET /download_file/{name}",
         answer=download_file,
         summary="Fetch a translated document.",
         content="application/octet-stream",
         locked=False,
     ),
     Endpoint(
-        method="POST",
-        path="/suggest",
+        route="POST /suggest",
         answer=suggest,
         summary="Store a better translation in the memory, if the server takes suggestions.",
         fields={
@@ -213,8 +207,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="GET",
-        path="/frontend/settings",
+        route="GET /frontend/settings",
         answer=frontend_settings,
         summary="What a page needs to know of this server.",
         returns=structure(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman.serving.apis.endpoints import Endpoint
+from dragoman.serving.http.errors import STATUSES
 from dragoman.serving.http.fields import COUNT, TEXT, Schema, enum, required, schemas, structure
 from dragoman.serving.service.limits import Limits
 from dragoman.version import __version__
@@ -26,18 +27,6 @@ _ERRORS = {
             required=("type", "title", "status", "detail"),
         ),
     ),
-}
-_REASONS = {
-    400: "A field, a language or a limit.",
-    401: "No key, or a wrong one.",
-    403: "No key, a wrong one, or something that the operator did not allow.",
-    404: "Not found.",
-    413: "Too large.",
-    415: "A media type that is not supported.",
-    429: "Too much at one time: try again after Retry-After seconds.",
-    501: "The server has no PyTorch.",
-    503: "The models are being loaded, or the server shuts down.",
-    504: "The deadline passed.",
 }
 
 
@@ -123,5 +112,5 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
         responses["503"] = {"description": "Not ready.", "content": content}
     media, schema = _ERRORS[endpoint.family]
     for status in endpoint.statuses:
-        responses[str(status)] = {"description": _REASONS[status], "content": {media: {"schema": schema}}}
+        responses[str(status)] = {"description": STATUSES[status][1], "content": {media: {"schema": schema}}}
     return responses

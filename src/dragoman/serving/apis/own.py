@@ -33,9 +33,12 @@ from dragoman.serving.http.fields import (
     whole,
 )
 from dragoman.serving.service.ask import Answer, Ask, Markup, Splitting, Want
+from dragoman.serving.service.models import ServedModel
 from dragoman.translator import Translation
 
 _HEARTBEAT = 10.0  # seconds
+_WORDS = ("name", "digest", "source", "engine")
+_LISTS = ("targets", "adapters", "terms")
 _RETURNS = ("scores", *get_args(Want))
 
 
@@ -58,22 +61,13 @@ async def translate(call: Call) -> Response:
 
 
 async def models(call: Call) -> Response:
-    return JSONResponse(
-        {
-            "models": [
-                {
-                    "name": one.name,
-                    "digest": one.digest,
-                    "source": one.source,
-                    "targets": list(one.targets),
-                    "adapters": list(one.adapters),
-                    "terms": list(one.terms),
-                    "engine": one.engine,
-                }
-                for one in call.service.models
-            ]
-        }
-    )
+    return JSONResponse({"models": [model_table(one) for one in call.service.models]})
+
+
+def model_table(model: ServedModel) -> dict[str, Any]:
+    """A model that is served, as plain values."""
+    words = {name: getattr(model, name) for name in _WORDS}
+    return words | {name: list(getattr(model, name)) for name in _LISTS}
 
 
 def _ask(call: Call) -> Ask:
@@ -201,13 +195,10 @@ _RESULT = structure(
     },
     required=("text", "source", "cached"),
 )
-_WORDS = ("name", "digest", "source", "engine")
-_LISTS = ("targets", "adapters", "terms")
 
 ENDPOINTS = (
     Endpoint(
-        method="POST",
-        path="/v1/translate",
+        route="POST /v1/translate",
         answer=translate,
         summary="Translate texts. With stream, the answers are server-sent events: segment, done, error.",
         fields={
@@ -226,8 +217,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="GET",
-        path="/v1/models",
+        route="GET /v1/models",
         answer=models,
         summary="List the models, with their adapters and lists of terms.",
         returns=structure(

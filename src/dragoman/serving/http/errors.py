@@ -15,21 +15,21 @@ _OWN = ("/health", "/ready", "/metrics", "/version", "/openapi.json")
 NO_KEY = "Please contact the server operator to obtain an API key"  # clients compare these with ==
 WRONG_KEY = "Invalid API key"
 
-_TITLES = {
-    400: "Bad request",
-    401: "Key needed",
-    403: "Forbidden",
-    404: "Not found",
-    405: "Method not allowed",
-    408: "The request did not arrive in time",
-    413: "Request too large",
-    415: "Unsupported media type",
-    429: "Too many requests",
-    499: "The client has left",
-    500: "Internal error",
-    501: "Not possible here",
-    503: "Service unavailable",
-    504: "Deadline passed",
+STATUSES = {  # the title, and the reason in /openapi.json
+    400: ("Bad request", "A field, a language or a limit."),
+    401: ("Key needed", "No key, or a wrong one."),
+    403: ("Forbidden", "No key, a wrong one, or something that the operator did not allow."),
+    404: ("Not found", "Not found."),
+    405: ("Method not allowed", ""),
+    408: ("The request did not arrive in time", ""),
+    413: ("Request too large", "Too large."),
+    415: ("Unsupported media type", "A media type that is not supported."),
+    429: ("Too many requests", "Too much at one time: try again after Retry-After seconds."),
+    499: ("The client has left", ""),
+    500: ("Internal error", ""),
+    501: ("Not possible here", "The server has no PyTorch."),
+    503: ("Service unavailable", "The models are being loaded, or the server shuts down."),
+    504: ("Deadline passed", "The deadline passed."),
 }
 
 
@@ -79,7 +79,10 @@ def refused(refusal: Refusal, family: Family) -> Response:
         return JSONResponse({"error": text}, status, headers)
     if family == "deepl":
         return JSONResponse({"message": text}, status, headers)
-    problem: dict[str, Any] = {"type": "about:blank", "title": _TITLES.get(status, "Error")}
+    problem: dict[str, Any] = {
+        "type": "about:blank",
+        "title": STATUSES[status][0] if status in STATUSES else "Error",
+    }
     problem |= {"status": status, "detail": text}
     if refusal.field is not None:
         problem["field"] = refusal.field

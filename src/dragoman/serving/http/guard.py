@@ -101,26 +101,23 @@ class Guard:
 
     def _refusal(self, request: Request) -> Response | None:
         """The answer to a request that may not come in, or that only asks whether it may."""
-        settings, headers, family = self._served.settings, request.headers, family_of(request.scope["path"])
+        settings, headers = self._served.settings, request.headers
         if self._crowded():
-            answer = refused(Refusal(503, "too many connections: try again later", retry_after=1), family)
-            answer.headers["Connection"] = "close"
-            return answer
-        if not is_our_name(headers.get("host", ""), settings):
-            return refused(
-                Refusal(400, "this server does not have that name; its operator can add it: --allow-host"),
-                family,
-            )
-        if is_foreign(headers, settings):
-            return refused(
-                Refusal(403, "pages of other sites may not ask; the operator can allow it: --cors-origin"),
-                family,
-            )
-        if _has_two_lengths(request):
-            return refused(Refusal(400, "a body with two lengths"), family)
-        if request.method == "OPTIONS" and "access-control-request-method" in headers:
+            refusal = Refusal(503, "too many connections: try again later", retry_after=1)
+        elif not is_our_name(headers.get("host", ""), settings):
+            refusal = Refusal(400, "this server does not have that name (dragoman serve: --allow-host)")
+        elif is_foreign(headers, settings):
+            refusal = Refusal(403, "cross-origin request refused (dragoman serve: --cors-origin)")
+        elif _has_two_lengths(request):
+            refusal = Refusal(400, "conflicting Content-Length and Transfer-Encoding")
+        elif request.method == "OPTIONS" and "access-control-request-method" in headers:
             return Response(status_code=204)
-        return None
+        else:
+            return None
+        answer = refused(refusal, family_of(request.scope["path"]))
+        if self._crowded():
+            answer.headers["Connection"] = "close"
+        return answer
 
     def _allow(self, request: Request, headers: MutableHeaders) -> None:
         """Let a page of an allowed site read the answer."""

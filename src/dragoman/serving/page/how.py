@@ -30,8 +30,7 @@ async def _answer(call: Call) -> Response:
 
 ENDPOINTS = (
     Endpoint(
-        method="GET",
-        path="/v1/how",
+        route="GET /v1/how",
         answer=_offer,
         summary="The models that can be inspected, their heads, and the limits.",
         returns=structure({"models": array(_OBJECT), "limits": _OBJECT}),
@@ -39,8 +38,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="POST",
-        path="/v1/how",
+        route="POST /v1/how",
         answer=_answer,
         summary="Inspect the translation of a sentence, as it is and with interventions.",
         fields={

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from dragoman.base.errors import DataError
 from dragoman.base.pytorch import has_pytorch
 from dragoman.serving.apis.endpoints import Call, Endpoint
+from dragoman.serving.apis.own import model_table
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import (
     COUNT,
@@ -59,16 +60,7 @@ async def _page(call: Call) -> Response:
                 {"code": code, "name": pairs.name_of(code), "targets": targets.get(code, [])}
                 for code in codes
             ],
-            "models": [
-                {
-                    "name": model.name,
-                    "source": model.source,
-                    "targets": list(model.targets),
-                    "adapters": list(model.adapters),
-                    "terms": list(model.terms),
-                }
-                for model in service.models
-            ],
+            "models": [model_table(one) for one in service.models],
             "memories": [list(pair) for pair in service.memories],
             "how": has_pytorch(),
             "limits": {"characters": limits.characters, "file_bytes": limits.file_bytes},
@@ -264,16 +256,14 @@ _SHOWN = structure(
 
 ENDPOINTS = (
     Endpoint(
-        method="GET",
-        path="/v1/page",
+        route="GET /v1/page",
         answer=_page,
         summary="What the page offers.",
         returns={"type": "object"},
         works=True,
     ),
     Endpoint(
-        method="POST",
-        path="/v1/words",
+        route="POST /v1/words",
         answer=_words,
         summary="Translate a text into sentences with words, their confidence and their alignment.",
         fields=_WHOLE,
@@ -282,8 +272,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="POST",
-        path="/v1/next_words",
+        route="POST /v1/next_words",
         answer=_next_words,
         summary="The likely next words of a translation that has begun.",
         fields={**_SENTENCE, "most": whole(_NEXT_WORDS, least=1, most=16)},
@@ -292,8 +281,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="POST",
-        path="/v1/alternatives",
+        route="POST /v1/alternatives",
         answer=_alternatives,
         summary="Other translations of a sentence.",
         fields=_SENTENCE,
@@ -302,8 +290,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="POST",
-        path="/v1/matches",
+        route="POST /v1/matches",
         answer=_matches,
         summary="What the memory has that is like a sentence.",
         fields=_SENTENCE,
@@ -312,8 +299,7 @@ ENDPOINTS = (
         works=True,
     ),
     Endpoint(
-        method="POST",
-        path="/v1/corrections",
+        route="POST /v1/corrections",
         answer=_corrections,
         summary="Store a translation that a person confirms.",
         fields={**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
