@@ -107,7 +107,7 @@ class Translator:
         self._variants: dict[str | None, tuple[Engine, Callable[[], Bundle] | None]]
         self._variants = {name: (one.engine, one.load_bundle) for name, one in (adapters or {}).items()}
         self._variants[None] = engine, load_bundle
-        self._load_again: Callable[[], Translator] | None = None  # see `__reduce__`
+        self._load_again: partial[Translator] | None = None  # see `__reduce__`
 
     @classmethod
     def load(
@@ -215,9 +215,10 @@ class Translator:
     def __repr__(self) -> str:
         """Languages, engine and place of the model, and what guides it."""
         what = [f"{self.source_language} to {self.target_language}", type(self.engine).__name__]
-        load = self._load_again
-        what += [repr(str(load.args[0]))] if isinstance(load, partial) and self.models == 1 else []
-        what += [f"{self.models} models"] if self.models > 1 else []
+        if self.models > 1:
+            what.append(f"{self.models} models")
+        elif self._load_again is not None:
+            what.append(repr(str(self._load_again.args[0])))
         what += [f"adapter {self.adapter!r}"] if self.adapter is not None else []
         what += [f"{sum(len(one.terms) for one in self.terms)} terms"] if self.terms else []
         what += [f"memory {str(self.memory.memory.path)!r}"] if self.memory is not None else []
@@ -289,13 +290,9 @@ class Translator:
         other = copy(self)
         if not isinstance(adapter, EllipsisType):
             if adapter not in self._variants:
-                known = ", ".join(self.adapters)
-                raise ConfigError(
-                    f"adapter {adapter!r} is not loaded",
-                    hint=f"loaded are {known}"
-                    if known
-                    else "load it: Translator.load(MODEL, adapter=FOLDER)",
-                )
+                hint = f"loaded are {', '.join(self.adapters)}" if self.adapters else ""
+                hint = hint or "load it: Translator.load(MODEL, adapter=FOLDER)"
+                raise ConfigError(f"adapter {adapter!r} is not loaded", hint=hint)
             other.adapter, other.engine = adapter, self._variants[adapter][0]
             # Learnt for the weights of the model: an adapter's translations have another risk.
             other.risk_models = self._own_risks if adapter is None else {}

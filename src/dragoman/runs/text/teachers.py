@@ -71,14 +71,16 @@ class Teachers:
         """Load the models as one that translates with all of them."""
         from dragoman.translator import Translator
 
-        members = [Translator.load(one.place, dtype=self.options.dtype) for one in self.members]
+        members = [
+            Translator.load(one.place, dtype=self.options.dtype, download=True) for one in self.members
+        ]
         return Translator.ensemble(members, average=self.options.average)
 
     def models(self) -> list[AnySeq2Seq]:
         """Load the models for PyTorch, in float32."""
         from dragoman.translator import Translator
 
-        return [Translator.load(one.place).bundle.model for one in self.members]
+        return [Translator.load(one.place, download=True).bundle.model for one in self.members]
 
     def check_languages(self, languages: Languages, text: str) -> None:
         """Raise ConfigError unless the text is in their languages."""
