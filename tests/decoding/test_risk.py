@@ -17,7 +17,7 @@ from dragoman.decoding.risk import (
     risk_of_parts,
     sigmoid,
 )
-from dragoman.text.faults import Flag
+from dragoman.text.checks.faults import Flag
 
 N = len(FEATURES)
 LANGUAGES = ("en", "de")

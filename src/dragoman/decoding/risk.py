@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dragoman.decoding.evidence import Evidence
-from dragoman.text.faults import FLAGS, Flag, FlagKind, faults
+from dragoman.text.checks.faults import FLAGS, Flag, FlagKind, faults
 
 DETECTED: tuple[FlagKind, ...] = ("omission", "addition")  # what the two lists of detectors are for
 
@@ -102,7 +102,7 @@ def assess(
 ) -> Risk:
     """Return the risk of a translation, `given` if the model did not find it itself.
 
-    Without a model there are only the flags of `text/faults.py`, and no probability.
+    Without a model there are only the flags of `text/checks/faults.py`, and no probability.
     """
     flags = faults(source, target, *languages)
     if model is None or not source.strip():

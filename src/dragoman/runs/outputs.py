@@ -22,9 +22,9 @@ from dragoman.base.files import sweep, write_whole
 from dragoman.runs.pace import Pace
 from dragoman.runs.teacher import Teachers
 from dragoman.runs.texts import Say
+from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.corpus import Corpus
 from dragoman.text.lines import Line
-from dragoman.text.odd import is_invention, loops
 
 if TYPE_CHECKING:
     from dragoman.translator import Translation, Translator

@@ -22,7 +22,7 @@ from dragoman.evaluation.risk.folder import calibrate_folder
 from dragoman.evaluation.risk.labels import needs_correction
 from dragoman.evaluation.risk.report import RiskReport
 from dragoman.text import toy
-from dragoman.text.faults import FlagKind
+from dragoman.text.checks.faults import FlagKind
 from dragoman.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1" / "transformer"

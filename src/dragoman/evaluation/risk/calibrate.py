@@ -23,7 +23,7 @@ from dragoman.evaluation.risk.report import (
     bins_of,
     calibration_error,
 )
-from dragoman.text.faults import FlagKind
+from dragoman.text.checks.faults import FlagKind
 from dragoman.translator import Translator
 
 LEAST_PAIRS = 200

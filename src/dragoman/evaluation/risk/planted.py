@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from random import Random
 
-from dragoman.text.numbers import cardinals
+from dragoman.text.checks.numbers import cardinals
 from dragoman.text.scripts import is_unspaced
 from dragoman.text.spans import Span
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman.base import charts
 from dragoman.base.tables import aligned
-from dragoman.text.faults import FlagKind
+from dragoman.text.checks.faults import FlagKind
 
 _BINS = 10
 
