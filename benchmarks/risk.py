@@ -30,10 +30,10 @@ _TIMED = 500  # lines
 
 def by_likelihood(fitted: Sequence[Example], measured: Sequence[Example]) -> list[list[str]]:
     """Return a row for each kind of error: found, and false alarms, by the mean log-probability alone."""
-    limit = threshold([-one.evidence.features[0] for one in fitted if one.error is None])
+    limit = threshold([-one.evidence.figures["logp mean"] for one in fitted if one.error is None])
 
     def share(error: str | None) -> str:
-        flagged = [-one.evidence.features[0] > limit for one in measured if one.error == error]
+        flagged = [-one.evidence.figures["logp mean"] > limit for one in measured if one.error == error]
         return f"{sum(flagged) / max(len(flagged), 1):.1%}"
 
     return [[kind, share(kind), share(None)] for kind in DETECTED]
