@@ -8,8 +8,8 @@ languages        a table for each target language that was calibrated, with:
   searched, given  omission and addition, each as `correction`
   report           how it did on the half of the text that it was not fitted on
 
-Version 2 has lists of more figures, and thresholds. Figures that are no longer computed count as average.
-Version 1 had no languages and is refused.
+Version 2 has lists of more figures, and thresholds. Figures that are no longer computed count as those of an
+average translation. Version 1 had no languages and is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
 from dragoman.decoding.evidence import FIGURES
-from dragoman.decoding.risk import DETECTED, Logistic, RiskModel
+from dragoman.decoding.risk import DETECTED, Logistic, RiskModel, standardised
 from dragoman.folder.config import FolderConfig, check_optional, forget_digest, read_json, write_digests
 
 RISK = "risk.json"
@@ -92,28 +92,49 @@ def _write(folder: Path, table: Mapping[str, Any]) -> None:
 
 
 def _model(table: Mapping[str, Any], names: list[str] | None) -> RiskModel:
+    if names is not None:
+        table = _without_lists(table, names)
     return RiskModel(
-        correction=_logistic(table["correction"], names),
+        correction=_logistic(table["correction"]),
         low_confidence=_finite(table["low_confidence"]),
-        searched={kind: _logistic(table["searched"][kind], names) for kind in DETECTED},
-        given={kind: _logistic(table["given"][kind], names) for kind in DETECTED},
+        searched={kind: _logistic(table["searched"][kind]) for kind in DETECTED},
+        given={kind: _logistic(table["given"][kind]) for kind in DETECTED},
     )
 
 
-def _logistic(table: Mapping[str, Any], names: list[str] | None) -> Logistic:
-    """The regression of a table; in version 2 `names` are those of the figures in its lists."""
-    bias = _finite(table["bias"])
-    if names is None:
-        rows = table["terms"].items()
-    else:
-        rows = zip(names, zip(table["mean"], table["scale"], table["weights"], strict=True), strict=True)
-        bias -= _finite(table.get("threshold", 0.0))
-    terms = {name: (_finite(mean), _finite(scale), _finite(weight)) for name, (mean, scale, weight) in rows}
+def _logistic(table: Mapping[str, Any]) -> Logistic:
+    terms = {
+        name: (_finite(mean), _finite(scale), _finite(weight))
+        for name, (mean, scale, weight) in table["terms"].items()
+    }
     if any(scale <= 0 for _, scale, _ in terms.values()):
         raise ValueError("a scale is not above 0")
-    if names is None and not terms.keys() <= set(FIGURES):
+    if not terms.keys() <= set(FIGURES):
         raise ValueError("other figures than those of this dragoman")
-    return Logistic({name: term for name, term in terms.items() if name in FIGURES}, bias)
+    return Logistic(terms, _finite(table["bias"]))
+
+
+def _without_lists(table: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """The table of a language in version 2 as one of version 3."""
+    omission, addition = (table["searched"][kind]["mean"] for kind in DETECTED)
+    # Each detector saw as many faulty translations as untouched ones, and the correction all three kinds.
+    means = zip(omission, addition, table["correction"]["mean"], strict=True)
+    usual = [2 * a + 2 * b - 3 * everything for a, b, everything in means]
+
+    def converted(lists: Mapping[str, Any]) -> dict[str, Any]:
+        terms, bias = {}, lists["bias"] - lists.get("threshold", 0.0)
+        rows = zip(names, lists["mean"], lists["scale"], lists["weights"], usual, strict=True)
+        for name, mean, scale, weight, average in rows:
+            if name in FIGURES:
+                terms[name] = mean, scale, weight
+            elif scale:
+                bias += weight * standardised(average, mean, scale)
+        return {"terms": terms, "bias": bias}
+
+    sides = {
+        side: {kind: converted(table[side][kind]) for kind in DETECTED} for side in ("searched", "given")
+    }
+    return {**table, "correction": converted(table["correction"]), **sides}
 
 
 def _finite(value: Any) -> float:
