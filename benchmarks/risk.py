@@ -6,7 +6,7 @@ The text must not be the training text. Every second line fits the probabilities
 the figures are those of the other lines. Errors are planted in the model's own translations and in the
 references: a phrase left out, a phrase of another line added, a wrong number.
 
-Prints the expected calibration error, and a table for each detector. Beside it stands the mean
+Prints the expected calibration error, and a table for each detector. Next comes the mean
 log-probability of the tokens alone, with a threshold of its own that is chosen in the same way. The last
 table is the cost: the time of a translation with the risk and without, the least of three turns each.
 """
