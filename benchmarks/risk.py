@@ -6,7 +6,7 @@ The text must not be the training text. Every second line fits the probabilities
 the figures are those of the other lines. Errors are planted in the model's own translations and in the
 references: a phrase left out, a phrase of another line added, a wrong number.
 
-Prints the expected calibration error, and a table for each detector. Beside it stands the mean
+Prints the expected calibration error, and a table for each detector. Next comes the mean
 log-probability of the tokens alone, with a threshold of its own that is chosen in the same way. The last
 table is the cost: the time of a translation with the risk and without, the least of three turns each.
 """
@@ -30,10 +30,10 @@ _TIMED = 500  # lines
 
 def by_likelihood(fitted: Sequence[Example], measured: Sequence[Example]) -> list[list[str]]:
     """Return a row for each kind of error: found, and false alarms, by the mean log-probability alone."""
-    limit = threshold([-one.evidence.features[0] for one in fitted if one.error is None])
+    limit = threshold([-one.evidence.figures["logp mean"] for one in fitted if one.error is None])
 
     def share(error: str | None) -> str:
-        flagged = [-one.evidence.features[0] > limit for one in measured if one.error == error]
+        flagged = [-one.evidence.figures["logp mean"] > limit for one in measured if one.error == error]
         return f"{sum(flagged) / max(len(flagged), 1):.1%}"
 
     return [[kind, share(kind), share(None)] for kind in DETECTED]

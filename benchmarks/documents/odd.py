@@ -17,7 +17,7 @@ from pathlib import Path
 from dragoman import Translator
 from dragoman.documents.segment import text_of
 from dragoman.documents.translate import translate_lines
-from dragoman.text.odd import is_invention, loops
+from dragoman.text.checks.loops import is_invention, loops
 
 EMOJI = "😀 🎉 ❤️ 👍🏽 🇩🇪 ✓ →".split()
 OTHER = "你好 世界 привет мир γειά שלום مرحبا こんにちは สวัสดี नमस्ते".split()

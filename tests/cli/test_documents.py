@@ -32,7 +32,7 @@ def test_a_document_is_translated_and_what_to_check_is_said(dragoman_, text, tmp
     assert (tmp_path / "b.txt").read_text() == "A DOG\nRUNS.\n\nIT HAS 6 LEGS.\n"
     assert ended.err == (
         "2 of 2 segments translated\nwarning: 1 segment has to be checked\n"
-        f"  {text}, line 4: number missing: 5; number added: 6\n"
+        f"  {text}, line 4: number differs: 5 missing; number differs: 6 added\n"
     )
 
 
@@ -46,7 +46,7 @@ def test_the_report_has_it_as_json(dragoman_, text, tmp_path):
             "where": "line 4",
             "source": "It has 5 legs.",
             "translation": "IT HAS 6 LEGS.",
-            "reasons": ["number missing: 5", "number added: 6"],
+            "reasons": ["number differs: 5 missing", "number differs: 6 added"],
         }
     ]
 

@@ -105,6 +105,20 @@ def test_the_file_of_scores(dragoman_, folder, words, models):
     assert scores == pytest.approx(by_hand(models), rel=1e-4)
 
 
+def test_faults_of_the_texts_are_left_out_if_asked_for(dragoman_, folder, words):
+    good, bad = ("In 15 days.", "In 15 Tagen."), ("In 15 days.", "In 50 Tagen.")
+    write(folder / "all.en-de.tsv", [good, bad])
+    plain = dragoman_(*words, "--least", "0", "-o", "plain.en-de.tsv", "--scores", "plain.scores")
+    checked = dragoman_(*words, "--least", "0", "-o", "checked.en-de.tsv", "--checks")
+    refused = dragoman_(*words, "--least", "0", "-o", "x.tsv", "--scores", "plain.scores", "--checks")
+
+    assert (plain.code, checked.code) == (0, 0)
+    assert read(folder / "plain.en-de.tsv") == [good, bad]
+    assert read(folder / "checked.en-de.tsv") == [good]
+    assert "  number differs: 1" in checked.err.splitlines()
+    assert refused.code != 0
+
+
 def test_another_choice_takes_the_scores_that_are_there(dragoman_, folder, words, monkeypatch):
     dragoman_(*words, "--scores", "scores", "--keep", "0.5", "-o", "best.en-de.tsv", "-q")
     monkeypatch.setattr(PairScorer, "scores", None)  # nothing is scored again

@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_used_is_made_again(dragoman_, model, text, tmp_pa
     assert refused.code != 0
     assert "make it again with dragoman model calibrate" in refused.err
     assert ended.code == 0
-    assert json.loads((again / "risk.json").read_text())["format_version"] == 2
+    assert json.loads((again / "risk.json").read_text())["format_version"] == 3
 
 
 def test_a_language_is_calibrated_by_itself(dragoman_, text, tmp_path):

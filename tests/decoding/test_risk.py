@@ -6,63 +6,49 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dragoman.decoding.evidence import FEATURES, Evidence
-from dragoman.decoding.risk import (
-    Detector,
-    Logistic,
-    Risk,
-    RiskModel,
-    assess,
-    in_order,
-    risk_of_parts,
-    sigmoid,
-)
-from dragoman.text.faults import Flag
+from dragoman.decoding.evidence import FIGURES, Evidence
+from dragoman.decoding.risk import Logistic, Risk, RiskModel, assess, in_order, risk_of_parts
+from dragoman.text.checks.faults import Flag
 
-N = len(FEATURES)
 LANGUAGES = ("en", "de")
 
 
 def on_first(weight: float, bias: float = 0.0) -> Logistic:
     """A regression that looks at the first figure only."""
-    return Logistic(mean=(0.0,) * N, scale=(1.0,) * N, weights=(weight, *(0.0,) * (N - 1)), bias=bias)
+    return Logistic({FIGURES[0]: (0.0, 1.0, weight)}, bias)
 
 
 def evidence(first: float) -> Evidence:
-    return Evidence((first, *(0.0,) * (N - 1)), least_covered="old", least_likely="Haus")
+    return Evidence(
+        {**dict.fromkeys(FIGURES, 0.0), FIGURES[0]: first}, least_covered="old", least_likely="Haus"
+    )
 
 
 MODEL = RiskModel(
     correction=on_first(1.0),
     low_confidence=0.9,
-    searched={
-        "omission": Detector(logistic=on_first(1.0), threshold=1.0),
-        "addition": Detector(logistic=on_first(-1.0), threshold=1.0),
-    },
-    given={
-        "omission": Detector(logistic=on_first(1.0), threshold=4.0),
-        "addition": Detector(logistic=on_first(-1.0), threshold=4.0),
-    },
+    searched={"omission": on_first(1.0, -1.0), "addition": on_first(-1.0, -1.0)},
+    given={"omission": on_first(1.0, -4.0), "addition": on_first(-1.0, -4.0)},
 )
 
 
 def test_the_regression_by_numpy() -> None:
     random = np.random.default_rng(1)
-    mean, scale, weights, x = random.normal(size=(4, N))
+    mean, scale, weights, x = random.normal(size=(4, len(FIGURES)))
     scale = abs(scale) + 0.1
-    logistic = Logistic(
-        mean=tuple(mean.tolist()), scale=tuple(scale.tolist()), weights=tuple(weights.tolist()), bias=0.3
-    )
+    rows = zip(mean.tolist(), scale.tolist(), weights.tolist(), strict=True)
+    logistic = Logistic(dict(zip(FIGURES, rows, strict=True)), 0.3)
     logit = (weights * ((x - mean) / scale).clip(-6, 6)).sum() + 0.3
+    figures = dict(zip(FIGURES, x.tolist(), strict=True))
 
-    assert logistic.logit(x.tolist()) == pytest.approx(logit)
-    assert logistic.probability(x.tolist()) == pytest.approx(1 / (1 + np.exp(-logit)))
+    assert logistic.logit(figures) == pytest.approx(logit)
+    assert logistic.probability(figures) == pytest.approx(1 / (1 + np.exp(-logit)))
 
 
 def test_a_figure_far_out_says_no_more_than_six_deviations() -> None:
-    assert on_first(1.0).logit(evidence(1e12).features) == 6
-    assert on_first(1.0).logit(evidence(-1e12).features) == -6
-    assert 0 < sigmoid(-1e9) < 1e-12 < sigmoid(1e9) <= 1
+    assert on_first(1.0).logit(evidence(1e12).figures) == 6
+    assert on_first(1.0).logit(evidence(-1e12).figures) == -6
+    assert 0 < Logistic({}, -1e9).probability({}) < 1e-12 < Logistic({}, 1e9).probability({}) <= 1
 
 
 @pytest.mark.parametrize(

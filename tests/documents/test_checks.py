@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.documents.checks import doubts
+from dragoman.documents.flat import with_found
 from dragoman.documents.segment import Code, Content
 
 B, END = Code("<b>", "open", 1), Code("</b>", "close", 1)
@@ -24,29 +25,29 @@ IT, END_IT = Code("<i>", "open", 2), Code("</i>", "close", 2)
     ],
 )
 def test_the_same_codes_and_numbers_raise_no_doubt(source: Content, target: Content) -> None:
-    assert doubts(source, target) == []
+    assert doubts(with_found(source), with_found(target), ("en", "de")) == []
 
 
 @pytest.mark.parametrize(
     ("source", "target", "doubt"),
     [
-        (("Save %s",), ("Sichern",), "placeholder missing: %s"),
-        (("%s",), ("%s %s",), "placeholder added: %s"),
-        (("%s",), ("%d",), "placeholder missing: %s"),
-        (("a",), ("{a}",), "placeholder added: {a}"),
+        (("Save %s",), ("Sichern",), "placeholder: %s missing"),
+        (("%s",), ("%s %s",), "placeholder: %s added"),
+        (("%s",), ("%d",), "placeholder: %s missing"),
+        (("a",), ("{a}",), "placeholder: {a} added"),
         (
             ("see https://a.example/b",),
             ("siehe https://a.example/",),
-            "placeholder missing: https://a.example/b",
+            "placeholder: https://a.example/b missing",
         ),
-        (("a", Code("X", "placeholder")), ("a",), "placeholder missing: X"),
-        (("a ", B, "b", END), ("a b",), "tag missing: <b>"),
-        (("a",), (B, "a"), "tag added: <b>"),
+        (("a", Code("X", "placeholder")), ("a",), "placeholder: X missing"),
+        (("a ", B, "b", END), ("a b",), "tag: <b> missing"),
+        (("a",), (B, "a"), "tag: <b> added"),
         ((B, "a", END), (END, "a", B), "tags cross"),
         ((B, IT, END_IT, END), (B, IT, END, END_IT), "tags cross"),
-        (("5 dogs",), ("Hunde",), "number missing: 5"),
-        (("5 dogs",), ("15 Hunde",), "number added: 15"),
+        (("5 dogs",), ("Hunde",), "number differs: 5 missing"),
+        (("5 dogs",), ("15 Hunde",), "number differs: 15 added"),
     ],
 )
 def test_what_differs_is_said(source: Content, target: Content, doubt: str) -> None:
-    assert doubt in doubts(source, target)
+    assert doubt in doubts(with_found(source), with_found(target), ("en", "de"))

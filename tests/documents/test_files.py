@@ -98,7 +98,7 @@ def test_doubts_are_listed_with_their_place(folder: Path, tmp_path: Path) -> Non
     outcome = run([folder / "a.txt"], tmp_path / "out.txt", lambda word: word.replace("5", "6"))
     (doubt,) = outcome.doubts
     assert (doubt.where, doubt.source, doubt.translation) == ("line 3", "5 cats.", "6 cats.")
-    assert doubt.reasons == ("number missing: 5", "number added: 6")
+    assert doubt.reasons == ("number differs: 5 missing", "number differs: 6 added")
 
 
 def test_one_call_translates_one_file(folder: Path, tmp_path: Path) -> None:

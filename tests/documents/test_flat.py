@@ -5,21 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.documents.flat import Flat, FoundCode, as_written, flatten, parts, unflatten
+from dragoman.documents.flat import Flat, FoundCode, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.segment import Code
 
 BREAK = Code("<w:br/>", "empty", shown=" ", breaks=True)
 
 
 def test_tags_leave_the_text_and_placeholders_stay() -> None:
-    flat = flatten(("Press ", Code("<b>", "open", 1), "Save", Code("</b>", "close", 1), " in {app}."))
+    flat = flatten(
+        with_found(("Press ", Code("<b>", "open", 1), "Save", Code("</b>", "close", 1), " in {app}."))
+    )
     assert flat.text == "Press Save in {app}."
     assert [(at, code.text) for at, code in flat.tags] == [(6, "<b>"), (10, "</b>")]
     assert [(start, end, code.text) for start, end, code in flat.kept] == [(14, 19, "{app}")]
 
 
 def test_tags_in_a_text_are_pairs_by_their_names() -> None:
-    flat = flatten(("<i>a <b>b</b> <b>c</b></i> <br/> </p>",))
+    flat = flatten(with_found(("<i>a <b>b</b> <b>c</b></i> <br/> </p>",)))
     pairs = [(code.text, code.kind, code.pair) for _, code in flat.tags]
     assert pairs == [
         ("<i>", "open", 3), ("<b>", "open", 1), ("</b>", "close", 1), ("<b>", "open", 2),
@@ -28,27 +30,27 @@ def test_tags_in_a_text_are_pairs_by_their_names() -> None:
 
 
 def test_numbers_of_found_pairs_are_apart_from_those_of_the_file() -> None:
-    flat = flatten((Code("<x>", "open", 7), "<b>a</b>", Code("</x>", "close", 7)))
+    flat = flatten(with_found((Code("<x>", "open", 7), "<b>a</b>", Code("</x>", "close", 7))))
     assert [code.pair for _, code in flat.tags] == [7, 8, 8, 7]
 
 
 def test_a_placeholder_may_be_shown_as_something_else() -> None:
     code = Code("<field n='3'/>", "placeholder", shown="Page 3")
-    flat = flatten(("See ", code, "."))
+    flat = flatten(with_found(("See ", code, ".")))
     assert (flat.text, flat.kept) == ("See Page 3.", ((4, 10, code),))
     assert unflatten(flat) == ("See ", code, ".")
 
 
 def test_a_placeholder_that_shows_nothing_is_a_tag() -> None:
     content = ("a", Code("\t", "placeholder"), "b")
-    assert flatten(content).kept == ()
-    assert unflatten(flatten(content)) == content
+    assert flatten(with_found(content)).kept == ()
+    assert unflatten(flatten(with_found(content))) == content
 
 
 def test_what_a_tag_shows_is_not_doubled() -> None:
     content = ("a", Code("<tab/>", "empty", shown=" "), "b")
-    assert flatten(content).text == "a b"
-    assert unflatten(flatten(content)) == content
+    assert flatten(with_found(content)).text == "a b"
+    assert unflatten(flatten(with_found(content))) == content
 
 
 def test_what_a_tag_shows_is_not_doubled_by_a_tag_at_its_place() -> None:
@@ -58,7 +60,7 @@ def test_what_a_tag_shows_is_not_doubled_by_a_tag_at_its_place() -> None:
 
 
 def test_parts_end_at_elements_that_stand_on_their_own() -> None:
-    found = parts(("<ul><li>a</li><li><b>b</b> c</li></ul> cp <li>",))
+    found = parts(with_found(("<ul><li>a</li><li><b>b</b> c</li></ul> cp <li>",)))
     texts = [
         "".join(one for one in each if isinstance(one, str)) for each in found if isinstance(each, tuple)
     ]
@@ -66,7 +68,7 @@ def test_parts_end_at_elements_that_stand_on_their_own() -> None:
 
 
 def test_parts_end_at_breaks() -> None:
-    assert list(parts(("a", BREAK, "b<br>c"))) == [
+    assert list(parts(with_found(("a", BREAK, "b<br>c")))) == [
         ("a",),
         BREAK,
         ("b",),
@@ -82,4 +84,4 @@ def test_what_was_found_is_text_again() -> None:
 @given(st.text(alphabet="ab <>/%s{}n\\&;"))
 def test_any_text_comes_back(text: str) -> None:
     content = tuple(one for one in (text,) if one)
-    assert unflatten(flatten(content)) == content
+    assert unflatten(flatten(with_found(content))) == content

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from dragoman.decoding.options import Beam, Decoding, Sample
-from dragoman.documents.sentence import Sentence, Sentences, Translated
-from dragoman.text.placeholders import find_placeholders
+from dragoman.documents.sentence import Sentence, Sentences, Translated, _is_shouted
+from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.translator import Translator
 from dragoman.translator.choice import choosing
 from tests.documents.pretend import Change, Pretend, same
@@ -217,3 +217,11 @@ def test_a_translation_that_was_cut_is_not_taken() -> None:
             return replace(super()._one(line), truncated=True)
 
     assert answer(Short(str.upper), "a dog").text == "a dog"
+
+
+@pytest.mark.parametrize(
+    ("text", "shouted"),
+    [("DELETE IT", True), ("PDF", False), ("NATO HQ", False), ("Delete", False), ("123", False)],
+)
+def test_capitals_are_shouted_unless_they_abbreviate(text: str, shouted: bool) -> None:
+    assert _is_shouted(text) is shouted

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dragoman.documents.flat import Flat, flatten, unflatten
+from dragoman.documents.flat import Flat, flatten, unflatten, with_found
 from dragoman.documents.segment import Code, text_of
 from dragoman.documents.tags import place
 
@@ -26,7 +26,7 @@ def content(text: str) -> tuple[str | Code, ...]:
 
 def put(source: str, target: str, links: str) -> str:
     """Put the tags of `source` into `target`. "0-1" says that word 0 is aligned with word 1."""
-    flat = flatten(content(source))
+    flat = flatten(with_found(content(source)))
     spans = [
         [found.span() for found in re.finditer(r"[\w'{}]+|[^\w\s]", text)] for text in (flat.text, target)
     ]
@@ -62,20 +62,20 @@ def test_tags_go_where_their_words_are(source: str, target: str, links: str, new
 
 
 def test_a_mark_after_a_pair_stays_after_it() -> None:
-    flat = flatten(content("a [b]dog[/b]."))
+    flat = flatten(with_found(content("a [b]dog[/b].")))
     tags = place(flat.tags, [(0, 1, 0, 3), (2, 6, 4, 9)], flat.text, "ein Hund.")  # "dog." is "Hund."
     assert [at for at, _ in tags] == [4, 8]
 
 
 def test_a_pair_takes_whole_words() -> None:
-    flat = flatten(content("the [b]dog[/b] house"))
+    flat = flatten(with_found(content("the [b]dog[/b] house")))
     links = [(0, 3, 0, 3), (4, 7, 4, 8), (8, 13, 8, 13)]  # das Hundehaus: "Hund" and "ehaus"
     tags = place(flat.tags, links, flat.text, "das Hundehaus")
     assert [at for at, _ in tags] == [4, 13]
 
 
 def test_no_tag_is_put_into_a_placeholder() -> None:
-    flat = flatten(content("the [b]{a b}[/b] c"))
+    flat = flatten(with_found(content("the [b]{a b}[/b] c")))
     links = [(0, 3, 0, 3), (4, 6, 6, 8), (10, 11, 10, 11)]
     tags = place(flat.tags, links, flat.text, "das {a b} c", kept=[(4, 9)])
     assert [at for at, _ in tags] == [4, 9]

@@ -12,9 +12,11 @@ from tests.folder.models import edit, saved, small, without_digest
 
 from dragoman import Translator
 from dragoman.base.errors import ModelError
+from dragoman.decoding.evidence import FIGURES
+from dragoman.decoding.risk import Logistic
 from dragoman.folder import bundle
 from dragoman.folder.check import check_folder
-from dragoman.folder.config import read_config
+from dragoman.folder.config import forget_digest, read_config, write_digests
 from dragoman.folder.mean import average_folders
 from dragoman.folder.quantisation import quantise_folder
 from dragoman.folder.risk import RISK, read_risk, write_risk
@@ -75,30 +77,63 @@ def test_it_goes_with_the_weights(folder: Path, tmp_path: Path) -> None:
     assert not (folder / RISK).exists()
 
 
+def in_version_2(model: Logistic, threshold: float = 0.0) -> dict[str, Any]:
+    """The lists of version 2, with a figure that is no longer known, and log-odds above the threshold."""
+    rows = [*model.terms.values(), (5.0, 2.0, 3.0)]
+    mean, scale, weights = ([row[column] for row in rows] for column in range(3))
+    return {"mean": mean, "scale": scale, "weights": weights, "bias": model.bias + threshold}
+
+
+def test_version_2_is_read_and_kept(folder: Path) -> None:
+    config = read_config(folder)
+    detectors = {
+        side: {
+            kind: {**in_version_2(one, 0.25), "threshold": 0.25} for kind, one in getattr(MODEL, side).items()
+        }
+        for side in ("searched", "given")
+    }
+    language = {"correction": in_version_2(MODEL.correction), "low_confidence": 0.9, **detectors}
+    table = {
+        "format_version": 2,
+        "weights": config.weights,
+        "features": [FIGURES[0], "entropy mean"],
+        "languages": {"fra": {**language, "report": {"lines": 7}}},
+    }
+    forget_digest(folder, RISK)
+    (folder / RISK).write_text(json.dumps(table))
+    write_digests(folder, [RISK])
+
+    assert read_risk(folder, config) == {"fra": MODEL}
+    write_risk(folder, MODEL, config, {"lines": 100})
+    assert read_risk(folder, config) == {"fra": MODEL, config.target_language: MODEL}
+    new = json.loads((folder / RISK).read_text())
+    assert (new["format_version"], new["languages"]["fra"]["report"]) == (3, {"lines": 7})
+
+
 def own(table: dict[str, Any]) -> dict[str, Any]:
     (found,) = table["languages"].values()
     return found  # type: ignore[no-any-return]
 
 
 def first(table: dict[str, Any], value: Any) -> None:
-    own(table)["searched"]["omission"]["scale"][0] = value
+    own(table)["searched"]["omission"]["terms"][FIGURES[0]][1] = value
 
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "a newer format": (lambda table: table | {"format_version": 3}, "format_version 3"),
+    "a newer format": (lambda table: table | {"format_version": 4}, "format_version 4"),
     "an older format": (lambda table: table | {"format_version": 1}, "format_version 1"),
     "no languages": (lambda table: table.pop("languages") and table, "languages is missing"),
     "a list of languages": (lambda table: table | {"languages": []}, "no table"),
     "other weights": (lambda table: table | {"weights": "sha256:" + "0" * 64}, "other weights"),
-    "other figures": (lambda table: table | {"features": ["x"]}, "other figures"),
+    "other figures": (lambda table: own(table)["correction"]["terms"].update(x=[0, 1, 1]), "other figures"),
     "no detector": (lambda table: own(table)["given"].pop("addition"), "addition"),
     "a scale of zero": (lambda table: first(table, 0.0), "scale"),
     "text": (lambda table: first(table, "1"), "finite"),
     "NaN": (lambda table: first(table, float("nan")), "finite"),
-    "too few": (lambda table: own(table)["correction"]["weights"].pop(), "numbers"),
-    "no list": (lambda table: own(table)["correction"].update(weights=3), "numbers"),
+    "too few": (lambda table: own(table)["correction"]["terms"][FIGURES[0]].pop(), "usable"),
+    "no list": (lambda table: own(table)["correction"].update(terms=3), "usable"),
     "no table": (lambda table: own(table).update(correction=5), "usable"),
-    "no threshold": (lambda table: own(table)["given"]["omission"].pop("threshold"), "threshold is missing"),
+    "no bias": (lambda table: own(table)["given"]["omission"].pop("bias"), "bias is missing"),
     "no probability": (lambda table: own(table).update(low_confidence=None), "finite"),
 }
 
@@ -109,7 +144,7 @@ def test_a_damaged_file_is_refused(folder: Path, name: str) -> None:
 
     def changed(table: dict[str, Any]) -> dict[str, Any]:
         new = change(table)
-        return new if isinstance(new, dict) and "features" in new else table
+        return new if isinstance(new, dict) and "format_version" in new else table
 
     edit(folder / RISK, changed)
 

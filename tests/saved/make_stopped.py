@@ -252,8 +252,8 @@ def make_training(name: str, training: Training) -> None:
         except Interrupted as stopped:
             print(stopped)
     else:
-        from dragoman.training.distillation.distributions import LessonsInProgress
         from dragoman.training.data.unfinished import UnfinishedCorpus
+        from dragoman.training.distillation.distributions import LessonsInProgress
 
         with (
             mock.patch.object(LessonsInProgress, "TOKENS", 60),

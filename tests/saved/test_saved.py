@@ -85,6 +85,18 @@ def test_the_first_format_of_the_risk_is_refused_with_the_way_out(tmp_path: Path
     assert "dragoman model calibrate" in refused.value.hint
 
 
+def test_the_third_format_of_the_risk_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(SAVED / "0.2/transformer", folder)
+    config.forget_digest(folder, "risk.json")
+    shutil.copy(SAVED / "0.2/risk-3.json", folder / "risk.json")
+    config.write_digests(folder, ["risk.json"])
+
+    (found,) = Translator.load(folder, device="cpu").translate(["Tom sleeps."], risk=True)
+    assert found.risk is not None
+    assert found.risk.probability == pytest.approx(0.9999, abs=1e-4)  # the text was all wrong
+
+
 # ---- every version of every format -------------------------------------------------------------------
 
 

@@ -114,6 +114,14 @@ def filter_pairs(
     max_length: Annotated[
         int, typer.Option("--max-length", metavar="N", help="Leave out sentences of more than N tokens.")
     ] = 256,
+    checks: Annotated[
+        bool,
+        typer.Option(
+            "--checks",
+            help="Leave out pairs with what dragoman risk flags without a model: another number or "
+            "placeholder, copied words, a repetition, a far too long side.",
+        ),
+    ] = False,
     batch_tokens: BatchTokens = 4096,
     dtype: NumberType = None,
     average: AverageOfModels = None,
@@ -166,6 +174,7 @@ def _filter(
             forward=translator,
             reverse=back,
             keep=FilterConfig(max_length=given["max_length"]),
+            checks=given["checks"],
             to=given["to"],
             batch_tokens=given["batch_tokens"],
         )
@@ -233,6 +242,8 @@ def _opened(
 def _about(given: dict[str, Any], models: Sequence[Path], corpus: Corpus) -> dict[str, str]:
     """What the scores are made from."""
     options = {name: given[name] for name in ("by", "to", "max_length", "batch_tokens", "dtype", "average")}
+    if given["checks"]:  # scores of before this option stay usable
+        options["checks"] = True
     return made_of(
         text=corpus.files,
         models=[*map(str, models)],

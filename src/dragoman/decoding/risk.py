@@ -1,21 +1,22 @@
 """The risk of a translation: a calibrated probability that it needs a correction, and flags.
 
-Each question has a logistic regression over the figures of `decoding/evidence.py`: does the translation need
-a correction, does it leave something out, does it add something? They are fitted on held-out text
-(`evaluation/risk/`) and stored in the model folder (`folder/risk.py`). Imports neither torch nor numpy.
+The probability is a function of the mean log-probability of the tokens alone, and falls as that rises (Platt
+1999). Omissions and additions have a detector each: a logistic regression over the figures of
+`decoding/evidence.py`. All are fitted on held-out text (`evaluation/risk/`) and stored in the model folder
+(`folder/risk.py`). Imports neither torch nor numpy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dragoman.decoding.evidence import Evidence
-from dragoman.text.faults import FLAGS, Flag, FlagKind, faults
+from dragoman.decoding.evidence import Evidence, Figures
+from dragoman.text.checks.faults import FLAGS, Flag, FlagKind, faults
 
-DETECTED: tuple[FlagKind, ...] = ("omission", "addition")  # what the two lists of detectors are for
+DETECTED: tuple[FlagKind, ...] = ("omission", "addition")  # those that have detectors
 
 _FARTHEST = 6.0  # deviations from the mean beyond which a figure says no more
 _STEEPEST = 35.0  # logit from which on a probability is 0 or 1
@@ -26,7 +27,7 @@ class Risk:
     """What is doubtful about a translation."""
 
     probability: float | None
-    """That it needs a correction, as `evaluation/risk/labels.py` defines it; None if nothing was learnt."""
+    """That it needs a correction, as `evaluation/risk/calibrate.py` defines it; None without calibration."""
     flags: tuple[Flag, ...] = ()
 
     def to_table(self) -> dict[str, Any]:
@@ -34,37 +35,23 @@ class Risk:
         return asdict(self)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Logistic:
-    """A logistic regression over standardised features."""
+    """A logistic regression over some of the figures."""
 
-    mean: tuple[float, ...]
-    scale: tuple[float, ...]  # above 0
-    weights: tuple[float, ...]
+    terms: Mapping[str, tuple[float, float, float]]  # of each figure: mean, scale above 0, weight
     bias: float
 
-    def logit(self, features: Sequence[float]) -> float:
+    def logit(self, figures: Figures) -> float:
         """Return the log-odds."""
-        terms = zip(features, self.mean, self.scale, self.weights, strict=True)
         return self.bias + math.fsum(
-            weight * standardised(one, mean, scale) for one, mean, scale, weight in terms
+            weight * standardised(figures[name], mean, scale)
+            for name, (mean, scale, weight) in self.terms.items()
         )
 
-    def probability(self, features: Sequence[float]) -> float:
+    def probability(self, figures: Figures) -> float:
         """Return the probability."""
-        return sigmoid(self.logit(features))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Detector:
-    """Says whether a translation has a fault: whether the log-odds are above a threshold."""
-
-    logistic: Logistic
-    threshold: float
-
-    def detects(self, features: Sequence[float]) -> bool:
-        """Whether the fault is there."""
-        return self.logistic.logit(features) > self.threshold
+        return 1 / (1 + math.exp(-min(max(self.logit(figures), -_STEEPEST), _STEEPEST)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,23 +59,19 @@ class RiskModel:
     """What is learnt about the translations of one model.
 
     The detectors `searched` are for translations that the model found itself, `given` for translations by
-    others, which surprise it more. A probability from `low_confidence` on is among the highest tenth.
+    others, which surprise it more. They flag log-odds above 0. A probability from `low_confidence` on is
+    among the highest tenth.
     """
 
     correction: Logistic
     low_confidence: float
-    searched: Mapping[FlagKind, Detector]
-    given: Mapping[FlagKind, Detector]
+    searched: Mapping[FlagKind, Logistic]
+    given: Mapping[FlagKind, Logistic]
 
 
 def standardised(value: float, mean: float, scale: float) -> float:
     """Return a figure as deviations from its mean, at most 6."""
     return min(max((value - mean) / scale, -_FARTHEST), _FARTHEST)
-
-
-def sigmoid(logit: float) -> float:
-    """Return the probability of log-odds."""
-    return 1 / (1 + math.exp(-min(max(logit, -_STEEPEST), _STEEPEST)))
 
 
 def assess(
@@ -102,7 +85,7 @@ def assess(
 ) -> Risk:
     """Return the risk of a translation, `given` if the model did not find it itself.
 
-    Without a model there are only the flags of `text/faults.py`, and no probability.
+    Without a model there are only the flags of `text/checks/faults.py`, and no probability.
     """
     flags = faults(source, target, *languages)
     if model is None or not source.strip():
@@ -110,9 +93,9 @@ def assess(
     found = {flag.kind for flag in flags}
     detectors = model.given if given else model.searched
     for kind, place in zip(DETECTED, (evidence.least_covered, evidence.least_likely), strict=True):
-        if kind not in found and detectors[kind].detects(evidence.features):
+        if kind not in found and detectors[kind].logit(evidence.figures) > 0:
             flags.append(Flag(kind, place))
-    probability = model.correction.probability(evidence.features)
+    probability = model.correction.probability(evidence.figures)
     if probability >= model.low_confidence:
         flags.append(Flag("low confidence"))
     return Risk(probability, in_order(flags))

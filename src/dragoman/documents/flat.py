@@ -1,6 +1,6 @@
 """A segment as the model reads it: text without tags, with the places of what must survive.
 
-flatten(("Press ", <b>, "Save", </b>, " in {app}."))
+flatten(with_found(("Press ", <b>, "Save", </b>, " in {app}.")))
 # text "Press Save in {app}.", tags [(6, <b>), (10, </b>)], kept [(14, 19, {app})]
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.documents.segment import Code, Content
-from dragoman.text.placeholders import find_placeholders
+from dragoman.text.checks.placeholders import find_placeholders
 
 _TAG = re.compile(r"<(/?)([\w:.-]+)[^>]*?(/?)>")
 _VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"))
@@ -36,10 +36,17 @@ class Flat:
     kept: tuple[tuple[int, int, Code], ...] = ()  # placeholders: text[start:end]
 
 
-def flatten(content: Content, *, c_format: bool = False) -> Flat:
-    """Take the tags out of a segment, and find its placeholders."""
+def with_found(content: Content, *, c_format: bool = False) -> Content:
+    """Return the content with the placeholders and tags in its text as codes of their own."""
+    items = [each for one in content for each in (_found(one, c_format) if isinstance(one, str) else [one])]
+    first = 1 + max((one.pair for one in items if isinstance(one, Code)), default=0)
+    return tuple(_paired(items, first))
+
+
+def flatten(content: Content) -> Flat:
+    """Take the tags out of a segment, whose placeholders are codes."""
     text, tags, kept = "", [], []
-    for one in _with_found(content, c_format):
+    for one in content:
         if isinstance(one, str):
             text += one
         elif one.kind == "placeholder" and (shown := (one.shown or one.text).strip()):
@@ -68,10 +75,10 @@ def unflatten(flat: Flat) -> Content:
     return as_written(content)
 
 
-def parts(content: Content, *, c_format: bool = False) -> Iterator[Content | Code]:
-    """Cut a segment at the codes that no sentence goes beyond. Yields what is between, and these codes."""
+def parts(content: Content) -> Iterator[Content | Code]:
+    """Cut a segment at the codes that no sentence continues over. Yields what is between, and these codes."""
     part: list[str | Code] = []
-    for one in _with_found(content, c_format):
+    for one in content:
         if isinstance(one, Code) and one.breaks:
             yield tuple(part)
             yield one
@@ -92,13 +99,6 @@ def as_written(content: Sequence[str | Code]) -> Content:
         elif one != "":
             out.append(one)
     return tuple(out)
-
-
-def _with_found(content: Content, c_format: bool) -> Iterator[str | Code]:
-    """Yield the content, with the placeholders and tags in its text as codes of their own."""
-    items = [each for one in content for each in (_found(one, c_format) if isinstance(one, str) else [one])]
-    first = 1 + max((one.pair for one in items if isinstance(one, Code)), default=0)
-    yield from _paired(items, first)
 
 
 def _found(text: str, c_format: bool) -> Iterator[str | Code]:

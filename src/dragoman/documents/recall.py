@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from dragoman.documents.checks import doubts
-from dragoman.documents.flat import as_written
+from dragoman.documents.checks import loses_codes
+from dragoman.documents.flat import as_written, with_found
 from dragoman.documents.segment import Code, Content, Result, Segment, text_of
 from dragoman.memory.store import MemoryGuide, TranslationMemory
 from dragoman.text.guidance import Match
@@ -73,5 +73,5 @@ def _with_codes(target: str, content: Sequence[str | Code]) -> Content:
 
 def _loses(segment: Segment, target: Content) -> bool:
     """Whether codes are missing, too many or crossed. Numbers are the translator's."""
-    reasons = doubts(segment.source, target, c_format="c-format" in segment.flags)
-    return any(not reason.startswith("number ") for reason in reasons)
+    c_format = "c-format" in segment.flags
+    return loses_codes(with_found(segment.source, c_format=c_format), with_found(target, c_format=c_format))

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Literal
 
 from dragoman.decoding.options import Decoding
 from dragoman.documents.tags import Link
-from dragoman.text.odd import has_language, is_invention, is_shouted, loops, mask
-from dragoman.text.placeholders import find_placeholders
+from dragoman.text.checks.loops import is_invention, loops
+from dragoman.text.checks.placeholders import find_placeholders, has_language, mask
 from dragoman.text.reserved import pieces
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _checked(one: Sentence, found: Translation, way: Way | None = None) -> Trans
             if not _says(placed.text, placed.kept):
                 return None
             placed = _apart(one, placed)
-            return _shouted(placed) if is_shouted(_outside(one)) else placed
+            return _shouted(placed) if _is_shouted(_outside(one)) else placed
     return None
 
 
@@ -310,9 +310,9 @@ def _moved(span: Span, changes: Sequence[Change]) -> Span:
 
 
 def _flags(found: Translation) -> tuple[str, ...]:
-    """What the risk of a translation says, but for what `documents/checks.py` compares; unused terms."""
+    """What the model says of its translation, and unused terms. The text itself is checked as a whole."""
     flags = found.risk.flags if found.risk else ()
-    doubts = [str(flag) for flag in flags if flag.kind not in ("number differs", "placeholder")]
+    doubts = [str(flag) for flag in flags if flag.kind in ("omission", "addition", "low confidence")]
     return (*doubts, *(f"term not used: {each}" for each in found.unused_terms))
 
 
@@ -398,9 +398,14 @@ def _outside(one: Sentence) -> str:
     return " ".join(_parts(one))
 
 
+def _is_shouted(text: str) -> bool:
+    """Whether all is in capitals, with a word that is too long for an abbreviation."""
+    return text.isupper() and re.search(r"[^\W\d_]{5}", text) is not None
+
+
 def _calm(one: Sentence) -> str:
     """A sentence in capitals as one in lower case, which models know better."""
-    if not is_shouted(_outside(one)):
+    if not _is_shouted(_outside(one)):
         return one.text
     text, first = "", True
     for part, name in zip(_parts(one), [*one.names, ""], strict=True):

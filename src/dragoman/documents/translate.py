@@ -9,7 +9,7 @@ from itertools import islice
 
 from dragoman.decoding.options import Decoding
 from dragoman.documents.checks import doubts
-from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten
+from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Result, Segment, Status
 from dragoman.documents.sentence import Sentence, Sentences, Translated
@@ -53,7 +53,7 @@ def translate_segments(
     recalled = [recall(guide.memory, one) if guide and one else None for one in wanted]
     asked = [None if known else one for one, known in zip(wanted, recalled, strict=True)]
     languages = translator.source_language, (decoding and decoding.to) or translator.target_language
-    plans = [None if one is None else _Plan(one, *languages) for one in asked]
+    plans = [None if one is None else _Plan(one, languages) for one in asked]
     sentences = [sentence for plan in plans if plan for sentence in plan.sentences]
     answers = iter(Sentences(translator, decoding or Decoding()).translate(sentences))
     counts = Counts(segments=len(segments))
@@ -113,12 +113,12 @@ def _wanted(segment: Segment, only_untranslated: bool) -> bool:
 class _Plan:
     """The sentences of a segment, and how its translation is made of theirs."""
 
-    def __init__(self, segment: Segment, source: str, target: str) -> None:
-        self._source, self._c_format = segment.source, "c-format" in segment.flags
-        languages = source, target
+    def __init__(self, segment: Segment, languages: tuple[str, str]) -> None:
+        self._c_format = "c-format" in segment.flags
+        self._source = with_found(segment.source, c_format=self._c_format)
+        self._languages = languages
         self._parts = [
-            one if isinstance(one, Code) else _Part(one, *languages, c_format=self._c_format)
-            for one in parts(segment.source, c_format=self._c_format)
+            one if isinstance(one, Code) else _Part(one, *languages) for one in parts(self._source)
         ]
         sentences = [each for one in self._parts if isinstance(one, _Part) for each in one.sentences]
         # A program reads all of the text, also the sentences without placeholders.
@@ -126,8 +126,8 @@ class _Plan:
         self.sentences = [replace(each, c_format=self._c_format, strict=strict) for each in sentences]
 
     def doubts(self, content: Content) -> list[str]:
-        """What a translation of the segment lacks or adds."""
-        return doubts(self._source, content, c_format=self._c_format)
+        """What is wrong with a translation of the segment."""
+        return doubts(self._source, with_found(content, c_format=self._c_format), self._languages)
 
     def content(self, answers: Sequence[Translated]) -> Content:
         """The translation of the segment from those of its sentences."""
@@ -144,8 +144,8 @@ class _Plan:
 class _Part:
     """A part of a segment that no sentence goes beyond."""
 
-    def __init__(self, content: Content, source: str, target: str, *, c_format: bool) -> None:
-        self._flat = flat = flatten(content, c_format=c_format)
+    def __init__(self, content: Content, source: str, target: str) -> None:
+        self._flat = flat = flatten(content)
         self._pieces: list[tuple[int, str, str, str]] = []  # where it starts; space, sentence, space
         self.sentences: list[Sentence] = []
         at = 0

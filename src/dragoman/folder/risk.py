@@ -1,15 +1,15 @@
 """The risk model of a model folder: risk.json, which is optional. Imports neither torch nor numpy.
 
-format_version   2
+format_version   3
 weights          the digest of the weights that it was learnt for, as in config.json
-features         the names of the figures, in order
 languages        a table for each target language that was calibrated, with:
-  correction       mean, scale and weights, one for each figure, and bias
+  correction       the names of its figures, with mean, scale and weight each, and bias
   low_confidence   a probability
-  searched, given  omission and addition, each as `correction`, with a threshold
+  searched, given  omission and addition, each as `correction`
   report           how it did on the half of the text that it was not fitted on
 
-Version 1 had no languages and fewer figures. It is refused.
+Version 2 has lists of more figures, and thresholds. Figures that are no longer computed count as those of an
+average translation. Version 1 had no languages and is refused.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
-from dragoman.decoding.evidence import FEATURES
-from dragoman.decoding.risk import DETECTED, Detector, Logistic, RiskModel
+from dragoman.decoding.evidence import FIGURES
+from dragoman.decoding.risk import DETECTED, Logistic, RiskModel, standardised
 from dragoman.folder.config import FolderConfig, check_optional, forget_digest, read_json, write_digests
 
 RISK = "risk.json"
-RISK_VERSION = 2
+RISK_VERSION = 3
 _REMAKE = "delete it, or make it again with dragoman model calibrate"
 
 
@@ -40,21 +40,13 @@ def write_risk(
     The model is for the target language `to`, by default that of the configuration. Those of other languages
     are kept. Raises ModelError if the file that is there cannot be read.
     """
-    kept = read_json(folder, RISK)["languages"] if read_risk(folder, config) else {}
-    own = {
-        "correction": asdict(model.correction),
-        "low_confidence": model.low_confidence,
-        "searched": {kind: _detector_table(one) for kind, one in model.searched.items()},
-        "given": {kind: _detector_table(one) for kind, one in model.given.items()},
-        "report": dict(report),
+    before = read_risk(folder, config)
+    kept = read_json(folder, RISK)["languages"] if before else {}
+    languages = {
+        code: {**asdict(one), "report": kept[code].get("report", {})} for code, one in before.items()
     }
-    table = {
-        "format_version": RISK_VERSION,
-        "weights": config.weights,
-        "features": list(FEATURES),
-        "languages": {**kept, to or config.target_language: own},
-    }
-    _write(folder, table)
+    languages[to or config.target_language] = {**asdict(model), "report": dict(report)}
+    _write(folder, {"format_version": RISK_VERSION, "weights": config.weights, "languages": languages})
 
 
 def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
@@ -66,21 +58,20 @@ def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
         return {}
     path, table = folder / RISK, read_json(folder, RISK)
     version = table.get("format_version")
-    if version != RISK_VERSION:
+    if version not in (2, RISK_VERSION):
         raise ModelError(
-            f"{path}: format_version {version!r}, this dragoman reads {RISK_VERSION}",
+            f"{path}: format_version {version!r}, this dragoman reads 2 and {RISK_VERSION}",
             hint=_REMAKE if version == 1 else f"upgrade dragoman, or {_REMAKE}",
         )
     if table.get("weights") != config.weights:
         raise ModelError(f"{path}: made for other weights than config.json names", hint=_REMAKE)
     try:
-        if table["features"] != list(FEATURES):
-            raise ValueError("other figures than those of this dragoman")
+        names = table["features"] if version == 2 else None
         if not isinstance(table["languages"], dict):
             raise ValueError("languages is no table")
         check_optional(folder, RISK, hint=_REMAKE)
-        return {language: _model(one) for language, one in table["languages"].items()}
-    except (KeyError, TypeError, ValueError) as error:
+        return {language: _model(one, names) for language, one in table["languages"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
         raise ModelError(f"{path}: not a usable risk model: {reason}", hint=_REMAKE) from error
 
@@ -91,8 +82,7 @@ def copy_risk(folder: Path, output: Path, config: FolderConfig) -> None:
     `config` is that of `output`.
     """
     if (folder / RISK).exists():
-        table = {**read_json(folder, RISK), "weights": config.weights}
-        _write(output, table)
+        _write(output, {**read_json(folder, RISK), "weights": config.weights})
 
 
 def _write(folder: Path, table: Mapping[str, Any]) -> None:
@@ -101,34 +91,50 @@ def _write(folder: Path, table: Mapping[str, Any]) -> None:
     write_digests(folder, [RISK])
 
 
-def _model(table: Mapping[str, Any]) -> RiskModel:
+def _model(table: Mapping[str, Any], names: list[str] | None) -> RiskModel:
+    if names is not None:
+        table = _without_lists(table, names)
     return RiskModel(
         correction=_logistic(table["correction"]),
         low_confidence=_finite(table["low_confidence"]),
-        searched={kind: _detector(table["searched"][kind]) for kind in DETECTED},
-        given={kind: _detector(table["given"][kind]) for kind in DETECTED},
+        searched={kind: _logistic(table["searched"][kind]) for kind in DETECTED},
+        given={kind: _logistic(table["given"][kind]) for kind in DETECTED},
     )
 
 
-def _detector_table(detector: Detector) -> dict[str, Any]:
-    return {**asdict(detector.logistic), "threshold": detector.threshold}
-
-
-def _detector(table: Mapping[str, Any]) -> Detector:
-    return Detector(logistic=_logistic(table), threshold=_finite(table["threshold"]))
-
-
 def _logistic(table: Mapping[str, Any]) -> Logistic:
-    mean, scale, weights = (_numbers(table[name]) for name in ("mean", "scale", "weights"))
-    if min(scale) <= 0:
+    terms = {
+        name: (_finite(mean), _finite(scale), _finite(weight))
+        for name, (mean, scale, weight) in table["terms"].items()
+    }
+    if any(scale <= 0 for _, scale, _ in terms.values()):
         raise ValueError("a scale is not above 0")
-    return Logistic(mean=mean, scale=scale, weights=weights, bias=_finite(table["bias"]))
+    if not terms.keys() <= set(FIGURES):
+        raise ValueError("other figures than those of this dragoman")
+    return Logistic(terms, _finite(table["bias"]))
 
 
-def _numbers(values: Any) -> tuple[float, ...]:
-    if not isinstance(values, list) or len(values) != len(FEATURES):
-        raise ValueError(f"needs lists of {len(FEATURES)} numbers")
-    return tuple(map(_finite, values))
+def _without_lists(table: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """The table of a language in version 2 as one of version 3."""
+    omission, addition = (table["searched"][kind]["mean"] for kind in DETECTED)
+    # Each detector saw as many faulty translations as untouched ones, and the correction all three kinds.
+    means = zip(omission, addition, table["correction"]["mean"], strict=True)
+    usual = [2 * a + 2 * b - 3 * everything for a, b, everything in means]
+
+    def converted(lists: Mapping[str, Any]) -> dict[str, Any]:
+        terms, bias = {}, lists["bias"] - lists.get("threshold", 0.0)
+        rows = zip(names, lists["mean"], lists["scale"], lists["weights"], usual, strict=True)
+        for name, mean, scale, weight, average in rows:
+            if name in FIGURES:
+                terms[name] = mean, scale, weight
+            elif scale:
+                bias += weight * standardised(average, mean, scale)
+        return {"terms": terms, "bias": bias}
+
+    sides = {
+        side: {kind: converted(table[side][kind]) for kind in DETECTED} for side in ("searched", "given")
+    }
+    return {**table, "correction": converted(table["correction"]), **sides}
 
 
 def _finite(value: Any) -> float:

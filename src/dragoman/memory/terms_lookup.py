@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dragoman.memory.likeness import characters_apart
-from dragoman.text.placeholders import find_placeholders
+from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.scripts import is_unspaced
 from dragoman.text.stems import stem
 from dragoman.text.words import PlacedWord, placed, split

@@ -12,7 +12,7 @@ from itertools import chain
 from random import Random
 from typing import Literal, NamedTuple
 
-from dragoman.text.placeholders import Kind, find_placeholders
+from dragoman.text.checks.placeholders import Kind, find_placeholders
 from dragoman.text.reserved import piece
 
 # Kinds that come from programs. Running text has the others too.

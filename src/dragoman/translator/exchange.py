@@ -11,7 +11,7 @@ from dragoman.decoding.options import Beam, Sample
 from dragoman.decoding.risk import Risk
 from dragoman.decoding.rules import Prefix, Rule, keeping
 from dragoman.decoding.stream import Stream, ToAnswer
-from dragoman.text.faults import faults
+from dragoman.text.checks.faults import faults
 from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, reading
 from dragoman.text.shortlist import Shortlist
 from dragoman.translator.choice import ScorePairs, ranked

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from dragoman.base.errors import ConfigError
 from dragoman.decoding.options import Decoding
+from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.noise import noised
-from dragoman.text.odd import is_invention, loops
 
 if TYPE_CHECKING:
     from dragoman.translator.translator import Translator

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dragoman.documents.flat import parts
+from dragoman.documents.flat import parts, with_found
 from dragoman.documents.markup.fragment import XmlFragment
 from dragoman.documents.segment import Code, text_of
 from dragoman.documents.translate import translate_document
@@ -69,7 +69,7 @@ def test_elements_in_one_without_text_are_segments_of_their_own() -> None:
 
 def test_no_sentence_goes_beyond_a_break_or_a_paragraph() -> None:
     text = "Intro<p>A <b>dog</b> runs.<br/>A man<BR></BR>sits.</p>Outro <i>and</i> end<hr/>"
-    found = [part for one in XmlFragment(text).segments for part in parts(one.source)]
+    found = [part for one in XmlFragment(text).segments for part in parts(with_found(one.source))]
 
     texts = [text_of(part) for part in found if isinstance(part, tuple)]
     assert texts == ["Intro", "A dog runs.", "A man", "sits.", "Outro and end"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.decoding.evidence import FEATURES, Evidence
+from dragoman.decoding.evidence import FIGURES, Evidence
 from dragoman.evaluation.risk.calibrate import (
     Example,
     Examples,
@@ -17,12 +17,12 @@ from dragoman.evaluation.risk.calibrate import (
     examples_of,
     fit_risk,
     measure_risk,
+    needs_correction,
 )
 from dragoman.evaluation.risk.folder import calibrate_folder
-from dragoman.evaluation.risk.labels import needs_correction
 from dragoman.evaluation.risk.report import RiskReport
 from dragoman.text import toy
-from dragoman.text.faults import FlagKind
+from dragoman.text.checks.faults import FlagKind
 from dragoman.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1" / "transformer"
@@ -38,11 +38,11 @@ def made(number: int) -> Examples:
     for line in range(number):
         for given in (False, True):
             for kind in kinds:
-                figures = random.normal(size=len(FEATURES))
-                figures[0] += 2.5 * wrong[line]
+                figures = random.normal(size=len(FIGURES))
+                figures[0] -= 2.5 * wrong[line]
                 figures[1] += (5 + given) * (kind == "omission")
                 figures[2] -= (5 + given) * (kind == "addition")
-                evidence = Evidence(tuple(figures.tolist()), "", "")
+                evidence = Evidence(dict(zip(FIGURES, figures.tolist(), strict=True)), "", "")
                 found["given" if given else "searched"].append(
                     Example(line, "A dog.", "Ein Hund.", evidence, kind)
                 )
@@ -74,7 +74,7 @@ def test_the_lowest_tenth_has_low_confidence() -> None:
     examples = made(400)
     model = fit_risk(examples)
     clean = [one for one in examples.searched if one.error is None]
-    low = sum(model.correction.probability(one.evidence.features) >= model.low_confidence for one in clean)
+    low = sum(model.correction.probability(one.evidence.figures) >= model.low_confidence for one in clean)
 
     assert 35 <= low <= 45
 
@@ -84,15 +84,18 @@ def test_flags_of_others_have_thresholds_of_their_own() -> None:
     shifted = replace(
         examples,
         given=[
-            replace(one, evidence=replace(one.evidence, features=tuple(x + 9 for x in one.evidence.features)))
+            replace(
+                one,
+                evidence=replace(one.evidence, figures={n: x + 9 for n, x in one.evidence.figures.items()}),
+            )
             for one in examples.given
         ],
     )
     plain, moved = fit_risk(examples), fit_risk(shifted)
 
     assert moved.searched == plain.searched
-    mean = np.array(moved.given["omission"].logistic.mean) - plain.given["omission"].logistic.mean
-    assert mean == pytest.approx(9)
+    before, after = plain.given["omission"].terms, moved.given["omission"].terms
+    assert [after[name][0] - before[name][0] for name in FIGURES] == pytest.approx([9] * len(FIGURES))
 
 
 def test_measuring_nothing_is_an_error() -> None:
@@ -121,7 +124,7 @@ def test_examples_are_the_translations_and_planted_errors(translator: Translator
     assert list(examples.wrong.values()) == needs_correction([one.target for one in clean], references, "de")
     for one in [*examples.searched, *examples.given]:
         (alone,) = translator.evidence([one.source], [one.target])
-        assert one.evidence.features == pytest.approx(alone.features, abs=1e-4)
+        assert one.evidence.figures == pytest.approx(alone.figures, abs=1e-4)
         assert one.error is None or one.target not in references
     assert {one.error for one in examples.given} >= {None, "omission", "addition"}
     assert said
@@ -145,3 +148,21 @@ def test_too_little_text_is_said_before_it_is_translated(translator: Translator)
     with pytest.raises(DataError, match="1 different lines"):
         calibrate_folder(Path("none"), [("A dog.", "Ein Hund.")] * 300)
     assert said == []
+
+
+def test_more_than_half_of_the_words_have_to_change() -> None:
+    reference = "der alte Hund schläft"
+    hypotheses = [
+        "DER ALTE HUND SCHLÄFT",
+        "der alte Hund läuft",
+        "der alte Esel läuft",
+        "ein alter Esel läuft",
+        "",
+    ]
+
+    assert needs_correction(hypotheses, [reference] * 5, "de") == [False, False, False, True, True]
+
+
+def test_chinese_is_counted_by_characters() -> None:
+    assert needs_correction(["老狗在睡"], ["老狗不睡"], "zh") == [False]
+    assert needs_correction(["老狗在睡"], ["老狗不睡"], "de") == [True]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.evaluation.risk.planted import Planter, planted
+from dragoman.evaluation.risk.planted import Planter
 
 FILLERS = [
     f"Der Mann in dem Haus sieht die Katze auf dem Dach, und die Frau geht mit {n} Hunden."
@@ -85,5 +85,11 @@ def test_the_same_seed_plants_the_same() -> None:
         assert make(Planter([TEXT, *FILLERS], "de")) == make(PLANTER)
 
 
-def test_only_texts_that_changed_count() -> None:
-    assert planted([None, "b", " ", "x"], ["a", "b", "c", "d"]) == [(3, "x")]
+def test_errors_change_the_text() -> None:
+    texts = [TEXT, "Ja.", *FILLERS]
+    found = list(Planter(texts, "de").errors())
+
+    assert {kind for _, _, kind in found} == {"omission", "addition", "number differs"}
+    assert all(new.strip() and new != texts[number] for number, new, _ in found)
+    assert [kind for number, _, kind in found if number == 0] == ["omission", "addition"]
+    assert {kind for number, _, kind in found if number == 1} <= {"addition"}

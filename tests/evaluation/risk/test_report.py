@@ -57,7 +57,6 @@ def test_the_report_as_text_and_picture() -> None:
         ece=0.031,
         brier=0.2,
         auc=None,
-        auc_of_score=0.75,
         bins=(Bin(0.1, 0.2, 1000), Bin(0.6, 0.5, 1000)),
         searched=(Detection("omission", 1500, 0.9125, 0.04), Detection("number differs", 0, None, 0.0)),
         given=(),

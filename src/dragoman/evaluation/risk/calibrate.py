@@ -2,37 +2,36 @@
 
 The text must not be the training text: there a model is surer of itself than elsewhere. Every second line
 fits the regressions and chooses the thresholds; the others are only measured.
+
+A translation counts as one that needs a correction if its TER against the reference is above 50: more than
+half as many edits as the reference has words (Snover et al. 2006), in lower case. This is a stand-in for the
+judgement of a person. Another good translation may share few words with the reference; a small but grave
+error, such as a lost "not", does not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import closest
 from dragoman.decoding.evidence import Evidence
 from dragoman.decoding.options import Decoding
-from dragoman.decoding.risk import DETECTED, Detector, RiskModel, assess
-from dragoman.evaluation.risk.fit import calibrated, fit_detector, fit_logistic, held_out_logits, threshold
-from dragoman.evaluation.risk.labels import needs_correction
-from dragoman.evaluation.risk.planted import Planter, planted
-from dragoman.evaluation.risk.report import (
-    Detection,
-    RiskReport,
-    area_under_curve,
-    bins_of,
-    calibration_error,
-)
-from dragoman.text.faults import FlagKind
+from dragoman.decoding.risk import DETECTED, Logistic, RiskModel, assess
+from dragoman.evaluation.measures import line_ter
+from dragoman.evaluation.risk.fit import fit_detector, fit_logistic, threshold
+from dragoman.evaluation.risk.planted import Planter
+from dragoman.evaluation.risk.report import Detection, RiskReport, report_on
+from dragoman.text.checks.faults import FlagKind
 from dragoman.translator import Translator
 
+EDITS = 50.0  # TER above which a translation needs a correction
 LEAST_PAIRS = 200
 MOST_PAIRS = 2000
 
 _AT_ONCE = 256  # translations scored together: attention takes much memory
 _LOW = 0.1  # share of translations that have low confidence
-_PLANTED_WEIGHT = 0.25  # of a planted error, beside a translation, when what needs a correction is learnt
 
 Progress = Callable[[str], None]
 
@@ -59,12 +58,15 @@ class Examples:
 
     def half(self, number: int) -> Examples:
         """The examples of the even lines, or of the odd ones."""
-        return Examples(
-            searched=[one for one in self.searched if one.line % 2 == number],
-            given=[one for one in self.given if one.line % 2 == number],
-            wrong={line: label for line, label in self.wrong.items() if line % 2 == number},
-            languages=self.languages,
+        searched, given = (
+            [one for one in side if one.line % 2 == number] for side in (self.searched, self.given)
         )
+        return replace(self, searched=searched, given=given)
+
+    def labelled(self) -> tuple[list[Example], list[bool]]:
+        """The model's own translations, and whether each needs a correction."""
+        clean = [one for one in self.searched if one.error is None]
+        return clean, [self.wrong[one.line] for one in clean]
 
 
 def calibrate(
@@ -88,7 +90,7 @@ def calibrate(
 
 def held_out_pairs(pairs: Iterable[tuple[str, str]], most: int = MOST_PAIRS) -> list[tuple[str, str]]:
     """Return the pairs that `calibrate` uses. Raises DataError for fewer than 200."""
-    chosen = _spread(_distinct(pairs), most)
+    chosen = _spread(pairs, most)
     if len(chosen) < LEAST_PAIRS:
         raise DataError(
             f"{len(chosen):,} different lines to learn the risk from, of at least {LEAST_PAIRS}",
@@ -106,36 +108,53 @@ def examples_of(
     progress: Progress = lambda text: None,
 ) -> Examples:
     """Translate the sources of at most `most` pairs, plant errors, and collect the evidence."""
-    chosen = _spread(_distinct(pairs), most)
+    chosen = _spread(pairs, most)
     sources, references = [source for source, _ in chosen], [reference for _, reference in chosen]
     progress(f"translating {len(chosen):,} lines")
     own = [one.text for one in translator.translate(sources, decoding)]
     to = decoding.to if decoding else None
     own_code = closest(to, translator.tokenizer.languages) if to else None
     languages = translator.source_language, own_code or translator.target_language
+
+    def examples(targets: Sequence[str], what: str) -> list[Example]:
+        rows: list[tuple[int, str, FlagKind | None]] = [
+            (line, target, None) for line, target in enumerate(targets)
+        ]
+        rows += Planter(targets, languages[1]).errors()
+        found: list[Example] = []
+        while some := rows[len(found) : len(found) + _AT_ONCE]:
+            progress(f"scoring {what}: {len(found):,} of {len(rows):,}")
+            lines = [sources[line] for line, _, _ in some]
+            evidence = translator.evidence(lines, [text for _, text, _ in some], to=to)
+            found += [
+                Example(line, sources[line], text, one, error)
+                for (line, text, error), one in zip(some, evidence, strict=True)
+            ]
+        return found
+
     return Examples(
-        searched=_examples(translator, sources, own, to, "its translations", progress),
-        given=_examples(translator, sources, references, to, "the references", progress),
+        searched=examples(own, "its translations"),
+        given=examples(references, "the references"),
         wrong=dict(enumerate(needs_correction(own, references, languages[1]))),
         languages=languages,
     )
 
 
+def needs_correction(
+    hypotheses: Sequence[str], references: Sequence[str], target_language: str | None = None
+) -> list[bool]:
+    """Return for each translation whether its TER against the reference is above 50."""
+    return [ter > EDITS for ter in line_ter(hypotheses, references, target_language)]
+
+
 def fit_risk(examples: Examples) -> RiskModel:
     """Return the risk model that fits the examples."""
-    clean = [one for one in examples.searched if one.error is None]
-    faulty = [one for one in examples.searched if one.error in DETECTED]
-    labels = [examples.wrong[one.line] for one in clean]
-    # A planted error is one for sure, but not as frequent as here: Platt's step sees untouched ones only.
-    known = _features([*clean, *faulty]), [*labels, *[True] * len(faulty)]
-    weights = [1.0] * len(clean) + [_PLANTED_WEIGHT] * len(faulty)
-    lines = [one.line for one in [*clean, *faulty]]
-    logits = held_out_logits(*known, lines, weights)[: len(clean)]
-    correction = calibrated(fit_logistic(*known, weights), logits, labels)
-    probabilities = [correction.probability(one.evidence.features) for one in clean]
+    clean, labels = examples.labelled()
+    figures = [one.evidence.figures for one in clean]
+    correction = fit_logistic(figures, labels, ["logp mean"])
     return RiskModel(
         correction=correction,
-        low_confidence=threshold(probabilities, _LOW),
+        low_confidence=threshold([correction.probability(one) for one in figures], _LOW),
         searched=_detectors(examples.searched),
         given=_detectors(examples.given),
     )
@@ -143,96 +162,48 @@ def fit_risk(examples: Examples) -> RiskModel:
 
 def measure_risk(model: RiskModel, examples: Examples) -> RiskReport:
     """Return how well the model knows the risk of the examples. Raises DataError without examples."""
-    clean = [one for one in examples.searched if one.error is None]
+    clean, labels = examples.labelled()
     if not clean:
         raise DataError("no line has text on both sides", hint="check the files")
-    labels = [examples.wrong[one.line] for one in clean]
-    probabilities = [model.correction.probability(one.evidence.features) for one in clean]
-    bins = bins_of(probabilities, labels)
-    return RiskReport(
-        lines=len(clean),
-        share=sum(labels) / len(labels),
-        ece=calibration_error(bins),
-        brier=sum((p - y) ** 2 for p, y in zip(probabilities, labels, strict=True)) / len(labels),
-        auc=area_under_curve(probabilities, labels),
-        auc_of_score=area_under_curve([-one.evidence.features[0] for one in clean], labels),
-        bins=bins,
-        searched=detections(model, examples.searched, examples.languages, given=False),
-        given=detections(model, examples.given, examples.languages, given=True),
+    return report_on(
+        [model.correction.probability(one.evidence.figures) for one in clean],
+        labels,
+        searched=_detections(model, examples.searched, examples.languages, given=False),
+        given=_detections(model, examples.given, examples.languages, given=True),
     )
 
 
-def detections(
+def _detections(
     model: RiskModel, examples: Sequence[Example], languages: tuple[str, str], *, given: bool
 ) -> tuple[Detection, ...]:
-    """Return how often each kind of planted error is flagged, and how often untouched translations are."""
-    flags = [
-        {
-            flag.kind
-            for flag in assess(model, one.evidence, one.source, one.target, languages, given=given).flags
-        }
-        for one in examples
-    ]
-    kinds: tuple[FlagKind, ...] = (*DETECTED, "number differs")
-    found = []
-    for kind in kinds:
-        errors = [kind in own for one, own in zip(examples, flags, strict=True) if one.error == kind]
-        clean = [kind in own for one, own in zip(examples, flags, strict=True) if one.error is None]
-        recall = sum(errors) / len(errors) if errors else None
-        found.append(Detection(kind, len(errors), recall, sum(clean) / max(len(clean), 1)))
+    """How often each kind of planted error is flagged, and how often untouched translations are."""
+    flagged: dict[FlagKind | None, list[set[FlagKind]]] = {}
+    for one in examples:
+        risk = assess(model, one.evidence, one.source, one.target, languages, given=given)
+        flagged.setdefault(one.error, []).append({flag.kind for flag in risk.flags})
+    found, clean = [], flagged.get(None, [])
+    for kind in (*DETECTED, "number differs"):
+        errors = flagged.get(kind, [])
+        recall = sum(kind in own for own in errors) / len(errors) if errors else None
+        false_alarms = sum(kind in own for own in clean) / max(len(clean), 1)
+        found.append(Detection(kind, len(errors), recall, false_alarms))
     return tuple(found)
 
 
-def _detectors(examples: Sequence[Example]) -> dict[FlagKind, Detector]:
-    found = {}
-    for kind in DETECTED:
-        known = [one for one in examples if one.error in (None, kind)]
-        labels, lines = [one.error == kind for one in known], [one.line for one in known]
-        found[kind] = fit_detector(_features(known), labels, lines)
-    return found
+def _detectors(examples: Sequence[Example]) -> dict[FlagKind, Logistic]:
+    known = {kind: [one for one in examples if one.error in (None, kind)] for kind in DETECTED}
+    return {
+        kind: fit_detector([one.evidence.figures for one in some], [one.error == kind for one in some])
+        for kind, some in known.items()
+    }
 
 
-def _examples(
-    translator: Translator,
-    sources: Sequence[str],
-    targets: Sequence[str],
-    to: str | None,
-    what: str,
-    progress: Progress,
-) -> list[Example]:
-    planter, numbers = Planter(targets, to or translator.target_language), range(len(targets))
-    rows: list[tuple[int, str, FlagKind | None]] = [(n, target, None) for n, target in enumerate(targets)]
-    rows += [(*one, "omission") for one in planted(map(planter.omission, numbers), targets)]
-    rows += [(*one, "addition") for one in planted(map(planter.addition, numbers), targets)]
-    rows += [(*one, "number differs") for one in planted(map(planter.wrong_number, numbers), targets)]
-    examples: list[Example] = []
-    for first in range(0, len(rows), _AT_ONCE):
-        progress(f"scoring {what}: {first:,} of {len(rows):,}")
-        some = rows[first : first + _AT_ONCE]
-        lines = [sources[n] for n, _, _ in some]
-        evidence = translator.evidence(lines, [text for _, text, _ in some], to=to)
-        examples += [
-            Example(n, sources[n], text, one, error)
-            for (n, text, error), one in zip(some, evidence, strict=True)
-        ]
-    return examples
-
-
-def _features(examples: Sequence[Example]) -> list[tuple[float, ...]]:
-    return [one.evidence.features for one in examples]
-
-
-def _distinct(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs with text on both sides, each source once."""
+def _spread(pairs: Iterable[tuple[str, str]], most: int) -> list[tuple[str, str]]:
+    """At most `most` of the pairs with text on both sides, each source once, spread evenly."""
     kept: dict[str, str] = {}
     for source, reference in pairs:
         if source.strip() and reference.strip():
             kept.setdefault(source.strip(), reference.strip())
-    return list(kept.items())
-
-
-def _spread(pairs: list[tuple[str, str]], most: int) -> list[tuple[str, str]]:
-    """At most `most` of the pairs, spread evenly."""
-    if len(pairs) <= most:
-        return pairs
-    return [pairs[number * len(pairs) // most] for number in range(most)]
+    all_pairs = list(kept.items())
+    count = min(most, len(all_pairs))
+    return [all_pairs[number * len(all_pairs) // count] for number in range(count)]

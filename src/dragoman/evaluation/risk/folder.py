@@ -8,8 +8,7 @@ from pathlib import Path
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import markdown
-from dragoman.evaluation.risk.calibrate import MOST_PAIRS, Progress, calibrate, held_out_pairs
-from dragoman.evaluation.risk.labels import EDITS
+from dragoman.evaluation.risk.calibrate import EDITS, MOST_PAIRS, Progress, calibrate, held_out_pairs
 from dragoman.evaluation.risk.report import RiskReport, detection_rows
 from dragoman.folder.card import render_card, with_section
 from dragoman.folder.config import CARD, read_config

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from random import Random
 
-from dragoman.text.numbers import cardinals
+from dragoman.text.checks.faults import FlagKind
+from dragoman.text.checks.numbers import cardinals
 from dragoman.text.scripts import is_unspaced
 from dragoman.text.spans import Span
 
@@ -39,6 +40,14 @@ class Planter:
         self._texts, self._seed = texts, seed
         frequent = counts.most_common(min(_FREQUENT, len(counts) // 4))
         self._function_words = {word for word, _ in frequent} - {""}
+
+    def errors(self) -> Iterator[tuple[int, str, FlagKind]]:
+        """Yield the number of each text, the text with an error, and its kind: each that fits."""
+        for number, text in enumerate(self._texts):
+            for kind, plant in _ERRORS.items():
+                new = plant(self, number)
+                if new and new.strip() and new != text:
+                    yield number, new, kind
 
     def omission(self, number: int) -> str | None:
         """Return text `number` without one of its phrases; None if it has only one."""
@@ -109,9 +118,11 @@ class Planter:
         ]
 
 
-def planted(errors: Iterable[str | None], texts: Sequence[str]) -> list[tuple[int, str]]:
-    """Return the numbers and texts of the errors that could be planted and that change the text."""
-    return [(n, new) for n, new in enumerate(errors) if new and new.strip() and new != texts[n]]
+_ERRORS: dict[FlagKind, Callable[[Planter, int], str | None]] = {
+    "omission": Planter.omission,
+    "addition": Planter.addition,
+    "number differs": Planter.wrong_number,
+}
 
 
 def _inserted(text: str, place: int, phrase: str) -> str:

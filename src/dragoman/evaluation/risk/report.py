@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -9,7 +10,7 @@ from typing import Any
 
 from dragoman.base import charts
 from dragoman.base.tables import aligned
-from dragoman.text.faults import FlagKind
+from dragoman.text.checks.faults import FlagKind
 
 _BINS = 10
 
@@ -43,7 +44,6 @@ class RiskReport:
     """Expected calibration error: the mean distance of predicted and observed in bins of equal size."""
     brier: float  # mean squared distance of probability and outcome
     auc: float | None  # chance that a translation that needs a correction is ranked above one that does not
-    auc_of_score: float | None  # the same by the mean log-probability of the tokens alone
     bins: tuple[Bin, ...]
     searched: tuple[Detection, ...]  # in the model's own translations
     given: tuple[Detection, ...]  # in the references
@@ -59,8 +59,7 @@ class RiskReport:
             ["need a correction", f"{self.share:.1%}"],
             ["expected calibration error", f"{self.ece:.3f}"],
             ["Brier score", f"{self.brier:.3f}"],
-            ["AUC", _figure(self.auc)],
-            ["AUC of the mean log-probability alone", _figure(self.auc_of_score)],
+            ["AUC", "not known" if self.auc is None else f"{self.auc:.3f}"],
         ]
 
     def to_text(self) -> str:
@@ -88,6 +87,27 @@ class RiskReport:
         )
 
 
+def report_on(
+    probabilities: Sequence[float],
+    labels: Sequence[bool],
+    *,
+    searched: tuple[Detection, ...],
+    given: tuple[Detection, ...],
+) -> RiskReport:
+    """Return the report on translations with these probabilities and labels, at least one."""
+    bins = bins_of(probabilities, labels)
+    return RiskReport(
+        lines=len(labels),
+        share=sum(labels) / len(labels),
+        ece=calibration_error(bins),
+        brier=sum((p - y) ** 2 for p, y in zip(probabilities, labels, strict=True)) / len(labels),
+        auc=area_under_curve(probabilities, labels),
+        bins=bins,
+        searched=searched,
+        given=given,
+    )
+
+
 def bins_of(probabilities: Sequence[float], labels: Sequence[bool]) -> tuple[Bin, ...]:
     """Return ten bins of equal size, by increasing probability; fewer for fewer than ten translations."""
     pairs = sorted(zip(probabilities, labels, strict=True))
@@ -111,21 +131,12 @@ def area_under_curve(scores: Sequence[float], labels: Sequence[bool]) -> float |
 
     None if all labels are alike.
     """
-    positive = sum(labels)
-    negative = len(labels) - positive
-    if not positive or not negative:
+    low = sorted(score for score, label in zip(scores, labels, strict=True) if not label)
+    high = [score for score, label in zip(scores, labels, strict=True) if label]
+    if not low or not high:
         return None
-    ordered = sorted(zip(scores, labels, strict=True))
-    wins, below, start = 0.0, 0, 0
-    while start < len(ordered):
-        end = start
-        while end < len(ordered) and ordered[end][0] == ordered[start][0]:
-            end += 1
-        own = sum(label for _, label in ordered[start:end])
-        others = end - start - own
-        wins += own * (below + others / 2)
-        below, start = below + others, end
-    return wins / (positive * negative)
+    wins = sum((bisect_left(low, one) + bisect_right(low, one)) / 2 for one in high)
+    return wins / (len(low) * len(high))
 
 
 def reliability(bins: Sequence[Bin]) -> list[str]:
@@ -148,7 +159,3 @@ def detection_rows(found: Sequence[Detection]) -> list[list[str]]:
         ]
         for one in found
     ]
-
-
-def _figure(number: float | None) -> str:
-    return "not known" if number is None else f"{number:.3f}"

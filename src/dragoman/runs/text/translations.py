@@ -23,9 +23,9 @@ from dragoman.base.progress import Meter
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.text.teachers import Teachers
 from dragoman.runs.text.texts import Say, Texts
+from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.corpus import Corpus
 from dragoman.text.lines import Line
-from dragoman.text.odd import is_invention, loops
 from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.distillation.options import REFERENCE, outputs_of
 

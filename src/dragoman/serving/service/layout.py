@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.serving.service.ask import Splitting
+from dragoman.text.checks.placeholders import has_language
 from dragoman.text.guidance import Match
-from dragoman.text.odd import has_language
 from dragoman.text.sentences import between, spacing, split_sentences
 
 LONGEST = 1000

@@ -22,10 +22,10 @@ from xml.parsers import expat
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import closest
 from dragoman.base.tables import listing
+from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.compressed import damage, decompressed
 from dragoman.text.languages import Languages
 from dragoman.text.lines import Line, TextFile, open_bytes
-from dragoman.text.placeholders import find_placeholders
 
 _BLOCK = 1 << 16  # bytes read at once
 _LONGEST = 1 << 22  # characters of a unit; a longer one is not a segment, and could fill the memory

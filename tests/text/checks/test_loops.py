@@ -1,28 +1,10 @@
-"""What makes models stumble, and what shows it."""
+"""Loops and inventions are seen."""
 
 from __future__ import annotations
 
 import pytest
 
-from dragoman.text.odd import has_language, is_invention, is_shouted, loops
-
-
-@pytest.mark.parametrize("text", ["", " ", "42", "3.14 - 2", "😀 !!", "...", "§ 5", "_1_"])
-def test_what_has_no_word_is_no_language(text: str) -> None:
-    assert not has_language(text)
-
-
-def test_protected_words_are_no_language() -> None:
-    assert has_language("a {b}")
-    assert not has_language("1 {b}", [(2, 5)])
-
-
-@pytest.mark.parametrize(
-    ("text", "shouted"),
-    [("DELETE IT", True), ("PDF", False), ("NATO HQ", False), ("Delete", False), ("123", False)],
-)
-def test_capitals_are_shouted_unless_they_abbreviate(text: str, shouted: bool) -> None:
-    assert is_shouted(text) is shouted
+from dragoman.text.checks.loops import is_invention, loops
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
 from dragoman.base.languages import base
-from dragoman.text.placeholders import find_placeholders
 
 Value = tuple[str, int]  # digits without zeros at their ends, and a power of ten: 1500 is ("15", 2)
 
@@ -29,6 +29,7 @@ _THOUSANDS = re.compile(r"[.,'’]\d{3}(?!\d)")
 _FRACTIONS = {"\u00bc": ".25", "\u00bd": ".5", "\u00be": ".75", "\u215b": ".125", "\u215c": ".375",
               "\u215d": ".625", "\u215e": ".875"}  # fmt: skip
 _MIXED = re.compile(f"(?<![.,\\d])(\\d+)[ \u00a0\u202f]?([{''.join(_FRACTIONS)}])")
+_BARE = re.compile(r"(?<![\w.,)])[.](?=\d)")  # .5 is 0.5
 _UNITS = re.compile("[\u3371-\u33df]")  # of length, area and others, as one sign
 _SUPERSCRIPTS = str.maketrans("23", "\u00b2\u00b3")
 _BETWEEN = re.compile("[:/\\-\u2013]")  # what separates the parts of a date, a range or a ratio
@@ -43,6 +44,7 @@ _SCALE = re.compile(
     r"|\d ?(?:mio|mrd|[mb]n|[km])\b|[千万萬億亿]"
 )
 _CLOCK = re.compile(r"(?i)\b[ap]\.?m\b|o['’]clock|\buhr\b|\d ?h\b|\d:\d\d|\bheures?\b|[点時时]")
+_HALF = re.compile(r"(?i)\bhalf past\b|\bhalb (?=\w)|\bheures? et demie\b|\by media\b|半")
 _SCALES = (-9, -8, -6, -4, -3, 3, 4, 6, 8, 9)
 _HALF_DAY = 12
 _SPELLED = 20  # where the words of a language are not known, whole numbers up to here may be words
@@ -56,22 +58,22 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "en": tuple(
         "zero|no|none one|once|first|single|a|an two|twice|second|both|pair|couple|double|dual|half "
         "three|third|thrice|triple four|quarter five|fifth six seven eight nine|ninth ten eleven "
-        "twelve|twelfth|dozen thirteen fourteen fifteen sixteen seventeen eighteen nineteen "
+        "twelve|twelfth|dozen|noon|midday thirteen fourteen fifteen sixteen seventeen eighteen nineteen "
         "twenty|twentieth".split()
     ),
     "de": tuple(
         "null|kein ein|erst|eins zwei|zwo|beid|paar|doppel|doppelt|halb drei|dritt vier fünf sechs "
-        "sieben|sieb acht neun zehn elf zwölf|dutzend dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn "
-        "neunzehn zwanzig".split()
+        "sieben|sieb acht neun zehn elf zwölf|dutzend|mittag dreizehn vierzehn fünfzehn sechzehn "
+        "siebzehn achtzehn neunzehn zwanzig".split()
     ),
     "fr": tuple(
         "zéro|aucun un|une|premi deux|deuxi|second|double|demi|paire trois|tiers|triple quatre|quatri|quart "
-        "cinq six sept huit neuf|neuvi dix onze|onzi douze|douzi|douzaine treize|treizi quatorze|quatorzi "
-        "quinze|quinzi seize|seizi dix-sept dix-huit dix-neuf vingt".split()
+        "cinq six sept huit neuf|neuvi dix onze|onzi douze|douzi|douzaine|midi treize|treizi "
+        "quatorze|quatorzi quinze|quinzi seize|seizi dix-sept dix-huit dix-neuf vingt".split()
     ),
     "es": tuple(
         "cero|ning un|uno|una|primer dos|segund|doble|amb|par|medi tres|tercer cuatro|cuart cinco|quint "
-        "seis|sext siete|sépt ocho|octav nueve|noven diez|décim once doce|docena trece catorce quince "
+        "seis|sext siete|sépt ocho|octav nueve|noven diez|décim once doce|docena|mediod trece catorce quince "
         "dieciséis diecisiete dieciocho diecinueve veinte".split()
     ),
 }
@@ -99,11 +101,11 @@ def different_numbers(source: str, target: str, source_language: str, target_lan
     """Return the numbers that only one side has, such as "5 missing" or "7 added".
 
     Numbers in words are compared with numbers in words only if both sides have one that the other lacks.
-    Digits inside placeholders do not count.
+    The texts are without placeholders.
     """
     ours, theirs = _Side(source, source_language), _Side(target, target_language)
     missing, added = ours.not_in(theirs), theirs.not_in(ours)
-    if not missing and not added:
+    if not missing and not added and not (_HALF.search(source) and _HALF.search(target)):
         missing, added = ours.words_not_in(theirs), theirs.words_not_in(ours)
         if not missing or not added:
             return []
@@ -118,13 +120,19 @@ class _Looseness:
     """In which ways two values may differ and still be equal."""
 
     scales: bool  # by thousands: 5 million is 5,000,000
-    clock: bool  # by half a day: 3 pm is 15:00
+    clock: bool  # by half a day, and without minutes: 3 pm is 15:00
+    half: bool  # by the words for half an hour: half past three is halb vier and 3:30
     dates: bool  # by being the name of a month: 3月 is March
 
     @classmethod
     def of(cls, text: str) -> _Looseness:
         """What the words of both texts allow."""
-        return cls(bool(_SCALE.search(text)), bool(_CLOCK.search(text)), "月" in text)
+        half, clock = bool(_HALF.search(text)), bool(_CLOCK.search(text))
+        return cls(bool(_SCALE.search(text)), clock or half, half, "月" in text)
+
+    def allows(self, part: frozenset[Value]) -> bool:
+        """Whether a part of a time may be left out: no minutes, or 30."""
+        return (self.clock and _value("0") in part) or (self.half and _value("30") in part)
 
 
 @dataclass(frozen=True)
@@ -147,19 +155,17 @@ class _Side:
     """The numbers of one text. Words are looked at only when digits leave a question open."""
 
     def __init__(self, text: str, language: str) -> None:
-        if has_digits := bool(_DIGIT.search(text)):
-            text = _without_placeholders(text)
         text = _plain(text)
         # The 2 of m² or CO₂ may be words or nothing on the other side, and may answer a 2 there.
-        raised = {_value(unicodedata.normalize("NFKC", one)) for one in _RAISED.findall(text)}
+        self._raised = [_value(unicodedata.normalize("NFKC", one)) for one in _RAISED.findall(text)]
         text = unicodedata.normalize("NFKC", _RAISED.sub(" ", text))
         self.text = text.translate(_ARABIC_MARKS)
         self.language = base(language)
         self.numbers = [
             _number(found[0], decade=bool(_DECADE.match(self.text, found.start())))
-            for found in (_DIGITS.finditer(self.text) if has_digits else ())
+            for found in (_DIGITS.finditer(self.text) if _DIGIT.search(self.text) else ())
         ]
-        self._digits = {value for one in self.numbers for value in one.values} | raised
+        self._digits = {value for one in self.numbers for value in one.values} | set(self._raised)
 
     @cached_property
     def _words(self) -> list[str]:
@@ -168,30 +174,52 @@ class _Side:
     @cached_property
     def _spelled(self) -> set[Value]:
         """The values that words may stand for, also as a beginning: "dritte", "dreistöckig"."""
-        shortest = 3 if self.language in _COMPOUNDING else 4
-        numbers = _starting(self._words, _WORDS.get(self.language, ()), shortest=shortest)
-        numbers |= {_CJK.index(sign) for sign in self.text if sign in _CJK}
+        numbers = {_CJK.index(sign) for sign in self.text if sign in _CJK}
         numbers |= {_roman(found[0]) for found in _ROMAN.finditer(self.text)}
+        return {_value(str(number)) for number in numbers} | self._values_of(self._words)
+
+    def _values_of(self, words: Sequence[str]) -> set[Value]:
+        shortest = 3 if self.language in _COMPOUNDING else 4
+        numbers = _starting(words, _WORDS.get(self.language, ()), shortest=shortest)
         return {_value(str(number)) for number in numbers}
 
     @cached_property
     def _months(self) -> set[Value]:
-        return {_value(str(number)) for number in _starting(self._words, _MONTHS, first=1)}
+        return _months(self._words)
 
     def not_in(self, other: _Side) -> list[str]:
         """The numbers in digits that the other side has in no form, each once."""
-        loose = _Looseness.of(f"{self.text}\n{other.text}") if self.numbers else None
-        return list(dict.fromkeys(one.text for one in self.numbers if loose and not other.has(one, loose)))
+        if not self.numbers:
+            return []
+        loose = _Looseness.of(f"{self.text}\n{other.text}")
+        times = Counter(one.text for one in self.numbers)
+        first = {one.text: one for one in self.numbers}
+        return [text for text, one in first.items() if not other.has(one, loose, times[text])]
 
-    def has(self, number: _Number, loose: _Looseness) -> bool:
-        """Whether something here can be read as the number, or as each part of it."""
+    def has(self, number: _Number, loose: _Looseness, times: int) -> bool:
+        """Whether something here can be read as the number, or as each part of it, as often as `times`."""
+        if times > 1 and number.text.isdecimal() and not self.may_spell(number.text):
+            values = set().union(*(_alike(value, loose) for value in number.readings))
+            if times > self._count(values):
+                return False
         if any(self._has(value, loose) for value in number.readings):
             return True
         if loose.dates and not self._months.isdisjoint(number.readings):
             return True
         return len(number.parts) > 1 and all(
-            any(self._has(value, loose) or value in self._months for value in part) for part in number.parts
+            loose.allows(part) or any(self._has(value, loose) or value in self._months for value in part)
+            for part in number.parts
         )
+
+    def _count(self, values: set[Value]) -> int:
+        """How often one of the values is here, at least."""
+        digits = sum(
+            max(not values.isdisjoint(one.readings), sum(not values.isdisjoint(part) for part in one.parts))
+            for one in self.numbers
+        )
+        words = sum(not values.isdisjoint(self._values_of([word]) | _months([word])) for word in self._words)
+        others = [*self._raised, *(_value(str(_CJK.index(sign))) for sign in self.text if sign in _CJK)]
+        return digits + words + sum(one in values for one in others)
 
     def _has(self, value: Value, loose: _Looseness) -> bool:
         values = _alike(value, loose)
@@ -215,18 +243,11 @@ class _Side:
 
 def _plain(text: str) -> str:
     """The text with 1\u00bd as 1.5 and \u33a1 as m\u00b2. NFKC would make 11 and a number 2 of them."""
+    text = _BARE.sub("0.", text)
     if text.isascii():
         return text
     text = _MIXED.sub(lambda found: f"{found[1]}{_FRACTIONS[found[2]]}", text)
     return _UNITS.sub(lambda found: unicodedata.normalize("NFKC", found[0]).translate(_SUPERSCRIPTS), text)
-
-
-def _without_placeholders(text: str) -> str:
-    pieces, place = [], 0
-    for one in find_placeholders(text):
-        pieces.append(text[place : one.start])
-        place = one.end
-    return " ".join([*pieces, text[place:]])
 
 
 def _number(text: str, *, decade: bool) -> _Number:
@@ -277,6 +298,10 @@ def _alike(value: Value, loose: _Looseness) -> set[Value]:
         hour = int(digits or 0) * 10**power
         found.update(_value(str(other)) for other in (hour - _HALF_DAY, hour + _HALF_DAY) if 0 <= other <= 24)
     return found
+
+
+def _months(words: Sequence[str]) -> set[Value]:
+    return {_value(str(number)) for number in _starting(words, _MONTHS, first=1)}
 
 
 def _roman(text: str) -> int:

@@ -10,6 +10,7 @@ what is protected needlessly is copied, what is missed may break a program. The 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -29,6 +30,7 @@ class Placeholder:
     text: str
 
 
+_WORD = re.compile(r"[^\W\d_]+")
 # Letters of the scripts that put spaces between words.
 _LETTER = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u058f"
 _NAME = r"[^\W\d][\w-]*"
@@ -116,6 +118,20 @@ def find_placeholders(text: str, *, c_format: bool = False) -> list[Placeholder]
     `c_format` says that C reads the text, so that each of its directives counts: "%cx" begins with one.
     """
     return _in_c(text) if c_format else _in_any_text(text)
+
+
+def mask(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
+    """Return a byte for each character: 1 inside the spans, else 0."""
+    covered = bytearray(len(text))
+    for start, end in spans:
+        covered[start:end] = b"\1" * (end - start)
+    return covered
+
+
+def has_language(text: str, kept: Iterable[tuple[int, int]] = ()) -> bool:
+    """Whether there is a word to translate outside the spans `kept`."""
+    covered = mask(text, kept)
+    return any(not any(covered[found.start() : found.end()]) for found in _WORD.finditer(text))
 
 
 def _in_c(text: str) -> list[Placeholder]:

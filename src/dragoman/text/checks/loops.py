@@ -1,35 +1,14 @@
-"""Text that makes models stumble, and translations that show it: no language, capitals, loops, inventions."""
+"""What a model writes that is stuck: loops, and text that is far too long for its source."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from dragoman.text.scripts import is_unspaced
 from dragoman.text.width import columns
 
 _PERIOD = 20  # words, or characters, of the longest thing whose repetition is looked for
 _LONG = 10  # characters of a word that may have a loop inside
-_WORD = re.compile(r"[^\W\d_]+")
-
-
-def mask(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
-    """Return a byte for each character: 1 inside the spans, else 0."""
-    covered = bytearray(len(text))
-    for start, end in spans:
-        covered[start:end] = b"\1" * (end - start)
-    return covered
-
-
-def has_language(text: str, kept: Iterable[tuple[int, int]] = ()) -> bool:
-    """Whether there is a word to translate outside the spans `kept`."""
-    covered = mask(text, kept)
-    return any(not any(covered[found.start() : found.end()]) for found in _WORD.finditer(text))
-
-
-def is_shouted(text: str) -> bool:
-    """Whether all is in capitals, with a word that is too long for an abbreviation."""
-    return text.isupper() and any(len(word) > 4 for word in _WORD.findall(text))
 
 
 def loops(text: str, source: str = "") -> int:

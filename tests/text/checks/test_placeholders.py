@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.text.placeholders import find_placeholders
+from dragoman.text.checks.placeholders import find_placeholders, has_language
 
 # (text, its placeholders); those of one kind together.
 FOUND: list[tuple[str, str, list[str]]] = [
@@ -147,3 +147,13 @@ def test_time_is_linear(part: str) -> None:
         start = time.process_time()
         find_placeholders(text)
         assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("text", ["", " ", "42", "3.14 - 2", "😀 !!", "...", "§ 5", "_1_"])
+def test_what_has_no_word_is_no_language(text: str) -> None:
+    assert not has_language(text)
+
+
+def test_protected_words_are_no_language() -> None:
+    assert has_language("a {b}")
+    assert not has_language("1 {b}", [(2, 5)])

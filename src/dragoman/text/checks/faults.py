@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dragoman.text.numbers import different_numbers
-from dragoman.text.odd import has_language, is_invention, loops
-from dragoman.text.placeholders import find_placeholders
+from dragoman.text.checks.loops import is_invention, loops
+from dragoman.text.checks.numbers import different_numbers
+from dragoman.text.checks.placeholders import find_placeholders, has_language
 
 FlagKind = Literal[
     "omission", "addition", "repetition", "number differs", "placeholder", "copied", "low confidence"
@@ -32,31 +32,54 @@ class Flag:
         return f"{self.kind}: {self.detail}" if self.detail else self.kind
 
 
+@dataclass(frozen=True)
+class Side:
+    """One text of a pair, as the checks read it."""
+
+    text: str
+    language: str
+    placeholders: Counter[str]
+    words: str  # the text with a space in place of each placeholder
+
+    @classmethod
+    def of(cls, text: str, language: str, *, c_format: bool = False) -> Side:
+        """Find the placeholders of a text. `c_format` says that C reads it."""
+        found = find_placeholders(text, c_format=c_format)
+        edges = [0, *(edge for one in found for edge in (one.start, one.end)), len(text)]
+        between = zip(edges[::2], edges[1::2], strict=True)
+        words = " ".join(text[start:end] for start, end in between)
+        return cls(text, language, Counter(one.text for one in found), words)
+
+
 def faults(source: str, target: str, source_language: str, target_language: str) -> list[Flag]:
+    """Return what is wrong with a translation, as far as the two texts show it."""
+    return faults_of(Side.of(source, source_language), Side.of(target, target_language))
+
+
+def faults_of(source: Side, target: Side) -> list[Flag]:
     """Return what is wrong with a translation, as far as the two texts show it.
 
     An empty translation of a text is an omission, one that is far too long an addition.
     """
     flags = []
-    if not target.strip() and has_language(source):
-        flags.append(Flag("omission", source.strip()))
-    if is_invention(target, source):
+    if not target.text.strip() and has_language(source.text):
+        flags.append(Flag("omission", source.text.strip()))
+    if is_invention(target.text, source.text):
         flags.append(Flag("addition"))
-    if loops(target, source):
+    if loops(target.text, source.text):
         flags.append(Flag("repetition"))
-    numbers = different_numbers(source, target, source_language, target_language)
+    numbers = different_numbers(source.words, target.words, source.language, target.language)
     flags += [Flag("number differs", one) for one in numbers]
-    flags += [Flag("placeholder", one) for one in _placeholders(source, target)]
-    if source_language != target_language and (words := _copied(source, target)):
+    flags += [Flag("placeholder", one) for one in difference(source.placeholders, target.placeholders)]
+    if source.language != target.language and (words := _copied(source.words, target.words)):
         flags.append(Flag("copied", words))
     return flags
 
 
-def _placeholders(source: str, target: str) -> list[str]:
-    """The placeholders that one side has more often."""
-    ours, theirs = (Counter(one.text for one in find_placeholders(text)) for text in (source, target))
-    missing = [f"{one} missing" for one in (ours - theirs).elements()]
-    return missing + [f"{one} added" for one in (theirs - ours).elements()]
+def difference(source: Counter[str], target: Counter[str]) -> list[str]:
+    """Return what one side has more often, such as "%s missing" or "{0} added"."""
+    missing = [f"{one} missing" for one in (source - target).elements()]
+    return missing + [f"{one} added" for one in (target - source).elements()]
 
 
 def _copied(source: str, target: str) -> str:
