@@ -17,7 +17,7 @@ import dragoman
 from dragoman import cli, display
 from dragoman.base.errors import TrainingError
 from dragoman.cli.outcome import run
-from dragoman.cli.train import sort_words, spread_files
+from dragoman.cli.train.train import sort_words, spread_files
 from dragoman.display import Silent
 from dragoman.engine.build import unavailable
 from dragoman.folder.weights import read_weights
@@ -337,7 +337,7 @@ def test_alignment_in_every_output(dragoman_, model):
 
 
 def test_align_gives_a_line_for_each_pair(dragoman_, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.cli.align._TOGETHER", 2)
+    monkeypatch.setattr("dragoman.cli.evaluate.align._TOGETHER", 2)
     source, target = tmp_path / "a.en", tmp_path / "a.de"
     source.write_text("Anna sees the dog.\n\nPeter eats.\n\nThe cat.\n", encoding="utf-8")
     target.write_text("Anna sieht den Hund.\n\nPeter isst.\nEin Hund.\n\n", encoding="utf-8")

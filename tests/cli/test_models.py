@@ -12,7 +12,7 @@ from tests.translator.test_ensemble import another
 
 from dragoman import Translator
 from dragoman.cli.models import models_and_text
-from dragoman.cli.translate import _about
+from dragoman.cli.translate.translate import _about
 from dragoman.folder.bundle import save
 
 

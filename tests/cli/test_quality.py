@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.cli import evaluate
+from dragoman.cli.evaluate import evaluate
 from dragoman.translator import Translator
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli import serve
-from dragoman.cli.specs import name_and_path
+from dragoman.cli.serve import serve
+from dragoman.cli.serve.serve import name_and_path
 from dragoman.engine.build import unavailable
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"

@@ -6,27 +6,18 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
-from dragoman.cli.options import (
-    AdapterFolder,
-    BeamSize,
-    Debug,
-    LengthPenalty,
-    MinLength,
-    Model,
-    NoRepeatNgram,
-    Quiet,
-    StopRule,
-)
+from dragoman.cli.models import Loading
+from dragoman.cli.options import Flags, Model, Quiet, check_choice
+from dragoman.decoding.options import Decoding
 from dragoman.text.lines import one_line, read_lines
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Stop
     from dragoman.inspection import Contrast, Trace
 
 STDIN = "-"
@@ -56,6 +47,7 @@ def inspect(
         str,
         typer.Argument(metavar="TEXT", help="A sentence in quotes; - is the first line of standard input."),
     ] = STDIN,
+    *,
     output: Output = None,
     form: Format = None,
     target: Annotated[
@@ -84,15 +76,14 @@ def inspect(
     head: Annotated[
         int | None, typer.Option("--head", metavar="N", help="Head to show. [default: the mean of all]")
     ] = None,
-    beam: BeamSize = None,
-    length_penalty: LengthPenalty = None,
-    stop: StopRule = None,
+    decoding: Annotated[
+        Decoding,
+        Flags("beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram", section="Search"),
+    ],
     prefix: Annotated[
         str, typer.Option("--prefix", metavar="TEXT", help="Begin the translation with this text.")
     ] = "",
-    min_length: MinLength = 0,
-    no_repeat_ngram: NoRepeatNgram = 0,
-    adapter: AdapterFolder = None,
+    loading: Annotated[Loading, Flags("adapter")],
     without: Annotated[
         list[str] | None,
         typer.Option(
@@ -123,7 +114,6 @@ def inspect(
         typer.Option("--with-length-penalty", metavar="A", help="Search with another length penalty."),
     ] = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """See how a translation came about, in one offline page: attention, beam search, positions.
 
@@ -138,14 +128,13 @@ def inspect(
     from the untouched one.
     """
     form = _format(form, output)
-    _check("--view", view, VIEWS)
-    _check("--attention", kind, KINDS)
+    check_choice("--view", view, VIEWS)
+    check_choice("--attention", kind, KINDS)
     if compare is not None and form not in ("html", "txt"):
         raise ConfigError(f"--compare as {form}", hint="choose html or txt, or inspect one at a time")
     _check_used(form, view, kind, layer, head)
     sentence = _read() if text == STDIN else one_line(text, "the text")
     require_pytorch("inspecting")
-    from dragoman.decoding.options import Decoding
     from dragoman.translator import Translator
 
     intervention = None
@@ -158,13 +147,6 @@ def inspect(
         )  # fmt: skip
     if intervention is not None and compare is not None:
         raise ConfigError("--compare, and a changed run", hint="leave out --compare, or what changes the run")
-    decoding = Decoding(
-        beam=beam,
-        length_penalty=length_penalty,
-        stop=cast("Stop | None", stop),
-        minimum_length=min_length,
-        no_repeat_ngram=no_repeat_ngram,
-    )
 
     def load(folder: Path, adapter: Path | None = None) -> tuple[Translator, str]:
         name = " + ".join(path.absolute().name for path in (folder, adapter) if path is not None)
@@ -175,13 +157,13 @@ def inspect(
         return translator.inspect(sentence, decoding, target=target, prefix=prefix, name=name)
 
     if intervention is not None:
-        translator, name = load(model, adapter)
+        translator, name = load(model, loading.adapter)
         both = translator.inspect(
             sentence, decoding, target=target, prefix=prefix, name=name, intervention=intervention
         )
         _write(_content_of_both(both, form, view, kind, layer, head), output, quiet=quiet)
         return
-    traces = [look(model, sentence, target, adapter)]
+    traces = [look(model, sentence, target, loading.adapter)]
     if compare is not None:
         # Take what looks like a path as one, so that a mistyped folder is not taken for a sentence.
         folder = os.path.isdir(compare) or (os.sep in compare and not any(c.isspace() for c in compare))
@@ -189,7 +171,7 @@ def inspect(
             traces.append(look(Path(compare), sentence, target))
         else:
             other = one_line(compare, "--compare")
-            traces.append(look(model, other, target if other == sentence else None, adapter))
+            traces.append(look(model, other, target if other == sentence else None, loading.adapter))
     _write(_content(traces, form, view, kind, layer, head), output, quiet=quiet)
 
 
@@ -205,7 +187,6 @@ def positions(
     output: Output = None,
     form: Format = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """See the sinusoidal positions of "Attention Is All You Need", without a model.
 
@@ -282,15 +263,10 @@ def _format(form: str | None, output: Path | None) -> str:
             raise ConfigError(
                 f"{output}: unknown format", hint=f"name it *.{', *.'.join(FORMATS)}, or pass --format"
             )
-    _check("--format", form, FORMATS)
+    check_choice("--format", form, FORMATS)
     if form == "png" and output is None:
         raise ConfigError("PNG on standard output", hint="name a file with -o")
     return form or "txt"
-
-
-def _check(option: str, value: str | None, choices: tuple[str, ...]) -> None:
-    if value is not None and value not in choices:
-        raise ConfigError(f"{option} {value}", hint=f"choose one of: {', '.join(choices)}")
 
 
 def _check_used(form: str, view: str | None, kind: str | None, layer: int | None, head: int | None) -> None:

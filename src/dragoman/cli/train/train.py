@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.pytorch import require_pytorch
-from dragoman.cli.options import Data, Debug, Quiet, Recipe, Seeds, Verbose
+from dragoman.cli.options import Data, Quiet, Recipe, Seeds, Verbose
 from dragoman.cli.signals import Stopper, number_of
 from dragoman.text.compressed import without_suffix
 
@@ -147,7 +147,6 @@ def train(
     ] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
-    debug: Debug = False,
 ) -> None:
     """Train a translation model on raw parallel text, or tune one on a translation memory.
 

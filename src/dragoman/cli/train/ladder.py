@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Debug, Json, Quiet, Seeds, Verbose
-from dragoman.cli.train import sort_words, training
+from dragoman.cli.options import Data, Json, Quiet, Seeds, Verbose
+from dragoman.cli.train.train import sort_words, training
 
 
 def ladder(
@@ -49,7 +49,6 @@ def ladder(
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
-    debug: Debug = False,
 ) -> None:
     """Train several recipes within the same budget, evaluate them, and write one table and one page.
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Debug, NumberType, Quiet
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.options import NumberType, Quiet, check_choice
 from dragoman.cli.outcome import waiting, warn
-from dragoman.cli.specs import model_specs
 
 if TYPE_CHECKING:
     from dragoman.serving.limits import Limits
@@ -147,7 +146,6 @@ def serve(
         bool, typer.Option("--check", help="Load the models, say what would be served, and end.")
     ] = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Serve models to clients of LibreTranslate and DeepL, to your own programs, and on a page.
 
@@ -164,7 +162,7 @@ def serve(
     from dragoman.serving.logs import LogFormat
     from dragoman.serving.run import listen
 
-    _check_choice("--log", log, get_args(LogFormat))
+    check_choice("--log", log, get_args(LogFormat))
     settings = _settings(
         host, port, keys, allow_open, allow_host, cors_origin, trusted_proxy, compat_title, suggestions
     )
@@ -295,17 +293,12 @@ def _limits(**values: float | None) -> Limits:
 def _check_engine(engine: str | None, dtype: str | None, threads: int | None) -> None:
     from dragoman.engine.choice import DType, EngineName
 
-    _check_choice("--engine", engine or "auto", get_args(EngineName))
-    _check_choice("--dtype", dtype or "auto", get_args(DType))
+    check_choice("--engine", engine, get_args(EngineName))
+    check_choice("--dtype", dtype, get_args(DType))
     if threads is not None:
         if threads < 1:
             raise ConfigError(f"--threads {threads}", hint="use at least 1")
         os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
-
-
-def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{option} {value}", hint=f"use {', '.join(choices)}")
 
 
 def _pairs(service: Service) -> str:
@@ -337,3 +330,50 @@ def _resident() -> int | None:
     except (OSError, ValueError, IndexError):
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def model_specs(models: Sequence[str], terms: Sequence[str], adapters: Sequence[str]) -> list[ModelSpec]:
+    """What is to be served. Raises ConfigError or DataError for what can be seen before a model is loaded."""
+    from dragoman.serving.service import ModelSpec
+
+    found = [name_and_path(model, suffix=True) for model in models]
+    names = [name for name, _ in found]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ConfigError(
+            f"two models with the name {min(twice)}", hint="give each its own: NAME=FOLDER NAME=FOLDER"
+        )
+    lists, folders = _by_model("--terms", terms, names), _by_model("--adapter", adapters, names)
+    return [
+        ModelSpec(folder=path, name=name, terms=lists.get(name, {}), adapters=folders.get(name, {}))
+        for name, path in found
+    ]
+
+
+def name_and_path(text: str, *, suffix: bool = False) -> tuple[str, Path]:
+    """NAME=PATH, or a path, whose last part is the name, with or without its suffix."""
+    name, equals, path = text.partition("=")
+    if equals and name and path and "/" not in name:
+        return name, Path(path)
+    place = Path(text).absolute()
+    return (place.name if suffix else place.stem) or text, Path(text)
+
+
+def _by_model(option: str, texts: Sequence[str], models: Sequence[str]) -> dict[str, dict[str, Path]]:
+    """The files of an option by their names, by the names of their models."""
+    found: dict[str, dict[str, Path]] = {}
+    for text in texts:
+        model, colon, rest = text.partition(":")
+        if not colon or model not in models:
+            model, rest = models[0], text
+            if len(models) > 1:
+                raise ConfigError(
+                    f"{option} {text}: for which model?", hint=f"write {option} {models[0]}:{text}"
+                )
+        name, path = name_and_path(rest)
+        if not path.exists():
+            raise DataError(f"{path}: no such file", hint="check the path")
+        if name in found.setdefault(model, {}):
+            raise ConfigError(f"{option}: the name {name} twice", hint=f"write {option} NAME={path}")
+        found[model][name] = path
+    return found

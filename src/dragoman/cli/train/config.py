@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Debug, Json
+from dragoman.cli.options import Json
 
 
 def config(
@@ -33,7 +33,6 @@ def config(
     ] = None,
     as_json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of all options.")] = False,
-    debug: Debug = False,
 ) -> None:
     """Print the options of a recipe: name, value, choices or bounds, and description.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Debug, NoVerify, Quiet, VerifyOn
+from dragoman.cli.options import NoVerify, Quiet, VerifyOn
 from dragoman.cli.outcome import waiting, warn
 
 
@@ -44,7 +44,6 @@ def import_model(
     verify_on: VerifyOn = None,
     no_verify: NoVerify = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Import a model: Hugging Face's Marian models, such as OPUS-MT, and Marian's own .npz.
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Debug, Json, Quiet
+from dragoman.cli.options import Commands, Json, Quiet
 from dragoman.cli.outcome import waiting
 
 if TYPE_CHECKING:
     from dragoman.memory.store import FuzzyMatch, TranslationMemory
 
-memory = typer.Typer(
+memory = Commands(
     help="""Keep translations, find them again, and exchange them with other programs.
 
     \b
@@ -28,8 +28,6 @@ memory = typer.Typer(
       dragoman memory search app.tm "Save the files."
       dragoman translate MODEL new.txt --memory app.tm""",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A translation memory.")]
@@ -56,7 +54,6 @@ def memory_add(
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Add a translation. It is used first for its text from now on. A missing memory is made.
 
@@ -78,7 +75,6 @@ def memory_search(
     ] = 70.0,
     most: Annotated[int, typer.Option("--most", metavar="N", help="Print up to this many.")] = 5,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print the pairs whose source is equal or similar: percent<TAB>source<TAB>translation.
 
@@ -113,7 +109,6 @@ def memory_import(
     author: Author = "",
     as_json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Add the pairs of a TMX, TSV or JSONL file, or of two files of lines. Known pairs are skipped.
 
@@ -141,7 +136,6 @@ def memory_export(
     file: File,
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="A .tmx or .tsv file.")],
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Write all pairs as TMX, which other programs read, or as TSV. The newest come last.
 
@@ -158,7 +152,7 @@ def memory_export(
 
 
 @memory.command("info", short_help="Show what is in a memory, and check it.")
-def memory_info(file: File, as_json: Json = False, debug: Debug = False) -> None:
+def memory_info(file: File, as_json: Json = False) -> None:
     """Show what is in a memory, and check that the file is whole. Exits with 3 if it is damaged.
 
     \b

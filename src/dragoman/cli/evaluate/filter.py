@@ -7,7 +7,7 @@ beside the output, line by line:
     0.4169<TAB>0.75<TAB>0.5          score, forward and reverse cross-entropy
     -<TAB>empty target               a pair without a score, and why
 
-A command that was stopped goes on there, and one with another --keep or --least only writes.
+A command that was stopped resumes there, and one with another --keep or --least only writes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import check_same_work, check_writable, replacing
 from dragoman.base.tables import count
 from dragoman.cli.input import keep_apart
-from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
-from dragoman.cli.options import BatchTokens, Debug, NumberType, Quiet, TargetLanguage
-from dragoman.cli.reverse import check_reverse_folder
+from dragoman.cli.models import Loading, check_reverse_folder, files_of_models, models_and_text
+from dragoman.cli.options import Flag, Flags, Quiet
 from dragoman.cli.unfinished import can_resume, made_of
 from dragoman.cli.writing import Writer, check_pairs_languages, check_pairs_name, shown_rate, writing_to
+from dragoman.decoding.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.engine.choice import DType
@@ -47,6 +47,7 @@ _NONE = "-"  # in place of the score of a pair that has none
 
 
 def filter_pairs(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(
@@ -63,6 +64,7 @@ def filter_pairs(
             show_default=False,
         ),
     ] = None,
+    *,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -70,7 +72,7 @@ def filter_pairs(
             "-o",
             metavar="FILE",
             help="Write the pairs that are kept to this file, such as best.en-de.tsv, in their order. "
-            "Repeat a command that was stopped, and it goes on.",
+            "Repeat a command that was stopped, and it resumes.",
         ),
     ] = None,
     by: Annotated[
@@ -102,15 +104,15 @@ def filter_pairs(
             help="Keep the scores in this file. A later command with it only chooses anew.",
         ),
     ] = None,
-    to: TargetLanguage = None,
-    max_length: Annotated[
-        int, typer.Option("--max-length", metavar="N", help="Leave out sentences of more than N tokens.")
-    ] = 256,
-    batch_tokens: BatchTokens = 4096,
-    dtype: NumberType = None,
-    average: AverageOfModels = None,
+    decoding: Annotated[
+        Decoding,
+        Flags(
+            *("to", "batch_tokens"),
+            max_source_tokens=Flag("--max-length", 256, "Leave out sentences of more than N tokens."),
+        ),
+    ],
+    loading: Annotated[Loading, Flags("dtype", "average")],
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Keep the best pairs of parallel text: those that models of both directions find likely.
 
@@ -121,17 +123,17 @@ def filter_pairs(
       dragoman filter runs/en-de web.en-de.tsv --reverse runs/de-en --keep 0.8 -o best.en-de.tsv
       dragoman filter runs/en-de synthetic.en-de.tsv --by round-trip --least 0.4 -o best.en-de.tsv
     """
-    given = dict(locals())
+    given = context.params | {"output": output, "reverse": reverse, "scores": scores}
     models, names = models_and_text(model, text)
-    check_models(models, average, None)
+    loading.check(models)
     _check_options(given)
     if output is not None:
         check_pairs_name(output)
     files = files_of_models([*models, reverse])
-    translator, back, corpus = _opened(given, models, names)
+    translator, back, corpus = _opened(loading, models, names, reverse, decoding.to)
     for path in (output, scores):
         keep_apart(path, [*corpus.files, *names, *files])
-    languages = translator.source_language, to or translator.target_language
+    languages = translator.source_language, decoding.to or translator.target_language
     if output is not None:
         check_pairs_languages(output, *languages)
     with ExitStack() as stack:
@@ -163,7 +165,7 @@ def _filter(
         )
         with writing_to(path, corpus.files if about else None, lambda: about) as writer:
             if writer.written.lines and not quiet:
-                _note(f"{path}: going on after pair {writer.written.lines:,}")
+                _note(f"{path}: resuming after pair {writer.written.lines:,}")
             _score(corpus, scorer, writer, json.dumps(about), shown=not quiet)
     elif not quiet:
         _note(f"{path}: has the scores")
@@ -200,24 +202,21 @@ def _check_options(given: dict[str, Any]) -> None:
         raise ConfigError(f"--least {least}", hint="a score is from 0 to 1")
     if given["output"] is not None and given["output"] == given["scores"]:
         raise ConfigError("-o and --scores are the same file", hint="choose another file for the scores")
-    for name in ("max_length", "batch_tokens"):
-        if given[name] < 1:
-            raise ConfigError(f"--{name.replace('_', '-')} {given[name]}", hint="it must be at least 1")
 
 
 def _opened(
-    given: dict[str, Any], models: Sequence[Path], names: Sequence[str]
+    loading: Loading, models: Sequence[Path], names: Sequence[str], reverse: Path | None, to: str | None
 ) -> tuple[Translator, Translator | None, Corpus]:
     """The models and the text. Raises ConfigError if they are of languages that do not fit."""
     from dragoman.text.corpus import open_corpus
     from dragoman.translator import Translator
     from dragoman.translator.resources import check_reverse
 
-    translator = load_models(models, given["average"], dtype=given["dtype"])
-    own = translator.source_language, given["to"] or translator.target_language
+    translator = loading.load(models)
+    own = translator.source_language, to or translator.target_language
     back = None
-    if given["reverse"] is not None:
-        back = Translator.load(given["reverse"], dtype=cast("DType | None", given["dtype"]))
+    if reverse is not None:
+        back = Translator.load(reverse, dtype=cast("DType | None", loading.dtype))
         check_reverse((back.source_language, back.target_language), own)
     return translator, back, open_corpus(names, languages=own)
 
@@ -258,7 +257,7 @@ def _scored(path: Path, about: dict[str, str]) -> bool:
 
 
 def _score(corpus: Corpus, scorer: PairScorer, writer: Writer, head: str, *, shown: bool) -> None:
-    """Score all pairs, a chunk at a time, so that a command that goes on makes the same batches."""
+    """Score all pairs, a chunk at a time, so that a command that resumes makes the same batches."""
     total, skipped = sum(1 for _ in corpus), writer.written.lines
     pairs = islice(((line.source, line.target) for line in corpus), skipped, None)
     number = skipped

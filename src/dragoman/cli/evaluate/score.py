@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Bootstrap, Debug, Json, Lowercase, TestName
+from dragoman.cli.options import Bootstrap, Json, Lowercase, TestName
 
 if TYPE_CHECKING:
     from dragoman.evaluation.scores import Comparison, MetricName, Scores, Test
@@ -39,7 +39,6 @@ def score(
         ),
     ] = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Score translations: sacreBLEU's BLEU, chrF and TER, with signatures and 95% intervals.
 

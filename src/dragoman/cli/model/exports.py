@@ -9,8 +9,8 @@ from typing import Annotated, get_args
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.imports import lines_to_verify
-from dragoman.cli.options import Debug, Model, NoVerify, Quiet, VerifyOn
+from dragoman.cli.model.imports import lines_to_verify
+from dragoman.cli.options import Model, NoVerify, Quiet, VerifyOn
 from dragoman.cli.outcome import waiting, warn
 from dragoman.interop.formats import ExportFormat
 
@@ -42,7 +42,6 @@ def export_model(
     verify_on: VerifyOn = None,
     no_verify: NoVerify = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Export a model to another program.
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import Debug, Quiet, Verbose
-from dragoman.cli.train import training
+from dragoman.cli.options import Quiet, Verbose
+from dragoman.cli.train.train import training
 
 
 def demo(
@@ -17,7 +17,6 @@ def demo(
     ] = Path("runs/demo"),
     quiet: Quiet = False,
     verbose: Verbose = 0,
-    debug: Debug = False,
 ) -> None:
     """Train a small English-German translator and try it, in about two minutes.
 

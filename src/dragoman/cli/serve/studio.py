@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Debug, Quiet
+from dragoman.cli.options import Quiet
 
 
 def studio(
@@ -27,7 +27,6 @@ def studio(
         bool, typer.Option("--allow-open", help="Serve on an address that other machines reach.")
     ] = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Watch training runs on a page: loss, BLEU, translations, attention, recipes.
 

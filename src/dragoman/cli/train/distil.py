@@ -13,8 +13,8 @@ from zipfile import is_zipfile
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
-from dragoman.cli.train import TrainCommand, names_text, sort_words, speaks, training
+from dragoman.cli.options import Data, Quiet, Recipe, Verbose
+from dragoman.cli.train.train import TrainCommand, names_text, sort_words, speaks, training
 
 __all__ = ["TrainCommand", "distil"]  # the command takes two files after --valid, as train does
 
@@ -72,7 +72,6 @@ def distil(
     ] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
-    debug: Debug = False,
 ) -> None:
     """Train a student on what its teachers say about a text.
 
