@@ -137,7 +137,14 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         for name, (words, threads) in WAYS.items():
             for text in ("few", "all", "small") if name == RAY else ("few", "all"):
                 source = folder / ("all" if text == "small" else text)
-                command = [sys.executable, "-m", "dragoman", "translate", options.model, str(source)]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "dragoman",
+                    "bulk" if words else "translate",
+                    options.model,
+                    str(source),
+                ]
                 size = options.small if text == "small" else options.part_lines
                 parts = ["--part-lines", str(size)] if words else []
                 command += ["-q", "-o", str(folder / "out"), *words, *parts]

@@ -762,7 +762,7 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["inspect", "MODEL", "A dog.", "--shift-positions", "-1"], 2, "shift = -1", "from 0"),
         (["inspect", "MODEL", "A dog.", "--no-positions", "--compare", "A."], 2, "--compare", "leave out"),
         (["inspect", "MODEL", "A dog.", "--target", "Hund", "--ban", "Hund"], 2, "given", "leave out"),
-        (["inspect", "MODEL", "A dog.", "--min-length", "-1"], 2, "minimum_length = -1", "from 0 to 100,000"),
+        (["inspect", "MODEL", "A dog.", "--min-length", "-1"], 2, "--min-length -1", "from 0 to 100,000"),
         (["inspect", "MODEL", "A dog.", "--beam", "99"], 2, "a beam of 99", "at most 50"),
         (["inspect", "MODEL", "A dog.", "--layer", "9"], 2, "layer 9", "layers 1 to 1"),
         (["inspect", "MODEL", "A dog.", "--head", "0"], 2, "head 0", "heads 1 to 2"),

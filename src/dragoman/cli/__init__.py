@@ -83,7 +83,7 @@ class _Program(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.commands and cmd_name in COMMANDS:
+        if cmd_name in COMMANDS and self.commands.get(cmd_name) is None:
             self.commands[cmd_name] = _built(cmd_name)
         return self.commands.get(cmd_name)
 
@@ -120,7 +120,10 @@ def _moved(args: list[str]) -> list[str]:
     )
     if args[0] != "translate" or not (folders or any(word.partition("=")[0] == "--on" for word in words)):
         return args
-    outcome.warn("translation in parts is now the command dragoman bulk: MODEL FILES -o FOLDER --on here|ray")
+    if not {"-q", "--quiet"} & {*words}:
+        outcome.warn(
+            "translation in parts is now the command dragoman bulk: MODEL FILES -o FOLDER --on here|ray"
+        )
     if as_lines:
         at = words.index("--format=lines" if "--format=lines" in words else "--format")
         del words[at : at + (1 if words[at] == "--format=lines" else 2)]

@@ -180,7 +180,11 @@ class _Group:
                     options[flag.entry.name] = inner[flag.entry.name] = {}
                 continue
             target = inner[flag.within] if flag.within else options
-            target[flag.entry.name] = flag.entry.check(value, flag.name)
+            try:
+                target[flag.entry.name] = flag.entry.check(value, flag.name)
+            except ConfigError as error:
+                hint = error.hint.removesuffix(", or left out")
+                raise ConfigError(f"{flag.name} {value}", hint=hint) from None
         for name, section in inner.items():
             options[name] = entries(self.kind)[name].plain(**section)
         return self.kind(**options)
