@@ -80,6 +80,7 @@ COMMANDS = [
     "demo",
     "train",
     "translate",
+    "bulk",
     "back-translate",
     "filter",
     "evaluate",

@@ -1,4 +1,4 @@
-"""Flags that are made from dataclasses: names, types, bounds, defaults, sections, and what applies to what."""
+"""Flags that are made from dataclasses: names, types, bounds, defaults and sections."""
 
 from __future__ import annotations
 
