@@ -96,7 +96,7 @@ def test_the_help_has_sections_and_the_texts_of_the_fields(search: Any) -> None:
         "Arguments",
         "Search",
         "Draws",
-        "Other options",
+        "Options",
     ]
     shown = " ".join(text.split())
     for row in (

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Debug, Json, Recipe
+from dragoman.cli.options import Json, Recipe
 
 
 def goodput(
@@ -37,7 +37,6 @@ def goodput(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the failures.")] = 1,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Simulate training on machines that fail, and find the best time between two checkpoints.
 
@@ -108,7 +107,6 @@ def cost(
     ] = 1000,
     machine: Annotated[int, typer.Option("--machine", metavar="N", min=1, help="GPUs of a machine.")] = 8,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Forecast what training by a recipe takes on some GPUs: hours and money.
 

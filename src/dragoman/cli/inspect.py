@@ -6,14 +6,14 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
 from dragoman.cli.models import Loading
-from dragoman.cli.options import Flags, Model, Quiet, check_choice
+from dragoman.cli.options import Flag, Flags, Model, Quiet
 from dragoman.decoding.options import Decoding
 from dragoman.text.lines import one_line, read_lines
 
@@ -21,22 +21,20 @@ if TYPE_CHECKING:
     from dragoman.inspection import Contrast, Trace
 
 STDIN = "-"
-FORMATS = ("html", "svg", "png", "txt", "json")
-VIEWS = ("attention", "heads", "beam", "positions")
-KINDS = ("encoder", "decoder", "cross")
+Form = Literal["html", "svg", "png", "txt", "json"]
+FORMATS = get_args(Form)
+View = Literal["attention", "heads", "beam", "positions"]
+Kind = Literal["encoder", "decoder", "cross"]
 
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Write to this file. [default: text, to the terminal]"
-    ),
+    Flag("Write to this file. [default: text, to the terminal]", flag="--output -o"),
 ]
 Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="|".join(FORMATS),
-        help="Output format. [default: from the name of the file, or txt]",
+    Form | None,
+    Flag(
+        "Output format. [default: from the name of the file, or txt]",
+        flag="--format",
     ),
 ]
 
@@ -52,66 +50,48 @@ def inspect(
     form: Format = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", metavar="TEXT", help="Inspect this translation instead of the model's own."),
+        Flag("Inspect this translation instead of the model's own."),
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option("--compare", metavar="MODEL|TEXT", help="Compare with another model or sentence."),
+        Flag("Compare with another model or sentence.", metavar="MODEL|TEXT"),
     ] = None,
     view: Annotated[
-        str | None,
-        typer.Option(
-            "--view", metavar="|".join(VIEWS), help="Content of an SVG or PNG. [default: attention]"
-        ),
+        View | None,
+        Flag("Content of an SVG or PNG. [default: attention]"),
     ] = None,
     kind: Annotated[
-        str | None,
-        typer.Option(
-            "--attention", metavar="|".join(KINDS), help="Kind of attention to show. [default: cross]"
-        ),
+        Kind | None,
+        Flag("Kind of attention to show. [default: cross]", flag="--attention"),
     ] = None,
-    layer: Annotated[
-        int | None, typer.Option("--layer", metavar="N", help="Layer to show. [default: the last but one]")
-    ] = None,
-    head: Annotated[
-        int | None, typer.Option("--head", metavar="N", help="Head to show. [default: the mean of all]")
-    ] = None,
+    layer: Annotated[int | None, Flag("Layer to show. [default: the last but one]")] = None,
+    head: Annotated[int | None, Flag("Head to show. [default: the mean of all]")] = None,
     decoding: Annotated[
         Decoding,
         Flags("beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram", section="Search"),
     ],
-    prefix: Annotated[
-        str, typer.Option("--prefix", metavar="TEXT", help="Begin the translation with this text.")
-    ] = "",
+    prefix: Annotated[str, Flag("Begin the translation with this text.")] = "",
     loading: Annotated[Loading, Flags("adapter")],
     without: Annotated[
         list[str] | None,
-        typer.Option(
-            "--without", metavar="HEAD", help="Switch a head off, such as encoder.2.3. May be repeated."
-        ),
+        Flag("Switch a head off, such as encoder.2.3. May be repeated.", metavar="HEAD"),
     ] = None,
     force: Annotated[
         list[str] | None,
-        typer.Option(
-            "--force", metavar="STEP=TEXT", help="Force a token at a step, such as 3=Hund. May be repeated."
-        ),
+        Flag("Force a token at a step, such as 3=Hund. May be repeated.", metavar="STEP=TEXT"),
     ] = None,
     ban: Annotated[
         list[str] | None,
-        typer.Option(
-            "--ban", metavar="[STEP=]TEXT", help="Forbid a token, at a step or everywhere. May be repeated."
-        ),
+        Flag("Forbid a token, at a step or everywhere. May be repeated.", metavar="[STEP=]TEXT"),
     ] = None,
     shift: Annotated[
         int,
-        typer.Option("--shift-positions", metavar="K", help="Add K to the position of each source token."),
+        Flag("Add K to the position of each source token.", flag="--shift-positions", metavar="K"),
     ] = 0,
-    no_positions: Annotated[
-        bool, typer.Option("--no-positions", help="Leave out the positions of the source.")
-    ] = False,
+    no_positions: Annotated[bool, Flag("Leave out the positions of the source.")] = False,
     other_penalty: Annotated[
         float | None,
-        typer.Option("--with-length-penalty", metavar="A", help="Search with another length penalty."),
+        Flag("Search with another length penalty.", flag="--with-length-penalty", metavar="A"),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -128,8 +108,6 @@ def inspect(
     from the untouched one.
     """
     form = _format(form, output)
-    check_choice("--view", view, VIEWS)
-    check_choice("--attention", kind, KINDS)
     if compare is not None and form not in ("html", "txt"):
         raise ConfigError(f"--compare as {form}", hint="choose html or txt, or inspect one at a time")
     _check_used(form, view, kind, layer, head)
@@ -176,14 +154,10 @@ def inspect(
 
 
 def positions(
-    width: Annotated[int, typer.Option("--width", metavar="N", help="Number of dimensions.")] = 128,
-    length: Annotated[int, typer.Option("--length", metavar="N", help="Number of positions.")] = 64,
-    base: Annotated[
-        float, typer.Option("--base", metavar="N", help="Base of the wavelengths; 10000 in the paper.")
-    ] = 10000.0,
-    halves: Annotated[
-        bool, typer.Option("--halves", help="Put all sines before all cosines, as in Marian.")
-    ] = False,
+    width: Annotated[int, Flag("Number of dimensions.")] = 128,
+    length: Annotated[int, Flag("Number of positions.")] = 64,
+    base: Annotated[float, Flag("Base of the wavelengths; 10000 in the paper.", metavar="N")] = 10000.0,
+    halves: Annotated[bool, Flag("Put all sines before all cosines, as in Marian.")] = False,
     output: Output = None,
     form: Format = None,
     quiet: Quiet = False,
@@ -218,7 +192,7 @@ def positions(
 
 
 def _content(
-    traces: list[Trace], form: str, view: str | None, kind: str | None, layer: int | None, head: int | None
+    traces: list[Trace], form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None
 ) -> str | bytes:
     from dragoman.inspection import pictures
     from dragoman.inspection.plain import text
@@ -244,7 +218,7 @@ def _content(
 
 
 def _content_of_both(
-    both: Contrast, form: str, view: str | None, kind: str | None, layer: int | None, head: int | None
+    both: Contrast, form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None
 ) -> str | bytes:
     """Return what differs, and the changed run. A picture is of the changed run."""
     if form == "html":
@@ -263,13 +237,12 @@ def _format(form: str | None, output: Path | None) -> str:
             raise ConfigError(
                 f"{output}: unknown format", hint=f"name it *.{', *.'.join(FORMATS)}, or pass --format"
             )
-    check_choice("--format", form, FORMATS)
     if form == "png" and output is None:
         raise ConfigError("PNG on standard output", hint="name a file with -o")
     return form or "txt"
 
 
-def _check_used(form: str, view: str | None, kind: str | None, layer: int | None, head: int | None) -> None:
+def _check_used(form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None) -> None:
     """Raise ConfigError for an option that has no effect."""
     options = {"--view": view, "--attention": kind, "--layer": layer, "--head": head}
     if form in ("svg", "png"):

@@ -7,17 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
-from dragoman.cli.options import NumberType, check_choice
+from dragoman.cli.options import Flag, NumberType
+from dragoman.decoding.options import Average
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Average
     from dragoman.engine.choice import DType
-    from dragoman.memory.terms import TermsMode
     from dragoman.text.guidance import Match
     from dragoman.translator import Translator
 
@@ -29,21 +26,13 @@ class Loading:
     dtype: NumberType = None
     adapter: Annotated[
         Path | None,
-        typer.Option(
-            "--adapter",
-            metavar="FOLDER",
-            help="Use this adapter, which was trained on the model.",
-            rich_help_panel="Models",
-        ),
+        Flag("Use this adapter, which was trained on the model.", metavar="FOLDER", section="Models"),
     ] = None
     average: Annotated[
-        str | None,
-        typer.Option(
-            "--average",
-            metavar="log-probabilities|probabilities",
-            help="With several models: what is averaged at each step. [default: log-probabilities]",
-            show_default=False,
-            rich_help_panel="Models",
+        Average | None,
+        Flag(
+            "With several models: what is averaged at each step. [default: log-probabilities]",
+            section="Models",
         ),
     ] = None
 
@@ -65,7 +54,7 @@ class Loading:
         dtype = cast("DType | None", self.dtype)
         loaded = [Translator.load(model, dtype=dtype, adapter=self.adapter) for model in models]
         try:
-            return Translator.ensemble(loaded, average=cast("Average", self.average or "log-probabilities"))
+            return Translator.ensemble(loaded, average=self.average or "log-probabilities")
         except ConfigError as error:
             raise ConfigError(f"{', '.join(map(str, models))}: {error}", hint=error.hint) from error
 
@@ -76,66 +65,53 @@ class Guides:
 
     terms: Annotated[
         Path | None,
-        typer.Option(
-            "--terms",
-            metavar="FILE",
-            help="Use the translations of this list of terms: CSV (source,target) or TBX.",
-            rich_help_panel="Terms and memory",
+        Flag(
+            "Use the translations of this list of terms: CSV (source,target) or TBX.",
+            section="Terms and memory",
         ),
     ] = None
     terms_mode: Annotated[
-        str | None,
-        typer.Option(
-            "--terms-mode",
-            metavar="soft|hard",
-            help="soft: the model reads the terms and may inflect them. hard: the translation must have them "
+        Literal["soft", "hard"] | None,
+        Flag(
+            "soft: the model reads the terms and may inflect them. hard: the translation must have them "
             "exactly as listed. [default: soft if the model was trained with data.terms, else hard]",
-            rich_help_panel="Terms and memory",
+            section="Terms and memory",
         ),
     ] = None
     memory: Annotated[
         Path | None,
-        typer.Option(
-            "--memory",
-            metavar="FILE",
-            help="Translate lines that are in this translation memory as it has them. A memory made by "
+        Flag(
+            "Translate lines that are in this translation memory as it has them. A memory made by "
             "dragoman memory, or a small .tmx or .tsv file.",
-            rich_help_panel="Terms and memory",
+            section="Terms and memory",
         ),
     ] = None
     match_least: Annotated[
         float,
-        typer.Option(
-            "--match-least",
-            metavar="N",
-            help="With --memory: also use lines that are at least N percent alike. They are shown in --jsonl "
+        Flag(
+            "With --memory: also use lines that are at least N percent alike. They are shown in --jsonl "
             "and --report; a model trained with data.matches reads them.",
-            rich_help_panel="Terms and memory",
+            above=0,
+            at_most=100,
+            metavar="N",
+            section="Terms and memory",
         ),
     ] = 70.0
     reverse: Annotated[
         Path | None,
-        typer.Option(
-            "--reverse",
+        Flag(
+            "Rerank several translations by this model, which translates back.",
             metavar="MODEL",
-            help="Rerank several translations by this model, which translates back.",
-            rich_help_panel="Search",
+            section="Search",
         ),
     ] = None
 
     def check(self) -> None:
         """Raise an error for what can be seen before the model is loaded, which takes seconds."""
-        from dragoman.memory.terms import TermsMode
-
-        check_choice("--terms-mode", self.terms_mode, get_args(TermsMode))
         if self.terms_mode is not None and self.terms is None:
             raise ConfigError("--terms-mode without --terms", hint="name a list of terms with --terms")
         if self.terms is not None and not self.terms.exists():
             raise DataError(f"{self.terms}: no such file", hint="check the path after --terms")
-        if not 0 < self.match_least <= 100:
-            raise ConfigError(
-                f"--match-least {self.match_least:g}", hint="a likeness is from 1 to 100 percent"
-            )
         check_reverse_folder(self.reverse)
 
     def guide(self, translator: Translator, to: str | None) -> Translator:
@@ -146,8 +122,7 @@ class Guides:
             from dragoman.memory.terms import TermList
 
             table = TermList.read(self.terms, translator.source_language, to or translator.target_language)
-            mode = cast("TermsMode | None", self.terms_mode)
-            translator = translator.using(terms=table, terms_mode=mode)
+            translator = translator.using(terms=table, terms_mode=self.terms_mode)
         if self.reverse is not None:
             translator = translator.using(reverse=Translator.load(self.reverse))
         return translator

@@ -1,41 +1,48 @@
-"""Options of the command line: each is declared once.
+"""Options of the command line: each is declared once, by a field of a dataclass or a parameter of a command.
 
-A parameter of a command whose type is a dataclass stands for a flag for each of its fields. Type, bounds and
-text of a flag come from the field (`base/options.py`). The command gets the dataclass, already checked:
+A parameter whose type is a dataclass stands for a flag for each of its fields. Type, bounds and text come
+from the field (`base/options.py`). The command gets the dataclass, already checked:
 
-    def align(model: Model, decoding: Annotated[Decoding, Flags("to", "attention")]) -> None: ...
+    def align(
+        model: Model,
+        *,
+        decoding: Annotated[Decoding, Flags("to", "attention")],
+        gold: Annotated[Path | None, Flag("Print how well the alignments agree with these.")] = None,
+    ) -> None: ...
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass, replace
+from keyword import iskeyword
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperOption
-from typer.models import OptionInfo
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.options import Entry, entries, show
+from dragoman.base.options import Entry, Option, entries, show
 
 _SETTINGS: dict[str, Any] = {
     "add_completion": False,
     "rich_markup_mode": None,  # show what a user typed unchanged; importing rich also takes 0.1 s
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
 }
-_METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
+_METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
 
 
-@dataclass(frozen=True)
-class Flag:
-    """What a command says otherwise about a field than its dataclass."""
+@dataclass(frozen=True, kw_only=True)
+class Flag(Option):
+    """Metadata of a flag: an option that only commands have, or what one says otherwise about a field.
 
-    name: str = ""
+    `section` is the part of the help where it stands, `default` replaces that of a field.
+    """
+
+    section: str | None = None
     default: Any = ...
-    help: str = ""
 
 
 class Flags:
@@ -89,23 +96,21 @@ class Command(TyperCommand):
                 continue
             section = "Arguments" if param.param_type_name == "argument" else param.rich_help_panel
             (last if section is None else sections.setdefault(section, [])).append(row)
-        for title, rows in (*sections.items(), ("Options" if len(sections) < 2 else "Other options", last)):
+        for title, rows in (*sections.items(), ("Options", last)):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
 
 def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as typer takes it: with a parameter for each flag in place of the dataclasses."""
+    """The function as typer takes it: with a parameter for each flag in place of dataclasses and metadata."""
     parameters: list[inspect.Parameter] = []
     groups: dict[str, _Group] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        group = _group_of(parameter.annotation)
+        group = _group_of(parameter)
         if group is not None:
             groups[parameter.name] = group
-        parameters += [parameter] if group is None else group.parameters()
-    if not groups:
-        return function
+        parameters += [parameter] if group is None else [flag.parameter() for flag in group.flags]
 
     def call(**values: Any) -> Any:
         for name, group in groups.items():
@@ -121,14 +126,10 @@ def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def given(context: typer.Context) -> dict[str, Any]:
     """The options of a command line that are not the default, by the names of their parameters."""
-    return {
-        str(param.name): context.params[str(param.name)]
-        for param in context.command.params
-        if param.param_type_name == "option"
-        and param.name in context.params
-        and context.params[param.name] != param.default
-        and context.params[param.name] is not None
+    values = {
+        str(one.name): (context.params.get(str(one.name)), one.default) for one in context.command.params
     }
+    return {name: value for name, (value, default) in values.items() if value not in (None, default)}
 
 
 def check_applies(
@@ -147,98 +148,109 @@ def check_applies(
 
 @dataclass(frozen=True)
 class _One:
-    """A flag: the field it sets, the section in which that is, and the parameter of the command."""
+    """A flag: the option that it sets, and the section of a dataclass in which that is."""
 
     entry: Entry
-    within: str
-    name: str
-    parameter: inspect.Parameter
+    section: str | None
+    within: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        """Its names, such as --output and -o."""
+        return self.entry.flag.split()
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        name = self.words[0].lstrip("-").replace("-", "_")
+        return f"{name}_" if iskeyword(name) else name
+
+    def parameter(self) -> inspect.Parameter:
+        option, kind, default = self.entry.option, self.entry.plain, self.entry.default
+        text, metavar = option.description, option.metavar
+        if self.within:  # None, so that it is known whether it is given
+            text = f"With --{self.within}: {text[:1].lower()}{text[1:]} [default: {show(default)}]"
+            default = None
+        if get_origin(kind) is Literal:
+            kind, metavar = str, metavar or "|".join(get_args(kind))
+        elif kind is bool or is_dataclass(kind):
+            kind, default = bool, bool(default)
+        info = typer.Option(
+            *self.words,
+            metavar=None if kind is bool else metavar or _METAVARS.get(kind),
+            help=text,
+            rich_help_panel=self.section,
+        )
+        annotation = Annotated[kind if default is not None else kind | None, info]
+        return inspect.Parameter(
+            self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
+
+    def check(self, value: Any) -> Any:
+        """The value with the type of the option. Raises ConfigError, which names the flag."""
+        if value == self.entry.default or get_origin(self.entry.plain) is list:
+            return value
+        try:
+            return self.entry.check(value, self.words[0])
+        except ConfigError as error:
+            hint = error.hint.removesuffix(", or left out")
+            raise ConfigError(f"{self.words[0]} {value}", hint=hint) from None
 
 
 @dataclass(frozen=True)
 class _Group:
-    """The flags of a dataclass."""
+    """The flags of a parameter: of the dataclass `kind`, or one alone."""
 
     kind: Any
     flags: list[_One] = field(default_factory=list)
 
-    def parameters(self) -> list[inspect.Parameter]:
-        return [flag.parameter for flag in self.flags]
-
     def build(self, values: dict[str, Any]) -> Any:
-        """Take the flags out of `values` and return the dataclass. Raises ConfigError for a bad value."""
+        """Take the flags out of `values` and return the dataclass, or the value of the only flag."""
         options: dict[str, Any] = {}
-        inner: dict[str, dict[str, Any]] = {}
         for flag in self.flags:
-            value = values.pop(flag.parameter.name)
+            value = values.pop(flag.name)
+            if self.kind is None:
+                return None if value is None else flag.check(value)
             if value is None:
                 continue
             if flag.within and flag.within not in options:
-                raise ConfigError(f"{flag.name} without --{flag.within}", hint=f"add --{flag.within}")
-            if not flag.within and flag.entry.plain in _sections(self.kind):
-                if value:
-                    options[flag.entry.name] = inner[flag.entry.name] = {}
-                continue
-            target = inner[flag.within] if flag.within else options
-            try:
-                target[flag.entry.name] = flag.entry.check(value, flag.name)
-            except ConfigError as error:
-                hint = error.hint.removesuffix(", or left out")
-                raise ConfigError(f"{flag.name} {value}", hint=hint) from None
-        for name, section in inner.items():
-            options[name] = entries(self.kind)[name].plain(**section)
+                raise ConfigError(f"{flag.words[0]} without --{flag.within}", hint=f"add --{flag.within}")
+            if flag.within:
+                options[flag.within][flag.entry.name] = flag.check(value)
+            elif not is_dataclass(flag.entry.plain):
+                options[flag.entry.name] = flag.check(value)
+            elif value:
+                options[flag.entry.name] = {}
+        for name, value in options.items():
+            if isinstance(value, dict):
+                options[name] = entries(self.kind)[name].plain(**value)
         return self.kind(**options)
 
 
-def _sections(kind: Any) -> list[Any]:
-    return [entry.plain for entry in entries(kind).values() if hasattr(entry.plain, "__dataclass_fields__")]
-
-
-def _group_of(annotation: Any) -> _Group | None:
-    """The flags that a parameter with this annotation stands for; None if it is an ordinary one."""
+def _group_of(parameter: inspect.Parameter) -> _Group | None:
+    """The flags that a parameter stands for; None if it is an ordinary one of typer's."""
+    annotation = parameter.annotation
     kind, *metadata = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
-    if not hasattr(kind, "__dataclass_fields__"):
+    for one in metadata:
+        if isinstance(one, Flag):
+            return _Group(None, [_One(Entry(parameter.name, kind, parameter.default, one), one.section)])
+    if not (isinstance(kind, type) and is_dataclass(kind)):
         return None
-    chosen = [one for one in metadata if isinstance(one, Flags)] or [Flags(*entries(kind))]
     group = _Group(kind)
-    for flags in chosen:
+    for flags in [one for one in metadata if isinstance(one, Flags)] or [Flags(*entries(kind))]:
         for path, changed in flags.fields.items():
             within, _, name = path.rpartition(".")
-            owner = entries(kind)[within].plain if within else kind
-            group.flags.append(_one(owner, within, name, changed, flags.section))
+            entry = entries(entries(kind)[within].plain if within else kind)[name]
+            option = replace(
+                entry.option,
+                description=changed.description or entry.option.description,
+                flag=changed.flag or entry.option.flag,
+                metavar=changed.metavar or entry.option.metavar,
+            )
+            default = entry.default if changed.default is ... else changed.default
+            section = flags.section or getattr(entry.option, "section", None)
+            group.flags.append(_One(replace(entry, option=option, default=default), section, within))
     return group
-
-
-def _one(owner: Any, within: str, name: str, changed: Flag, section: str | None) -> _One:
-    entry = entries(owner)[name]
-    hint = get_type_hints(owner, include_extras=True)[name]
-    infos = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, OptionInfo)]
-    default = entry.default if changed.default is ... else changed.default
-    if infos:  # an option of the command line only; typer keeps the first name of an option in `default`
-        return _One(entry, within, str(infos[0].default), _parameter(name, hint, default))
-    flag = changed.name or entry.flag
-    text = changed.help or entry.option.description
-    if within:  # None, so that it is known whether it is given
-        text = f"With --{within}: {text[:1].lower()}{text[1:]} [default: {show(default)}]"
-        default = None
-    kind, metavar = _type(entry)
-    default = bool(default) if kind is bool else default
-    info = typer.Option(flag, metavar=metavar, help=text, rich_help_panel=section)
-    annotation = Annotated[kind if default is not None else kind | None, info]
-    return _One(entry, within, flag, _parameter(flag.lstrip("-").replace("-", "_"), annotation, default))
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _type(entry: Entry) -> tuple[Any, str | None]:
-    """The type that typer reads a field with, and what the help calls its value."""
-    if get_origin(entry.plain) is Literal:
-        return str, "|".join(get_args(entry.plain))
-    if entry.plain is bool or hasattr(entry.plain, "__dataclass_fields__"):
-        return bool, None
-    return entry.plain, entry.option.metavar or _METAVARS.get(entry.plain)
 
 
 def check_choice(option: str, value: str | None, choices: tuple[str, ...]) -> None:
@@ -263,67 +275,58 @@ TextAndTranslation = Annotated[
 ]
 OutputFile = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
+    Flag("Write to this file, whole or not at all.", flag="--output -o"),
 ]
-NewFolder = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the model here: a new folder.")
-]
+NewFolder = Annotated[Path, Flag("Write the model here: a new folder.", flag="--output -o", metavar="FOLDER")]
 NumberType = Annotated[
     str | None,
-    typer.Option(
-        "--dtype",
-        metavar="auto|float32|bfloat16|int8",
-        help="Type of the numbers. auto: int8 if the model is quantised, else float32. int8 needs the native "
+    Flag(
+        "Type of the numbers. auto: int8 if the model is quantised, else float32. int8 needs the native "
         "engine.",
-        show_default=False,
-        rich_help_panel="Models",
+        flag="--dtype",
+        metavar="auto|float32|bfloat16|int8",
+        section="Models",
     ),
 ]
-Lowercase = Annotated[bool, typer.Option("--lowercase", help="Also score in lower case.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Lowercase = Annotated[bool, Flag("Also score in lower case.", flag="--lowercase")]
+Json = Annotated[bool, Flag("Print one JSON document.", flag="--json")]
 Bootstrap = Annotated[
     int | None,
-    typer.Option(
-        "--bootstrap",
-        metavar="N",
-        help="Resamples for intervals and tests; 0 for no intervals. [default: 1000; --test ar: 10000]",
+    Flag(
+        "Resamples for intervals and tests; 0 for no intervals. [default: 1000; --test ar: 10000]",
+        flag="--bootstrap",
     ),
 ]
 TestName = Annotated[
-    str,
-    typer.Option(
-        "--test",
-        metavar="bs|ar",
-        help="With --against: paired bootstrap resampling, or approximate randomisation.",
+    Literal["bs", "ar"],
+    Flag(
+        "With --against: paired bootstrap resampling, or approximate randomisation.",
+        flag="--test",
     ),
 ]
-Recipe = Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe (TOML).")]
+Recipe = Annotated[Path | None, Flag("A recipe (TOML).", flag="--recipe")]
 Seeds = Annotated[
     int | None,
-    typer.Option(
-        "--seeds",
-        metavar="N",
-        help="Train N times, with the recipe's seed and the next ones, each in its own folder seed-..., and "
+    Flag(
+        "Train N times, with the recipe's seed and the next ones, each in its own folder seed-..., and "
         "report the mean and standard deviation of the scores.",
+        flag="--seeds",
     ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", help="Where the recipe's text is. [default: $DRAGOMAN_DATA]"),
+    Flag("Where the recipe's text is. [default: $DRAGOMAN_DATA]", flag="--data", metavar="FOLDER"),
 ]
-NoVerify = Annotated[
-    bool, typer.Option("--no-verify", help="Do not compare the model with the other program.")
-]
+NoVerify = Annotated[bool, Flag("Do not compare the model with the other program.", flag="--no-verify")]
 VerifyOn = Annotated[
     str | None,
-    typer.Option(
-        "--verify-on",
+    Flag(
+        "Compare on the lines of this text. [default: a few sentences of dragoman's own]",
+        flag="--verify-on",
         metavar="FILE",
-        help="Compare on the lines of this text. [default: a few sentences of dragoman's own]",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+Quiet = Annotated[bool, Flag("Print only errors.", flag="--quiet -q")]
 Verbose = Annotated[
     int, typer.Option("--verbose", "-v", count=True, help="Print more details.", show_default=False)
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

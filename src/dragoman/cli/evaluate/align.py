@@ -11,8 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
-import typer
-
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import files_of_models
@@ -36,20 +34,16 @@ def align(
     text: TextAndTranslation,
     *,
     output: OutputFile = None,
-    decoding: Annotated[
-        Decoding, Flags("to", attention=Flag(help=_ATTENTION), batch_tokens=Flag(default=2048))
-    ],
+    decoding: Annotated[Decoding, Flags("to", attention=Flag(_ATTENTION), batch_tokens=Flag(default=2048))],
     gold: Annotated[
         Path | None,
-        typer.Option(
-            "--gold",
-            metavar="FILE",
-            help="Print how well the alignments agree with these, in the same format: 0-0 is a sure link, "
-            "0p0 a possible one.",
+        Flag(
+            "Print how well the alignments agree with these, in the same format: 0-0 is a sure link, "
+            "0p0 a possible one."
         ),
     ] = None,
     dtype: NumberType = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --gold: print one JSON document.")] = False,
+    as_json: Annotated[bool, Flag("With --gold: print one JSON document.", flag="--json")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Align the words of text and its translation, from any translator, by a model's attention.

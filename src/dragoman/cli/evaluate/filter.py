@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from itertools import islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -67,48 +67,42 @@ def filter_pairs(
     *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the pairs that are kept to this file, such as best.en-de.tsv, in their order. "
+        Flag(
+            "Write the pairs that are kept to this file, such as best.en-de.tsv, in their order. "
             "Repeat a command that was stopped, and it resumes.",
+            flag="--output -o",
         ),
     ] = None,
     by: Annotated[
-        str,
-        typer.Option(
-            "--by",
-            metavar="dual|round-trip",
-            help="dual: cross-entropies of both directions, which needs --reverse. round-trip: chrF of a "
+        Literal["dual", "round-trip"],
+        Flag(
+            "dual: cross-entropies of both directions, which needs --reverse. round-trip: chrF of a "
             "translation of the source with the target.",
         ),
     ] = "dual",
     reverse: Annotated[
         Path | None,
-        typer.Option("--reverse", metavar="MODEL", help="For dual: a model that translates back."),
+        Flag("For dual: a model that translates back.", metavar="MODEL"),
     ] = None,
     keep: Annotated[
         float | None,
-        typer.Option("--keep", metavar="SHARE", help="Keep this share of the pairs: 0.8 is the best 80 %."),
+        Flag("Keep this share of the pairs: 0.8 is the best 80 %.", metavar="SHARE", above=0, at_most=1),
     ] = None,
     least: Annotated[
         float | None,
-        typer.Option("--least", metavar="SCORE", help="Keep pairs with at least this score, from 0 to 1."),
+        Flag("Keep pairs with at least this score, from 0 to 1.", metavar="SCORE", at_least=0, at_most=1),
     ] = None,
     scores: Annotated[
         Path | None,
-        typer.Option(
-            "--scores",
-            metavar="FILE",
-            help="Keep the scores in this file. A later command with it only chooses anew.",
-        ),
+        Flag("Keep the scores in this file. A later command with it only chooses anew."),
     ] = None,
     decoding: Annotated[
         Decoding,
         Flags(
             *("to", "batch_tokens"),
-            max_source_tokens=Flag("--max-length", 256, "Leave out sentences of more than N tokens."),
+            max_source_tokens=Flag(
+                "Leave out sentences of more than N tokens.", flag="--max-length", default=256
+            ),
         ),
     ],
     loading: Annotated[Loading, Flags("dtype", "average")],
@@ -180,11 +174,7 @@ def _filter(
 
 def _check_options(given: dict[str, Any]) -> None:
     """Raise ConfigError for options that are out of range or contradict each other."""
-    from dragoman.evaluation.dual import WAYS
-
     by, keep, least = given["by"], given["keep"], given["least"]
-    if by not in WAYS:
-        raise ConfigError(f"--by {by}", hint=f"use {' or '.join(WAYS)}")
     if by == "dual" and given["reverse"] is None:
         raise ConfigError(
             "--by dual without --reverse", hint="name a model of the other direction, or use --by round-trip"
@@ -196,10 +186,6 @@ def _check_options(given: dict[str, Any]) -> None:
         raise ConfigError("no output for the pairs", hint="name a file with -o, such as best.en-de.tsv")
     if given["output"] is not None and keep is None and least is None:
         raise ConfigError("which pairs to keep?", hint="use --keep 0.8 for the best 80 %, or --least SCORE")
-    if keep is not None and not 0 < keep <= 1:
-        raise ConfigError(f"--keep {keep}", hint="a share is above 0 and at most 1: 0.8 is the best 80 %")
-    if least is not None and not 0 <= least <= 1:
-        raise ConfigError(f"--least {least}", hint="a score is from 0 to 1")
     if given["output"] is not None and given["output"] == given["scores"]:
         raise ConfigError("-o and --scores are the same file", hint="choose another file for the scores")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Commands, Json, Quiet
+from dragoman.cli.options import Commands, Flag, Json, Quiet
 from dragoman.cli.outcome import waiting
 
 if TYPE_CHECKING:
@@ -33,15 +33,13 @@ memory = Commands(
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A translation memory.")]
 SourceLanguage = Annotated[
     str | None,
-    typer.Option("--source-language", metavar="CODE", help="For a new memory: the language of the sources."),
+    Flag("For a new memory: the language of the sources.", flag="--source-language", metavar="CODE"),
 ]
 TargetLanguage = Annotated[
     str | None,
-    typer.Option(
-        "--target-language", metavar="CODE", help="For a new memory: the language of the translations."
-    ),
+    Flag("For a new memory: the language of the translations.", flag="--target-language", metavar="CODE"),
 ]
-Author = Annotated[str, typer.Option("--author", metavar="NAME", help="Who translated.")]
+Author = Annotated[str, Flag("Who translated.", flag="--author", metavar="NAME")]
 
 
 @memory.command("add", short_help="Add one translation.")
@@ -50,7 +48,7 @@ def memory_add(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The text.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Its translation.")],
     author: Author = "",
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="A note.")] = "",
+    note: Annotated[str, Flag("A note.")] = "",
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     quiet: Quiet = False,
@@ -70,10 +68,8 @@ def memory_add(
 def memory_search(
     file: File,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text.")],
-    least: Annotated[
-        float, typer.Option("--least", metavar="N", help="Find what is at least this alike, in percent.")
-    ] = 70.0,
-    most: Annotated[int, typer.Option("--most", metavar="N", help="Print up to this many.")] = 5,
+    least: Annotated[float, Flag("Find what is at least this alike, in percent.", metavar="N")] = 70.0,
+    most: Annotated[int, Flag("Print up to this many.", at_least=1)] = 5,
     as_json: Json = False,
 ) -> None:
     """Print the pairs whose source is equal or similar: percent<TAB>source<TAB>translation.
@@ -83,8 +79,6 @@ def memory_search(
     \b
       dragoman memory search app.tm "Save the files."
     """
-    if most < 1:
-        raise ConfigError(f"--most {most}", hint="use at least 1")
     from dragoman.memory.store import TranslationMemory
 
     with TranslationMemory(file) as opened:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.cli.options import Commands, Json, Model, NewFolder, Quiet
+from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet
 
 if TYPE_CHECKING:
     from dragoman.folder.check import Check
@@ -83,7 +83,7 @@ def model_average(
         list[Path], typer.Argument(metavar="MODEL...", help="Model folders, two or more.", show_default=False)
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the average here: a new folder.")
+        Path, Flag("Write the average here: a new folder.", flag="--output -o", metavar="FOLDER")
     ],
     quiet: Quiet = False,
 ) -> None:
@@ -153,15 +153,9 @@ def model_shortlist(
             show_default=False,
         ),
     ],
-    frequent: Annotated[
-        int, typer.Option("--frequent", metavar="N", help="Target tokens that every sentence may use.")
-    ] = 100,
-    candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", help="Translations of each source token.")
-    ] = 100,
-    pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", help="Learn from at most N pairs, spread over the text.")
-    ] = 500_000,
+    frequent: Annotated[int, Flag("Target tokens that every sentence may use.")] = 100,
+    candidates: Annotated[int, Flag("Translations of each source token.")] = 100,
+    pairs: Annotated[int, Flag("Learn from at most N pairs, spread over the text.")] = 500_000,
     quiet: Quiet = False,
 ) -> None:
     """Learn a vocabulary shortlist from parallel text and write it into the model folder.
@@ -206,14 +200,10 @@ def model_calibrate(
             show_default=False,
         ),
     ],
-    pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", help="Use at most N pairs, spread over the text.")
-    ] = 2000,
+    pairs: Annotated[int, Flag("Use at most N pairs, spread over the text.", at_least=1)] = 2000,
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to", metavar="LANGUAGE", help="Language of the translations, if the model has several."
-        ),
+        Flag("Language of the translations, if the model has several.", metavar="LANGUAGE"),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -233,8 +223,6 @@ def model_calibrate(
     from dragoman.folder.risk import RISK
     from dragoman.text.corpus import open_corpus
 
-    if pairs < 1:
-        raise ConfigError(f"--pairs {pairs}", hint="use at least 200")
     about = read_config(folder)
     corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))
     from dragoman.evaluation.risk.folder import calibrate_folder
@@ -305,7 +293,7 @@ def model_card(
     folder: Model,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file. [default: the terminal]"),
+        Flag("Write to this file. [default: the terminal]", flag="--output -o"),
     ] = None,
     quiet: Quiet = False,
 ) -> None:

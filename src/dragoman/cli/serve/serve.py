@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import NumberType, Quiet, check_choice
+from dragoman.cli.options import Flag, Flags, NumberType, Quiet, check_choice
 from dragoman.cli.outcome import waiting, warn
+from dragoman.serving.limits import Limits
 
 if TYPE_CHECKING:
-    from dragoman.serving.limits import Limits
     from dragoman.serving.logs import LogFormat
     from dragoman.serving.service import ModelSpec, Service
     from dragoman.serving.settings import Settings
@@ -36,115 +36,85 @@ def serve(
             show_default=False,
         ),
     ],
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Listen here. 0.0.0.0 is every address.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", "-p", metavar="N", help="0 is any free port.")] = 5000,
+    *,
+    host: Annotated[str, Flag("Listen here. 0.0.0.0 is every address.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, Flag("0 is any free port.", flag="--port -p")] = 5000,
     keys: Annotated[
         Path | None,
-        typer.Option(
-            "--keys",
-            metavar="FILE",
-            help="Serve only clients with a key. Each line is the SHA-256 digest of one.",
-        ),
+        Flag("Serve only clients with a key. Each line is the SHA-256 digest of one."),
     ] = None,
-    allow_open: Annotated[
-        bool, typer.Option("--allow-open", help="Without keys, serve everybody who reaches --host.")
-    ] = False,
+    allow_open: Annotated[bool, Flag("Without keys, serve everybody who reaches --host.")] = False,
     allow_host: Annotated[
         Several,
-        typer.Option("--allow-host", metavar="NAME", help="A host name of this server. Repeat it for more."),
+        Flag("A host name of this server. Repeat it for more.", metavar="NAME"),
     ] = None,
     cors_origin: Annotated[
         Several,
-        typer.Option(
-            "--cors-origin", metavar="URL", help="Allow requests from pages of this site. Repeat it for more."
-        ),
+        Flag("Allow requests from pages of this site. Repeat it for more.", metavar="URL"),
     ] = None,
     trusted_proxy: Annotated[
         Several,
-        typer.Option(
-            "--trusted-proxy",
-            metavar="ADDRESS",
-            help="Trust X-Forwarded-For of this proxy or network. Repeat it for more.",
-        ),
+        Flag("Trust X-Forwarded-For of this proxy or network. Repeat it for more.", metavar="ADDRESS"),
     ] = None,
     memory: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--memory",
-            metavar="FILE",
-            help="Use this translation memory, and keep corrections in it. It is made if it does not exist. "
+        Flag(
+            "Use this translation memory, and keep corrections in it. It is made if it does not exist. "
             "Repeat it for other pairs.",
+            metavar="FILE",
         ),
     ] = None,
     terms: Annotated[
         Several,
-        typer.Option(
-            "--terms",
+        Flag(
+            "A list of terms that requests may choose by its name. Repeat it for more.",
             metavar="[MODEL:][NAME=]FILE",
-            help="A list of terms that requests may choose by its name. Repeat it for more.",
         ),
     ] = None,
     adapter: Annotated[
         Several,
-        typer.Option(
-            "--adapter",
+        Flag(
+            "An adapter that requests may choose by its name. Repeat it for more.",
             metavar="[MODEL:][NAME=]FOLDER",
-            help="An adapter that requests may choose by its name. Repeat it for more.",
         ),
     ] = None,
     compat_title: Annotated[
         bool,
-        typer.Option("--compat-title", help='Say "LibreTranslate" in /spec: some clients insist on it.'),
+        Flag('Say "LibreTranslate" in /spec: some clients insist on it.'),
     ] = False,
-    suggestions: Annotated[
-        bool, typer.Option("--suggestions", help="Let clients put suggestions into --memory by /suggest.")
-    ] = False,
-    max_characters: Annotated[
-        int | None,
-        typer.Option("--max-characters", metavar="N", help="Most characters in a request. [default: 50000]"),
-    ] = None,
-    max_texts: Annotated[
-        int | None, typer.Option("--max-texts", metavar="N", help="Most texts in a request. [default: 128]")
-    ] = None,
-    max_file: Annotated[
-        int | None, typer.Option("--max-file", metavar="MB", help="Largest document. [default: 10]")
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="SECONDS", help="Longest time for a request. [default: 30]"),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate",
-            metavar="N",
-            help="Characters a second that a client may send for long; 0: any. [default: 20000]",
+    suggestions: Annotated[bool, Flag("Let clients put suggestions into --memory by /suggest.")] = False,
+    limits: Annotated[
+        Limits,
+        Flags(
+            section="Limits",
+            characters=Flag(flag="--max-characters"),
+            texts=Flag(flag="--max-texts"),
+            seconds=Flag(flag="--timeout", metavar="SECONDS"),
+            client_rate=Flag(flag="--rate"),
         ),
+    ],
+    max_file: Annotated[
+        int | None, Flag("Largest document. [default: 10]", metavar="MB", at_least=1, section="Limits")
     ] = None,
     cache: Annotated[
         int | None,
-        typer.Option("--cache", metavar="MB", help="Translations that are kept; 0 keeps none. [default: 64]"),
+        Flag(
+            "Translations that are kept; 0 keeps none. [default: 64]",
+            metavar="MB",
+            at_least=0,
+            section="Limits",
+        ),
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(
-            "--engine",
-            metavar="auto|native|pytorch",
-            help="Engine to translate with. [default: $DRAGOMAN_ENGINE, else auto]",
+        Flag(
+            "Engine to translate with. [default: $DRAGOMAN_ENGINE, else auto]", metavar="auto|native|pytorch"
         ),
     ] = None,
     dtype: NumberType = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", metavar="N", help="Threads. [default: the number of cores]")
-    ] = None,
-    log: Annotated[
-        str, typer.Option("--log", metavar="plain|json", help="How the log is written.")
-    ] = "plain",
-    check: Annotated[
-        bool, typer.Option("--check", help="Load the models, say what would be served, and end.")
-    ] = False,
+    threads: Annotated[int | None, Flag("Threads. [default: the number of cores]", at_least=1)] = None,
+    log: Annotated[str, Flag("How the log is written.", metavar="plain|json")] = "plain",
+    check: Annotated[bool, Flag("Load the models, say what would be served, and end.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Serve models to clients of LibreTranslate and DeepL, to your own programs, and on a page.
@@ -166,14 +136,10 @@ def serve(
     settings = _settings(
         host, port, keys, allow_open, allow_host, cors_origin, trusted_proxy, compat_title, suggestions
     )
-    limits = _limits(
-        characters=max_characters,
-        texts=max_texts,
-        file_bytes=None if max_file is None else max_file * _MEGABYTE,
-        seconds=timeout,
-        client_rate=rate,
-        cache_bytes=None if cache is None else cache * _MEGABYTE,
-    )
+    if max_file is not None:
+        limits = replace(limits, file_bytes=max_file * _MEGABYTE)
+    if cache is not None:
+        limits = replace(limits, cache_bytes=cache * _MEGABYTE)
     specs = model_specs(models, terms or [], adapter or [])
     _check_engine(engine, dtype, threads)
     if suggestions and not memory:
@@ -284,20 +250,12 @@ def _settings(
     )
 
 
-def _limits(**values: float | None) -> Limits:
-    from dragoman.serving.limits import Limits
-
-    return replace(Limits(), **cast("Any", {name: one for name, one in values.items() if one is not None}))
-
-
 def _check_engine(engine: str | None, dtype: str | None, threads: int | None) -> None:
     from dragoman.engine.choice import DType, EngineName
 
     check_choice("--engine", engine, get_args(EngineName))
     check_choice("--dtype", dtype, get_args(DType))
     if threads is not None:
-        if threads < 1:
-            raise ConfigError(f"--threads {threads}", hint="use at least 1")
         os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Json, Quiet, Seeds, Verbose
+from dragoman.cli.options import Data, Flag, Json, Quiet, Seeds, Verbose
 from dragoman.cli.train.train import sort_words, training
 
 
@@ -28,21 +28,13 @@ def ladder(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="The folder for the model folders. [required]"),
+        Flag("The folder for the model folders. [required]", flag="--output -o", metavar="FOLDER"),
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="N", help="Minutes of training for each run.")
-    ] = None,
-    updates: Annotated[
-        int | None, typer.Option("--updates", metavar="N", help="Updates of each run.")
-    ] = None,
+    minutes: Annotated[float | None, Flag("Minutes of training for each run.", metavar="N")] = None,
+    updates: Annotated[int | None, Flag("Updates of each run.")] = None,
     vary: Annotated[
         str | None,
-        typer.Option(
-            "--vary",
-            metavar="KEY=A,B,...",
-            help="Train each value of an option, such as model.positions=rotary,none.",
-        ),
+        Flag("Train each value of an option, such as model.positions=rotary,none.", metavar="KEY=A,B,..."),
     ] = None,
     seeds: Seeds = None,
     data: Data = None,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,7 +16,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.tables import count
 from dragoman.cli.input import STDIN, Input, keep_apart
 from dragoman.cli.models import Loading, files_of_models, models_and_text
-from dragoman.cli.options import Flag, Flags, Quiet, check_choice
+from dragoman.cli.options import Flag, Flags, Quiet
 from dragoman.cli.unfinished import made_of
 from dragoman.cli.writing import (
     Writer,
@@ -61,38 +61,34 @@ def back_translate(
     *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the pairs to this file, such as synthetic.en-de.tsv, whole or not at all. Repeat a "
+        Flag(
+            "Write the pairs to this file, such as synthetic.en-de.tsv, whole or not at all. Repeat a "
             "command that was stopped, and it resumes.",
+            flag="--output -o",
         ),
     ] = None,
     how: Annotated[
-        str,
-        typer.Option(
-            "--how",
-            metavar="beam|greedy|sample|noise",
-            help="How to make the sources. sample: draw from the model's distribution. noise: leave out, "
+        Literal["beam", "greedy", "sample", "noise"],
+        Flag(
+            "How to make the sources. sample: draw from the model's distribution. noise: leave out, "
             "blank and move words of the beam search's translation.",
         ),
     ] = "beam",
-    per_line: Annotated[
-        int, typer.Option("--per-line", metavar="N", help="Sources for each line: N pairs with its text.")
-    ] = 1,
+    per_line: Annotated[int, Flag("Sources for each line: N pairs with its text.", at_least=1)] = 1,
     draws: Annotated[
         Sample,
         Flags(section="With --how sample", **dict.fromkeys(_OF_SAMPLES, Flag(default=None))),
-        Flags(seed=Flag(default=None, help="Seed of the draws and of the noise. [default: 1]")),
+        Flags(seed=Flag("Seed of the draws and of the noise. [default: 1]", default=None)),
     ],
     decoding: Annotated[
         Decoding,
         Flags(
             *("beam", "length_penalty", "shortlist", "to", "batch_tokens"),
             section="Search",
-            max_source_tokens=Flag("--max-length", 256, "Leave out lines of more than N tokens."),
-            max_extra_tokens=Flag(help="Leave out sources of N tokens more than their line, or longer."),
+            max_source_tokens=Flag(
+                "Leave out lines of more than N tokens.", flag="--max-length", default=256
+            ),
+            max_extra_tokens=Flag("Leave out sources of N tokens more than their line, or longer."),
         ),
     ],
     loading: Loading,
@@ -128,7 +124,7 @@ def back_translate(
             translator,
             _ended(lines),
             decoding,
-            how=cast("How", how),
+            how=how,
             per_line=per_line,
             seed=draws.seed,
             first=lines.skipped + 1,
@@ -144,14 +140,9 @@ def back_translate(
 
 
 def _decoding(
-    decoding: Decoding, draws: Sample, given: Mapping[str, Any], how: str, per_line: int
+    decoding: Decoding, draws: Sample, given: Mapping[str, Any], how: How, per_line: int
 ) -> Decoding:
     """The search or the draws. Raises ConfigError for options that do not fit."""
-    from dragoman.translator.synthetic import HOWS
-
-    check_choice("--how", how, HOWS)
-    if per_line < 1:
-        raise ConfigError(f"--per-line {per_line}", hint="use at least 1")
     if how == "greedy" and per_line > 1:
         raise ConfigError("--per-line with --how greedy, which finds one", hint="use beam, sample or noise")
     if how == "beam" and decoding.beam and per_line > decoding.beam:

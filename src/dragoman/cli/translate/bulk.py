@@ -6,14 +6,14 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import STDIN
 from dragoman.cli.models import Guides, Loading, models_and_text
-from dragoman.cli.options import Flags, Model, Quiet, check_choice
+from dragoman.cli.options import Flag, Flags, Model, Quiet
 from dragoman.cli.outcome import complain, waiting, warn
 from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH
 from dragoman.cli.unfinished import locked, made_of
@@ -40,68 +40,44 @@ def bulk(
     *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Write to this folder, or to this file. Repeat a command that was stopped, and it "
+        Flag(
+            "Write to this folder, or to this file. Repeat a command that was stopped, and it "
             "resumes. [required]",
-            rich_help_panel=_PARTS,
+            flag="--output -o",
+            metavar="FOLDER",
+            section=_PARTS,
         ),
     ] = None,
     on: Annotated[
-        str,
-        typer.Option(
-            "--on",
-            metavar="here|ray",
-            help="Translate in this process, or by workers on Ray.",
-            rich_help_panel=_PARTS,
-        ),
+        Literal["here", "ray"],
+        Flag("Translate in this process, or by workers on Ray.", metavar="here|ray", section=_PARTS),
     ] = "here",
     address: Annotated[
         str | None,
-        typer.Option(
-            "--address",
-            metavar="ADDRESS",
-            help="With --on ray: the cluster that this machine is part of, auto or HOST:PORT. [default: Ray "
+        Flag(
+            "With --on ray: the cluster that this machine is part of, auto or HOST:PORT. [default: Ray "
             "on this machine only]",
-            show_default=False,
-            rich_help_panel=_PARTS,
+            metavar="ADDRESS",
+            section=_PARTS,
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(
-            "--workers",
-            metavar="N",
-            min=1,
-            help="With --on ray: processes that share the cores. [default: one for each 8 cores]",
-            show_default=False,
-            rich_help_panel=_PARTS,
+        Flag(
+            "With --on ray: processes that share the cores. [default: one for each 8 cores]",
+            at_least=1,
+            section=_PARTS,
         ),
     ] = None,
     part_lines: Annotated[
         int,
-        typer.Option(
-            "--part-lines",
-            metavar="N",
-            min=1,
-            help="Lines of a part, which is translated whole or not at all.",
-            rich_help_panel=_PARTS,
-        ),
+        Flag("Lines of a part, which is translated whole or not at all.", at_least=1, section=_PARTS),
     ] = 5000,
     column: Annotated[
         str,
-        typer.Option(
-            "--column",
-            metavar="NAME",
-            help="The column, or the key, that has the text.",
-            rich_help_panel=_PARTS,
-        ),
+        Flag("The column, or the key, that has the text.", metavar="NAME", section=_PARTS),
     ] = "text",
-    prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="TEXT", help="Begin every translation with this text.")
-    ] = None,
+    prefix: Annotated[str | None, Flag("Begin every translation with this text.")] = None,
     decoding: Annotated[Decoding, SEARCH, Flags("sentences", section="Search")],
     guides: Annotated[Guides, Flags("terms", "terms_mode", "reverse")],
     loading: Loading,
@@ -120,7 +96,6 @@ def bulk(
     """
     models, names = models_and_text(model, files)
     loading.check(models)
-    check_choice("--on", on, ("here", "ray"))
     for option, value in {"--address": address, "--workers": workers}.items():
         if value is not None and on != "ray":
             raise ConfigError(f"{option} without --on ray", hint="add --on ray")

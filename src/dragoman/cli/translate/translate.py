@@ -69,28 +69,25 @@ def translate(
     *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to this file, whole or not at all; or to this folder. Repeat a command that was "
+        Flag(
+            "Write to this file, whole or not at all; or to this folder. Repeat a command that was "
             "stopped, and it resumes.",
-            rich_help_panel="Input and output",
+            flag="--output -o",
+            section="Input and output",
         ),
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, properties, "
+        Flag(
+            "lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, properties, "
             "android, docx or odt. [default: by name; lines for .txt]",
-            rich_help_panel="Input and output",
+            metavar="FORMAT",
+            section="Input and output",
         ),
     ] = None,
     decoding: Annotated[
         Decoding,
-        Flags(risk=Flag(help=_RISK), section="Input and output"),
+        Flags(risk=Flag(_RISK), section="Input and output"),
         SEARCH,
         Flags("sentences", section="Lines of text"),
         Flags("n_best", "alignment", "attention", section=_PRINTED),
@@ -100,60 +97,34 @@ def translate(
     ],
     protect: Annotated[
         bool,
-        typer.Option(
-            "--protect",
-            help="Keep placeholders, tags and URLs, as in documents, and copy what is not language.",
-            rich_help_panel="Lines of text",
+        Flag(
+            "Keep placeholders, tags and URLs, as in documents, and copy what is not language.",
+            section="Lines of text",
         ),
     ] = False,
     prefix: Annotated[
         str | None,
-        typer.Option(
-            "--prefix",
-            metavar="TEXT",
-            help="Begin every translation with this text.",
-            rich_help_panel=_PRINTED,
-        ),
+        Flag("Begin every translation with this text.", section=_PRINTED),
     ] = None,
     prefix_file: Annotated[
         Path | None,
-        typer.Option(
-            "--prefix-file",
-            metavar="FILE",
-            help="One prefix per line of the text; lines may be blank.",
-            rich_help_panel=_PRINTED,
-        ),
+        Flag("One prefix per line of the text; lines may be blank.", section=_PRINTED),
     ] = None,
     scores: Annotated[
         bool,
-        typer.Option(
-            "--scores", help="Put the score and a tab before each translation.", rich_help_panel=_PRINTED
-        ),
+        Flag("Put the score and a tab before each translation.", section=_PRINTED),
     ] = False,
     jsonl: Annotated[
         bool,
-        typer.Option(
-            "--jsonl",
-            help="Print one JSON object for each line: text, score, tokens, alternatives.",
-            rich_help_panel=_PRINTED,
-        ),
+        Flag("Print one JSON object for each line: text, score, tokens, alternatives.", section=_PRINTED),
     ] = False,
     only_untranslated: Annotated[
         bool,
-        typer.Option(
-            "--only-untranslated",
-            help="Keep the translations that the file has.",
-            rich_help_panel="Documents",
-        ),
+        Flag("Keep the translations that the file has.", section="Documents"),
     ] = False,
     report: Annotated[
         Path | None,
-        typer.Option(
-            "--report",
-            metavar="FILE",
-            help="Write what has to be checked, one JSON object a line.",
-            rich_help_panel="Documents",
-        ),
+        Flag("Write what has to be checked, one JSON object a line.", section="Documents"),
     ] = None,
     guides: Guides,
     loading: Loading,
