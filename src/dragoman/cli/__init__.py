@@ -89,7 +89,7 @@ class _Program(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in COMMANDS:
-            self.commands = dict.fromkeys(COMMANDS)  # type: ignore[arg-type]  # names to suggest
+            self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # names to suggest
         return super().resolve_command(ctx, _moved(args))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

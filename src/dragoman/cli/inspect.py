@@ -47,7 +47,7 @@ def inspect(
     ] = STDIN,
     *,
     output: Output = None,
-    form: Format = None,
+    format: Format = None,
     target: Annotated[
         str | None,
         Flag("Inspect this translation instead of the model's own."),
@@ -107,7 +107,7 @@ def inspect(
     The options from --without to --with-length-penalty change the run. The output then shows what differs
     from the untouched one.
     """
-    form = _format(form, output)
+    form = _format(format, output)
     if compare is not None and form not in ("html", "txt"):
         raise ConfigError(f"--compare as {form}", hint="choose html or txt, or inspect one at a time")
     _check_used(form, view, kind, layer, head)
@@ -159,7 +159,7 @@ def positions(
     base: Annotated[float, Flag("Base of the wavelengths; 10000 in the paper.", metavar="N")] = 10000.0,
     halves: Annotated[bool, Flag("Put all sines before all cosines, as in Marian.")] = False,
     output: Output = None,
-    form: Format = None,
+    format: Format = None,
     quiet: Quiet = False,
 ) -> None:
     """See the sinusoidal positions of "Attention Is All You Need", without a model.
@@ -168,7 +168,7 @@ def positions(
       dragoman positions -o positions.html
       dragoman positions --width 64 --base 100 -o positions.svg
     """
-    form = _format(form, output)
+    form = _format(format, output)
     from dragoman.inspection.pictures import png, positions_svg
     from dragoman.inspection.plain import positions_text
     from dragoman.inspection.positions import laboratory
@@ -202,18 +202,18 @@ def _content(
         case "html":
             return report(traces)
         case "txt":
-            return "\n".join(text(trace, kind, layer, head) for trace in traces)  # type: ignore[arg-type]
+            return "\n".join(text(trace, kind, layer, head) for trace in traces)
         case "json":
             return traces[0].to_json()
     match view:
         case "heads":
-            svg = pictures.heads_svg(traces[0], kind)  # type: ignore[arg-type]
+            svg = pictures.heads_svg(traces[0], kind)
         case "beam":
             svg = pictures.beam_svg(traces[0])
         case "positions":
             svg = pictures.positions_svg(traces[0].positions)
         case _:
-            svg = pictures.attention_svg(traces[0], kind, layer, head)  # type: ignore[arg-type]
+            svg = pictures.attention_svg(traces[0], kind, layer, head)
     return pictures.png(svg) if form == "png" else svg
 
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.cli.options import Flag, NumberType
 from dragoman.decoding.options import Average
 
 if TYPE_CHECKING:
-    from dragoman.engine.choice import DType
     from dragoman.text.guidance import Match
     from dragoman.translator import Translator
 
@@ -51,8 +50,7 @@ class Loading:
         """Load a model, or several as an ensemble. Raises ConfigError if they do not fit each other."""
         from dragoman.translator import Translator
 
-        dtype = cast("DType | None", self.dtype)
-        loaded = [Translator.load(model, dtype=dtype, adapter=self.adapter) for model in models]
+        loaded = [Translator.load(model, dtype=self.dtype, adapter=self.adapter) for model in models]
         try:
             return Translator.ensemble(loaded, average=self.average or "log-probabilities")
         except ConfigError as error:

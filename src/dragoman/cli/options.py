@@ -90,11 +90,12 @@ class Command(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, the sections in their order, and the options without a section."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-        last = []
+        last: list[tuple[str, str]] = []
         for param in self.get_params(ctx):
             if (row := param.get_help_record(ctx)) is None:
                 continue
-            section = "Arguments" if param.param_type_name == "argument" else param.rich_help_panel
+            panel = getattr(param, "rich_help_panel", None)
+            section = "Arguments" if param.param_type_name == "argument" else panel
             (last if section is None else sections.setdefault(section, [])).append(row)
         for title, rows in (*sections.items(), ("Options", last)):
             if rows:
@@ -181,7 +182,7 @@ class _One:
             help=text,
             rich_help_panel=self.section,
         )
-        annotation = Annotated[kind if default is not None else kind | None, info]
+        annotation: Any = Annotated[kind if default is not None else kind | None, info]
         return inspect.Parameter(
             self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
         )
@@ -253,12 +254,6 @@ def _group_of(parameter: inspect.Parameter) -> _Group | None:
     return group
 
 
-def check_choice(option: str, value: str | None, choices: tuple[str, ...]) -> None:
-    """Raise ConfigError unless `value` is one of the choices, or None."""
-    if value is not None and value not in choices:
-        raise ConfigError(f"{option} {value}", hint=f"use {', '.join(choices)}")
-
-
 # ---- options that several commands share -------------------------------------------------------------
 
 Model = Annotated[
@@ -279,12 +274,11 @@ OutputFile = Annotated[
 ]
 NewFolder = Annotated[Path, Flag("Write the model here: a new folder.", flag="--output -o", metavar="FOLDER")]
 NumberType = Annotated[
-    str | None,
+    Literal["auto", "float32", "bfloat16", "int8"] | None,
     Flag(
         "Type of the numbers. auto: int8 if the model is quantised, else float32. int8 needs the native "
         "engine.",
         flag="--dtype",
-        metavar="auto|float32|bfloat16|int8",
         section="Models",
     ),
 ]

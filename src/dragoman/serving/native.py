@@ -6,11 +6,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, cast, get_args
+from dataclasses import replace
+from typing import Any, Literal, cast, get_args, get_origin
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from dragoman.decoding.options import Quality
+from dragoman.base.options import Entry, entries
+from dragoman.decoding.options import Decoding
 from dragoman.serving.ask import Answer, Ask, Markup, Splitting, Want
 from dragoman.serving.endpoints import Endpoint, Incoming
 from dragoman.serving.fields import Fields
@@ -21,6 +23,7 @@ from dragoman.serving.schemas import (
     KEYS,
     NUMBER,
     TEXT,
+    Schema,
     array,
     described,
     either,
@@ -32,10 +35,12 @@ from dragoman.translator import Translation
 
 _HEARTBEAT = 10.0  # seconds
 _RETURNS = ("scores", *get_args(Want))
-_OPTIONS = (
-    *("beam", "length_penalty", "n_best", "quality", "prefix", "terms", "adapter", "memory"),
-    *("sentences", "return"),
+# The options of a search that a request may set. Types, bounds and texts are those of `Decoding`.
+_SEARCH = {name: entries(Decoding)[name] for name in ("beam", "length_penalty", "n_best", "quality")}
+_SEARCH["length_penalty"] = replace(
+    _SEARCH["length_penalty"], option=replace(_SEARCH["length_penalty"].option, at_least=0, at_most=10)
 )
+_OPTIONS = (*_SEARCH, "prefix", "terms", "adapter", "memory", "sentences", "return")
 _FIELDS = ("texts", "source", "target", "markup", "model", "options", "stream", *KEYS)
 
 
@@ -87,9 +92,9 @@ def _ask(call: Incoming) -> tuple[Ask, bool]:
             raise Refusal(
                 400, f"options.return: {name[:40]!r} is none of {', '.join(_RETURNS)}", field="options.return"
             )
-    n_best = options.whole("n_best", 1, least=1, most=limits.alternatives + 1)
-    beam = options.whole("beam", 0, least=1, most=limits.beam)
-    quality = options.choice("quality", get_args(Quality), "normal")
+    most = {"n_best": limits.alternatives + 1, "beam": limits.beam}
+    search = {name: _value(options, entry, most.get(name)) for name, entry in _SEARCH.items()}
+    search["quality"] = None if search["quality"] == "normal" else search["quality"]
     markup = fields.choice("markup", get_args(Markup), "text")
     sentences = options.choice("sentences", get_args(Splitting), "split")
     return Ask(
@@ -98,16 +103,35 @@ def _ask(call: Incoming) -> tuple[Ask, bool]:
         model=fields.text("model"),
         markup=cast("Markup", markup),
         sentences=cast("Splitting", sentences),
-        beam=beam or None,
-        length_penalty=options.number("length_penalty", least=0, most=10),
-        n_best=n_best,
-        quality=None if quality == "normal" else cast("Quality", quality),
+        **search,
         prefix=_prefix(options, fields),
         adapter=options.text("adapter"),
         terms=options.text("terms"),
         memory=options.flag("memory", default=True),
         wants=frozenset(cast("Want", name) for name in wanted if name != "scores"),
     ), "scores" in wanted
+
+
+def _value(fields: Fields, entry: Entry, most: int | None) -> Any:
+    """The option of a search in a request, or its default. `most` is the limit of the server."""
+    if fields.values.get(entry.name) is None:
+        return entry.default
+    if get_origin(entry.plain) is Literal:
+        return fields.choice(entry.name, get_args(entry.plain), entry.default)
+    least, highest = entry.option.at_least or 0, most or entry.option.at_most or 0
+    if entry.plain is int:
+        return fields.whole(entry.name, 0, least=int(least), most=int(highest))
+    return fields.number(entry.name, least=least, most=highest)
+
+
+def _schema(entry: Entry) -> Schema:
+    """The schema of an option of a search."""
+    if get_origin(entry.plain) is Literal:
+        schema: Schema = enum(*get_args(entry.plain))
+    else:
+        bounds = {"minimum": entry.option.at_least, "maximum": entry.option.at_most}
+        schema = {"type": "integer" if entry.plain is int else "number", **bounds}
+    return described(optional(schema), entry.option.description)
 
 
 def _prefix(options: Fields, fields: Fields) -> str:
@@ -231,10 +255,7 @@ ENDPOINTS = (
             "options": optional(
                 structure(
                     {
-                        "beam": optional({"type": "integer", "minimum": 1}),
-                        "length_penalty": optional({"type": "number", "minimum": 0, "maximum": 10}),
-                        "n_best": optional({"type": "integer", "minimum": 1}),
-                        "quality": optional(enum(*get_args(Quality))),
+                        **{name: _schema(entry) for name, entry in _SEARCH.items()},
                         "prefix": described(optional(TEXT), "For one text: its translation begins so."),
                         "terms": optional(TEXT),
                         "adapter": optional(TEXT),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import keep_apart
@@ -20,7 +20,6 @@ from dragoman.decoding.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.decoding.alignment import Alignment, Links
-    from dragoman.engine.choice import DType
     from dragoman.text.corpus import Corpus
     from dragoman.text.pharaoh import Gold
     from dragoman.translator import Translator
@@ -63,7 +62,7 @@ def align(
     from dragoman.text.lines import open_text
     from dragoman.translator import Translator
 
-    translator = Translator.load(model, dtype=cast("DType | None", dtype))
+    translator = Translator.load(model, dtype=dtype)
     # The model's languages say which key of a JSONL file is the source.
     languages = translator.source_language, decoding.to or translator.target_language
     keep_apart(output, [*text, gold, *files_of_models([model])])

@@ -37,7 +37,6 @@ from dragoman.cli.writing import Writer, check_pairs_languages, check_pairs_name
 from dragoman.decoding.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.engine.choice import DType
     from dragoman.evaluation.dual import PairScore, PairScorer
     from dragoman.text.corpus import Corpus
     from dragoman.translator import Translator
@@ -202,7 +201,7 @@ def _opened(
     own = translator.source_language, to or translator.target_language
     back = None
     if reverse is not None:
-        back = Translator.load(reverse, dtype=cast("DType | None", loading.dtype))
+        back = Translator.load(reverse, dtype=loading.dtype)
         check_reverse((back.source_language, back.target_language), own)
     return translator, back, open_corpus(names, languages=own)
 

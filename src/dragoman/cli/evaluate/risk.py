@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import files_of_models
@@ -16,7 +16,6 @@ from dragoman.cli.outcome import waiting, warn
 from dragoman.decoding.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.engine.choice import DType
     from dragoman.text.corpus import Corpus
     from dragoman.translator import Translator
 
@@ -44,7 +43,7 @@ def risk(
     from dragoman.text.corpus import open_corpus
     from dragoman.translator import Translator
 
-    translator = Translator.load(model, dtype=cast("DType | None", dtype))
+    translator = Translator.load(model, dtype=dtype)
     # The model's languages say which key of a JSONL file is the source.
     languages = translator.source_language, decoding.to or translator.target_language
     keep_apart(output, [*text, *files_of_models([model])])

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Flag, Flags, NumberType, Quiet, check_choice
+from dragoman.cli.options import Flag, Flags, NumberType, Quiet
 from dragoman.cli.outcome import waiting, warn
 from dragoman.serving.limits import Limits
 
@@ -106,14 +106,12 @@ def serve(
         ),
     ] = None,
     engine: Annotated[
-        str | None,
-        Flag(
-            "Engine to translate with. [default: $DRAGOMAN_ENGINE, else auto]", metavar="auto|native|pytorch"
-        ),
+        Literal["auto", "native", "pytorch"] | None,
+        Flag("Engine to translate with. [default: $DRAGOMAN_ENGINE, else auto]", section="Models"),
     ] = None,
     dtype: NumberType = None,
     threads: Annotated[int | None, Flag("Threads. [default: the number of cores]", at_least=1)] = None,
-    log: Annotated[str, Flag("How the log is written.", metavar="plain|json")] = "plain",
+    log: Annotated[Literal["plain", "json"], Flag("How the log is written.")] = "plain",
     check: Annotated[bool, Flag("Load the models, say what would be served, and end.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -129,10 +127,8 @@ def serve(
       dragoman serve runs/en-de --check
     """
     _require_extra()
-    from dragoman.serving.logs import LogFormat
     from dragoman.serving.run import listen
 
-    check_choice("--log", log, get_args(LogFormat))
     settings = _settings(
         host, port, keys, allow_open, allow_host, cors_origin, trusted_proxy, compat_title, suggestions
     )
@@ -141,7 +137,8 @@ def serve(
     if cache is not None:
         limits = replace(limits, cache_bytes=cache * _MEGABYTE)
     specs = model_specs(models, terms or [], adapter or [])
-    _check_engine(engine, dtype, threads)
+    if threads is not None:
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
     if suggestions and not memory:
         raise ConfigError("--suggestions without --memory", hint="name a memory to keep them: --memory FILE")
     options: dict[str, Any] = {"memories": memory or [], "engine": engine, "dtype": dtype}
@@ -149,7 +146,7 @@ def serve(
         _check(specs, limits, settings, options, quiet=quiet)
         return
     with listen(host, port) as socket:
-        _run(specs, limits, settings, options, socket, log=cast("LogFormat", log), quiet=quiet)
+        _run(specs, limits, settings, options, socket, log=log, quiet=quiet)
 
 
 def _run(
@@ -248,15 +245,6 @@ def _settings(
         compat_title=compat_title,
         suggestions=suggestions,
     )
-
-
-def _check_engine(engine: str | None, dtype: str | None, threads: int | None) -> None:
-    from dragoman.engine.choice import DType, EngineName
-
-    check_choice("--engine", engine, get_args(EngineName))
-    check_choice("--dtype", dtype, get_args(DType))
-    if threads is not None:
-        os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
 
 
 def _pairs(service: Service) -> str:
