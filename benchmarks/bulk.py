@@ -4,7 +4,7 @@
         [--rounds 3]
 
 Translates lines of the embedded corpus with `dragoman translate`: as one file line by line, in parts in one
-process (`--on here`), and on Ray with 1 and 2 workers of one thread each. Each command runs with `--few`
+process (`dragoman bulk`), and on Ray with 1 and 2 workers of one thread each. Each command runs with `--few`
 lines and with all of them, so that the start can be told from the work; and on Ray once more with parts of
 `--small` lines, so that the cost of a part can be told. The commands take turns. Processor time and memory
 are those of the command and its descendants, read from /proc five times a second.
@@ -13,7 +13,7 @@ Prints after each round, the load of the machine and a line for each command: me
 seconds with few lines and with all, lines a second of the difference, processor seconds for 1,000 lines of
 the difference, processor seconds with few lines, and the peak of the resident memory of all its processes
 together, which counts shared pages more than once. Then the cost of a part, and what N workers with a core
-each would take for a million lines: the start, the processor seconds of `--on here` divided by N, and those
+each would take for a million lines: the start, the processor seconds of `dragoman bulk` divided by N, and those
 of what one process does alone, cutting and joining. Seconds mean little on a busy machine.
 """
 
@@ -42,7 +42,7 @@ TICK, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 WAYS = {
     "line by line, 1 thread": ([], 1),
     "line by line, 2 threads": ([], 2),
-    "--on here, 1 thread": (["--on", "here"], 1),
+    "here, 1 thread": (["--on", "here"], 1),
     "--on ray, 1 worker": (["--on", "ray", "--workers", "1"], 1),
     "--on ray, 2 workers": (["--on", "ray", "--workers", "2"], 2),
 }
@@ -137,7 +137,14 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         for name, (words, threads) in WAYS.items():
             for text in ("few", "all", "small") if name == RAY else ("few", "all"):
                 source = folder / ("all" if text == "small" else text)
-                command = [sys.executable, "-m", "dragoman", "translate", options.model, str(source)]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "dragoman",
+                    "bulk" if words else "translate",
+                    options.model,
+                    str(source),
+                ]
                 size = options.small if text == "small" else options.part_lines
                 parts = ["--part-lines", str(size)] if words else []
                 command += ["-q", "-o", str(folder / "out"), *words, *parts]
@@ -175,7 +182,7 @@ def show(results: Results, options: argparse.Namespace, folder: Path) -> None:
         print(f"a part costs {cost * 1e3:.0f} {what}, of 1 worker")
     serial = statistics.median(alone(folder / "all", folder, options.part_lines) for _ in range(5))
     serial *= 1e6 / options.lines
-    work = costs["--on here, 1 thread"]  # a worker runs the same code, and Ray's start varies too much
+    work = costs["here, 1 thread"]  # a worker runs the same code, and Ray's start varies too much
     start = median(RAY, "few", "seconds") - work * options.few / 1000
     print(f"\ncutting and joining a million lines, by one process: {serial:.1f} s; start {start:.1f} s")
     print("a million lines on N workers with a core each, on paper:")

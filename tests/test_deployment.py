@@ -179,7 +179,7 @@ def test_the_options_exist(command: str) -> None:
 
     from dragoman.cli import app
 
-    serve = get_command(app).commands["serve"]
+    serve = get_command(app).get_command(None, "serve")
     known = {option for parameter in serve.params for option in parameter.opts}
 
     assert set(re.findall(r"(?<![\w-])--[a-z-]+", command)) <= known

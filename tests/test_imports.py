@@ -81,6 +81,7 @@ COMMANDS = [
     "demo",
     "train",
     "translate",
+    "bulk",
     "back-translate",
     "filter",
     "evaluate",

@@ -243,7 +243,7 @@ def test_translate_a_document_with_an_adapter(
     def run_documents(translator: Translator, *_: object, **__: object) -> None:
         used.append(texts(translator))
 
-    monkeypatch.setattr(sys.modules["dragoman.cli.translate"], "run_documents", run_documents)
+    monkeypatch.setattr(sys.modules["dragoman.cli.translate.translate"], "run_documents", run_documents)
     words = ("translate", model, page, "-o", tmp_path / "out.md")
     assert command(*words, "--adapter", adapters["help"])[0] == command(*words)[0] == 0
 

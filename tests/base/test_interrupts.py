@@ -24,7 +24,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("name", ["dragoman.cli", "typer", "dragoman.cli.outcome", "dragoman.cli.translate"])
+@pytest.mark.parametrize(
+    "name", ["dragoman.cli", "typer", "dragoman.cli.outcome", "dragoman.cli.translate.translate"]
+)
 def test_ctrl_c_while_importing(name: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM.replace("NAME", repr(name))], capture_output=True, timeout=120

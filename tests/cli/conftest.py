@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import typer
 
 from dragoman import cli
-from dragoman.cli.outcome import run
 
 
 @dataclass
@@ -28,7 +26,7 @@ def dragoman_(capsysbinary, monkeypatch):
     def called(*words: str | Path, stdin: bytes = b"") -> Ended:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsysbinary.readouterr()
-        code = run(typer.main.get_command(cli.app), [str(word) for word in words])
+        code = cli.run([str(word) for word in words])
         out, err = capsysbinary.readouterr()
         return Ended(code, out.decode(), err.decode())
 

@@ -137,7 +137,7 @@ def test_a_stopped_command_goes_on(dragoman_, folder, models, stopping, options)
     stopping(None)
     ended = dragoman_(*words, "out.en-de.tsv")
 
-    assert f"out.en-de.tsv: going on after line 19\n{whole.err}" == ended.err  # the same counts
+    assert f"out.en-de.tsv: resuming after line 19\n{whole.err}" == ended.err  # the same counts
     assert (folder / "out.en-de.tsv").read_bytes() == (folder / "whole.en-de.tsv").read_bytes()
     assert sorted(path.name for path in folder.iterdir()) == ["mono.de", "out.en-de.tsv", "whole.en-de.tsv"]
 
@@ -165,7 +165,7 @@ def test_a_killed_process_goes_on(dragoman_, folder, models):
 
     ended, whole = dragoman_(*words, "out.tsv"), dragoman_(*words, "whole.tsv")
 
-    assert ended.err == f"out.tsv: going on after line 19\n{whole.err}"
+    assert ended.err == f"out.tsv: resuming after line 19\n{whole.err}"
     assert (folder / "out.tsv").read_bytes() == (folder / "whole.tsv").read_bytes()
 
 

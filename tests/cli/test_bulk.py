@@ -1,4 +1,4 @@
-"""`dragoman translate --on`: the same bytes as line by line, options, and what went wrong."""
+"""`dragoman bulk`: the same bytes as line by line, options, and what went wrong."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plain(dragoman_, folder: Path, name: str, *words: str) -> bytes:
 )
 def test_a_folder_is_translated_as_its_files_are(dragoman_, folder, options):
     options = (*options, *(() if "best" in options else ("--beam", "1")))
-    words = ("translate", SAVED, folder / "in", "-o", folder / "out", "--on", "here", "--part-lines", "7")
+    words = ("bulk", SAVED, folder / "in", "-o", folder / "out", "--part-lines", "7")
     ended = dragoman_(*words, *options)
 
     assert (ended.code, ended.out) == (0, "")
@@ -48,26 +48,16 @@ def test_a_folder_is_translated_as_its_files_are(dragoman_, folder, options):
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["a.txt", "sub"]
 
 
-def test_format_lines_with_a_folder_is_the_same(dragoman_, folder):
-    ended = dragoman_(
-        "translate", SAVED, folder / "in", "-o", folder / "out", "--format", "lines", "--beam", "1"
-    )
-    assert ended.code == 0
-    assert (folder / "out/a.txt").read_bytes() == plain(dragoman_, folder, "a.txt", "--beam", "1")
-
-
 def test_json_lines_keep_their_keys(dragoman_, folder):
     (folder / "x.jsonl.gz").write_bytes(
         gzip.compress(b'{"id": 1, "en": "Tom sleeps."}\n{"id": 2, "en": ""}\n')
     )
     ended = dragoman_(
-        "translate",
+        "bulk",
         SAVED,
         folder / "x.jsonl.gz",
         "-o",
         folder / "y.jsonl",
-        "--on",
-        "here",
         "--column",
         "en",
         *FAST,
@@ -81,7 +71,7 @@ def test_json_lines_keep_their_keys(dragoman_, folder):
 
 def test_a_bad_file_is_named_and_the_others_are_written(dragoman_, folder):
     (folder / "in/bad.txt").write_bytes(b"one\n\xff\n")
-    words = ("translate", SAVED, folder / "in", "-o", folder / "out", "--on", "here", *FAST)
+    words = ("bulk", SAVED, folder / "in", "-o", folder / "out", *FAST)
     ended = dragoman_(*words)
     assert ended.code == 3
     assert f"error: {folder / 'in/bad.txt'}:2: not valid UTF-8\n" in ended.err
@@ -99,7 +89,7 @@ def test_two_commands_do_not_write_one_folder(dragoman_, folder):
     (folder / "out/.unfinished.parts").mkdir(parents=True)
     with (folder / "out/.unfinished.parts/.unfinished.jsonl").open("a") as file:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-        ended = dragoman_("translate", SAVED, folder / "in", "-o", folder / "out", "--on", "here")
+        ended = dragoman_("bulk", SAVED, folder / "in", "-o", folder / "out")
     assert ended.code == 2
     assert "another command is writing" in ended.err
 
@@ -107,33 +97,46 @@ def test_two_commands_do_not_write_one_folder(dragoman_, folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--on", "mars"], "--on mars\nhint: use here or ray"),
-        (["--on", "here"], "--on here without -o"),
-        (["--address", "auto"], "--address without --on ray"),
-        (["--on", "here", "--workers", "2"], "--workers without --on ray"),
-        (["--column", "x"], "--column without --on here"),
-        (["--on", "here", "--part-lines", "0"], "--part-lines 0"),
-        (["--on", "here", "--format", "po"], "--format po with --on"),
-        (["--on", "here", "--jsonl"], "--jsonl is not for --on"),
-        (["--on", "here", "--sample"], "--sample is not for --on"),
-        (["--on", "ray", "--memory", "m.tm"], "--memory is not for --on"),
+        (["--on", "mars"], "--on mars\nhint: it must be one of: here, ray"),
+        ([], "no place for the translations\nhint: name a folder or a file with -o"),
+        (["-o", "out", "--address", "auto"], "--address without --on ray"),
+        (["-o", "out", "--workers", "2"], "--workers without --on ray"),
+        (["-o", "out", "--part-lines", "0"], "--part-lines"),
+        (["-o", "out", "--jsonl"], "no such option: --jsonl"),
+        (["-o", "out", "--sample"], "no such option: --sample"),
+        (["-o", "out", "--beam", "0"], "--beam 0"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(dragoman_, folder, words, message):
-    ended = dragoman_("translate", SAVED, folder / "in", *words)
+    ended = dragoman_("bulk", SAVED, folder / "in", *words)
     assert ended.code == 2
     assert message in ended.err
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["--on", "here"], ["--on=here"], ["--format", "lines"], ["--format=lines"]]
+)
+def test_it_was_an_option_of_translate(dragoman_, folder, words):
+    """For one version, the old command line works, and says what the new one is."""
+    options = ("-o", folder / "out", *FAST)
+    ended = dragoman_("translate", SAVED, folder / "in", *words, *options)
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err.startswith("warning: translation in parts is now the command dragoman bulk: ")
+    before = (folder / "out/a.txt").read_bytes()
+    assert dragoman_("bulk", SAVED, folder / "in", *options).code == 0
+    assert (folder / "out/a.txt").read_bytes() == before
 
 
 def test_standard_input_is_refused(dragoman_, folder):
-    ended = dragoman_("translate", SAVED, "--on", "here", "-o", folder / "out")
+    ended = dragoman_("bulk", SAVED, "-o", folder / "out")
     assert ended.code == 2
     assert "does not read standard input" in ended.err
 
 
 def test_without_ray_nothing_is_begun(dragoman_, folder, monkeypatch):
     monkeypatch.setattr(util, "find_spec", lambda name: None)
-    ended = dragoman_("translate", SAVED, folder / "in", "-o", folder / "out", "--on", "ray")
+    ended = dragoman_("bulk", SAVED, folder / "in", "-o", folder / "out", "--on", "ray")
     assert ended.code == 2
     assert "error: Ray is not installed\nhint: pip install 'dragoman[ray]'" in ended.err
     assert not (folder / "out").exists()

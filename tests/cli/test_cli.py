@@ -17,7 +17,7 @@ import dragoman
 from dragoman import cli, display
 from dragoman.base.errors import TrainingError
 from dragoman.cli.outcome import run
-from dragoman.cli.train import sort_words, spread_files
+from dragoman.cli.train.train import sort_words, spread_files
 from dragoman.display import Silent
 from dragoman.engine.build import unavailable
 from dragoman.folder.weights import read_weights
@@ -339,7 +339,7 @@ def test_alignment_in_every_output(dragoman_, model):
 
 
 def test_align_gives_a_line_for_each_pair(dragoman_, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.cli.align._TOGETHER", 2)
+    monkeypatch.setattr("dragoman.cli.evaluate.align._TOGETHER", 2)
     source, target = tmp_path / "a.en", tmp_path / "a.de"
     source.write_text("Anna sees the dog.\n\nPeter eats.\n\nThe cat.\n", encoding="utf-8")
     target.write_text("Anna sieht den Hund.\n\nPeter isst.\nEin Hund.\n\n", encoding="utf-8")
@@ -764,7 +764,7 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["inspect", "MODEL", "A dog.", "--shift-positions", "-1"], 2, "shift = -1", "from 0"),
         (["inspect", "MODEL", "A dog.", "--no-positions", "--compare", "A."], 2, "--compare", "leave out"),
         (["inspect", "MODEL", "A dog.", "--target", "Hund", "--ban", "Hund"], 2, "given", "leave out"),
-        (["inspect", "MODEL", "A dog.", "--min-length", "-1"], 2, "minimum_length = -1", "from 0 to 100,000"),
+        (["inspect", "MODEL", "A dog.", "--min-length", "-1"], 2, "--min-length -1", "from 0 to 100,000"),
         (["inspect", "MODEL", "A dog.", "--beam", "99"], 2, "a beam of 99", "at most 50"),
         (["inspect", "MODEL", "A dog.", "--layer", "9"], 2, "layer 9", "layers 1 to 1"),
         (["inspect", "MODEL", "A dog.", "--head", "0"], 2, "head 0", "heads 1 to 2"),

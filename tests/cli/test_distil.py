@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.runs.students import PAIRS, STUDENT, make_teacher, make_twin
 
-from dragoman.cli.distil import is_text, teachers_and_text
+from dragoman.cli.train.distil import is_text, teachers_and_text
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.translator.bundles import PAIRS, learnt_bundle
 
-from dragoman.cli import filter as filtering
+from dragoman.cli.evaluate import filter as filtering
 from dragoman.evaluation import dual
 from dragoman.evaluation.dual import PairScorer
 from dragoman.folder.bundle import save
@@ -166,7 +166,7 @@ def test_a_stopped_command_goes_on(dragoman_, folder, words, models, monkeypatch
     ended = dragoman_(*command)
 
     assert ended.code == 0
-    assert ended.err.startswith("scores: going on after pair 20\n")
+    assert ended.err.startswith("scores: resuming after pair 20\n")
     assert len(calls) == 4 + 2 + 7  # of 11 chunks, no chunk twice but those that were stopped
     assert (folder / "scores").read_bytes() == (folder / "whole").read_bytes()
     assert (folder / "out.en-de.tsv").read_bytes() == (folder / "whole.en-de.tsv").read_bytes()

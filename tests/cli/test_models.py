@@ -12,7 +12,7 @@ from tests.translator.test_ensemble import another
 
 from dragoman import Translator
 from dragoman.cli.models import models_and_text
-from dragoman.cli.translate import _about
+from dragoman.cli.translate.translate import _about
 from dragoman.folder.bundle import save
 
 
@@ -93,10 +93,10 @@ def test_what_does_not_fit_is_refused(
 def test_several_translate_a_folder_in_parts(dragoman_, place: Path, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     shutil.copy(place / "in.en", tmp_path / "in" / "a.txt")
-    words = ["translate", place / "1", place / "2"]
-    parts = [tmp_path / "in", "-o", tmp_path / "out", "--on", "here", "--part-lines", "2"]
-    assert dragoman_(*words, *parts).code == 0
-    assert (tmp_path / "out" / "a.txt").read_text() == dragoman_(*words, place / "in.en").out
+    models = place / "1", place / "2"
+    parts = [tmp_path / "in", "-o", tmp_path / "out", "--part-lines", "2"]
+    assert dragoman_("bulk", *models, *parts).code == 0
+    assert (tmp_path / "out" / "a.txt").read_text() == dragoman_("translate", *models, place / "in.en").out
 
 
 def test_a_copy_of_a_model_changes_nothing(dragoman_, place: Path, tmp_path: Path) -> None:
@@ -144,5 +144,5 @@ def test_lines_are_not_written_to_a_compressed_name(dragoman_, place: Path, tmp_
     for suffix in (".gz", ".zst"):
         ended = dragoman_("translate", place / "1", place / "in.en", "-o", tmp_path / f"out{suffix}")
         assert ended.code == 2
-        assert "--on here" in ended.err
+        assert "dragoman bulk" in ended.err
         assert not (tmp_path / f"out{suffix}").exists()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.cli import evaluate
+from dragoman.cli.models import Guides
 from dragoman.translator import Translator
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
@@ -42,8 +42,8 @@ def test_the_options_are_those_of_python(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--quality", "good"], 'quality = "good"'),
-        (["--mbr", "ter"], 'mbr = "ter"'),
+        (["--quality", "good"], "--quality good"),
+        (["--mbr", "ter"], "--mbr ter"),
         (["--candidates", "4"], "candidates = 4 without a choice"),
         (["--reverse", "no-such-model"], "no-such-model: no such model folder"),
         (["--reverse", str(MODEL)], "the reverse model translates from en to de"),
@@ -69,11 +69,11 @@ def test_the_model_to_compare_with_has_the_same_help(
 ) -> None:
     helped: list[Path | None] = []
 
-    def with_reverse(translator: Translator, reverse: Path | None) -> Translator:
-        helped.append(reverse)
+    def guide(self: Guides, translator: Translator, to: str | None) -> Translator:
+        helped.append(self.reverse)
         return translator
 
-    monkeypatch.setattr(evaluate, "with_reverse", with_reverse)
+    monkeypatch.setattr(Guides, "guide", guide)
     copied = shutil.copytree(MODEL, tmp_path / "rival")
     words = [str(MODEL), str(TEXT), str(TEXT.with_suffix(".de"))]
     result = dragoman_(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli import serve
-from dragoman.cli.specs import name_and_path
+from dragoman.cli.serve import serve
+from dragoman.cli.serve.serve import name_and_path
 from dragoman.engine.build import unavailable
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
@@ -30,13 +30,13 @@ needs_engine = pytest.mark.skipif(unavailable() is not None, reason="no native e
         (["--trusted-proxy", "proxy"], 2, "--trusted-proxy"),
         (["--suggestions"], 2, "--suggestions without --memory"),
         (["--log", "xml"], 2, "--log xml"),
-        (["--timeout", "0"], 2, "limits.seconds"),
-        (["--timeout", "nan"], 2, "limits.seconds"),
-        (["--max-texts", "0"], 2, "limits.texts"),
-        (["--max-characters", "-1"], 2, "limits.characters"),
-        (["--max-file", "0"], 2, "limits.file_bytes"),
-        (["--rate", "-1"], 2, "limits.client_rate"),
-        (["--cache", "-1"], 2, "limits.cache_bytes"),
+        (["--timeout", "0"], 2, "--timeout 0"),
+        (["--timeout", "nan"], 2, "--timeout nan"),
+        (["--max-texts", "0"], 2, "--max-texts 0"),
+        (["--max-characters", "-1"], 2, "--max-characters -1"),
+        (["--max-file", "0"], 2, "--max-file 0"),
+        (["--rate", "-1"], 2, "--rate -1"),
+        (["--cache", "-1"], 2, "--cache -1"),
         (["--threads", "0"], 2, "--threads 0"),
         (["--engine", "gpu"], 2, "--engine gpu"),
         (["--dtype", "int3"], 2, "--dtype int3"),

@@ -72,7 +72,7 @@ def test_a_stopped_translation_goes_on(dragoman_, folder, stopping, options):
 
     assert ended.code == 0
     assert (
-        f"{folder / 'out'}: going on after line 22\n{whole.err}" == ended.err
+        f"{folder / 'out'}: resuming after line 22\n{whole.err}" == ended.err
     )  # warnings name the same lines
     assert (folder / "out").read_bytes() == (folder / "whole").read_bytes()
     assert sorted(path.name for path in folder.iterdir()) == ["in", "out", "whole"]
@@ -160,7 +160,7 @@ def test_a_killed_process_goes_on(folder):
     subprocess.run([*command, folder / "whole"], check=True)
 
     assert resumed.returncode == 0
-    assert f"going on after line {done:,}" in resumed.stderr
+    assert f"resuming after line {done:,}" in resumed.stderr
     assert (folder / "out").read_bytes() == (folder / "whole").read_bytes()
 
 

@@ -25,7 +25,8 @@ from dragoman.base.errors import ConfigError
 class Option:
     """Metadata of an option, for `Annotated`: what it means, and the bounds of its numbers.
 
-    Bounds hold for a number and for each number in a list. Infinity is refused unless `infinite`.
+    Bounds hold for a number and for each number in a list. Infinity is refused unless `infinite`. `flag` is
+    its name on a command line, if that is not the name of the field, and `metavar` what its value is called.
     """
 
     description: str = ""
@@ -35,6 +36,8 @@ class Option:
     at_most: float | None = None
     below: float | None = None
     infinite: bool = False
+    flag: str = ""
+    metavar: str = ""
 
     @property
     def bounds(self) -> str:
@@ -68,6 +71,17 @@ class Entry:
     kind: Any
     default: Any
     option: Option = _UNDESCRIBED
+
+    @property
+    def flag(self) -> str:
+        """Its name on a command line, such as --length-penalty."""
+        return self.option.flag or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def plain(self) -> Any:
+        """Its type without None: one of int, float, bool, str, Path, a Literal, a tuple, or a section."""
+        members = [member for member in _members(self.kind) if member is not type(None)]
+        return members[0] if len(members) == 1 else self.kind
 
     @property
     def needed(self) -> str:

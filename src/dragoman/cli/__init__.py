@@ -1,98 +1,133 @@
 """The command line. Only this package and `display/` print.
 
-Each command has a file here. Slow imports (torch, numpy, sacreBLEU) are inside the commands, so that `--help`
-answers at once.
+Each command has a file here, which is imported when the command is called. Slow imports (torch, numpy,
+sacreBLEU) are inside the commands, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from dragoman.base.interrupts import end_at_once
-from dragoman.cli.outcome import run
+from dragoman.cli import outcome
+from dragoman.cli.options import Commands
 from dragoman.version import __version__
 
 
 @dataclass(frozen=True)
 class _Command:
-    """Where a command is: a function, or a Typer with commands of its own."""
+    """Where a command is: a function, or `Commands` with commands of its own."""
 
     module: str
     name: str
     help: str
-    kind: str | None = None  # the class of the command, if it is not typer's
+    kind: str | None = None  # the class of the command, if it is not the usual one
 
 
-_COMMANDS = {
-    "demo": _Command("demo", "demo", "Train a small translator, watch it learn, and try it."),
-    "train": _Command("train", "train", "Train a model on raw parallel text.", "TrainCommand"),
-    "distil": _Command("distil", "distil", "Train a student on what its teachers say.", "TrainCommand"),
-    "translate": _Command("translate", "translate", "Translate text: n lines in, n lines out."),
+COMMANDS = {
+    "demo": _Command("train.demo", "demo", "Train a small translator, watch it learn, and try it."),
+    "train": _Command("train.train", "train", "Train a model on raw parallel text.", "TrainCommand"),
+    "distil": _Command("train.distil", "distil", "Train a student to imitate its teachers.", "TrainCommand"),
+    "translate": _Command("translate.translate", "translate", "Translate lines of text, or documents."),
+    "bulk": _Command("translate.bulk", "bulk", "Translate folders and large files in parts, here or on Ray."),
     "back-translate": _Command(
-        "back_translate", "back_translate", "Make synthetic parallel text of text in one language."
+        "translate.back_translate", "back_translate", "Make synthetic parallel text of text in one language."
     ),
-    "filter": _Command("filter", "filter_pairs", "Keep the best pairs of parallel text."),
-    "align": _Command("align", "align", "Align the words of text and its translation."),
-    "risk": _Command("risk", "risk", "Flag doubtful translations."),
-    "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL."),
-    "evaluate": _Command("evaluate", "evaluate", "Translate test text and score it."),
-    "score": _Command("score", "score", "Score translations of any system."),
+    "filter": _Command("evaluate.filter", "filter_pairs", "Keep the best pairs of parallel text."),
+    "align": _Command("evaluate.align", "align", "Align the words of text and its translation."),
+    "risk": _Command("evaluate.risk", "risk", "Flag doubtful translations."),
+    "serve": _Command("serve.serve", "serve", "Serve models to clients of LibreTranslate and DeepL."),
+    "evaluate": _Command("evaluate.evaluate", "evaluate", "Translate test text and score it."),
+    "score": _Command("evaluate.score", "score", "Score translations of any system."),
     "inspect": _Command("inspect", "inspect", "See how a translation came about, in one offline page."),
     "positions": _Command("inspect", "positions", "See the sinusoidal positions, without a model."),
-    "studio": _Command("studio", "studio", "Watch training runs on a page."),
-    "ladder": _Command("ladder", "ladder", "Train several recipes within one budget, and compare them."),
-    "import": _Command("imports", "import_model", "Import a model of Hugging Face or Marian."),
-    "export": _Command("exports", "export_model", "Export a model to another program."),
-    "memory": _Command("memory", "memory", "Keep translations, find them again, and exchange them."),
-    "model": _Command("model", "model", "Look into model folders; check, average and compare them."),
+    "studio": _Command("serve.studio", "studio", "Watch training runs on a page."),
+    "ladder": _Command(
+        "train.ladder", "ladder", "Train several recipes within one budget, and compare them."
+    ),
+    "import": _Command("model.imports", "import_model", "Import a model of Hugging Face or Marian."),
+    "export": _Command("model.exports", "export_model", "Export a model to another program."),
+    "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),
+    "model": _Command("model.model", "model", "Look into model folders; check, average and compare them."),
     "bench": _Command("bench", "bench", "Measure speed on this machine."),
-    "config": _Command("config", "config", "Print the options of a recipe with their descriptions."),
+    "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
     "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
 }
 
 
 def main() -> None:
     """Run the `dragoman` program and exit with the code of the command."""
-    words = sys.argv[1:] or ["--help"]
-    # To build one command takes a tenth of the time of all.
-    names = [words[0]] if words[0] in _COMMANDS else _COMMANDS
-    code = run(typer.main.get_command(_program(names)), words)
+    code = run(sys.argv[1:] or ["--help"])
     end_at_once()
     sys.exit(code)
 
 
-def _program(names: Iterable[str]) -> typer.Typer:
-    """Return the command line with the commands of these names."""
-    program = typer.Typer(
-        name="dragoman",
-        add_completion=False,
-        rich_markup_mode=None,  # show what a user typed unchanged; importing rich also takes 0.1 s
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+def run(words: Sequence[str]) -> int:
+    """Run a command line, without the name of the program, and return its exit code."""
+    return outcome.run(typer.main.get_command(app), words)
+
+
+class _Program(TyperGroup):
+    """The commands, each built when it is called: to build all takes ten times as long."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in COMMANDS and self.commands.get(cmd_name) is None:
+            self.commands[cmd_name] = _built(cmd_name)
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in COMMANDS:
+            self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # names to suggest
+        return super().resolve_command(ctx, _moved(args))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+
+
+def _built(name: str) -> Any:
+    command = COMMANDS[name]
+    module = import_module(f"dragoman.cli.{command.module}")
+    target = getattr(module, command.name)
+    if not isinstance(target, typer.Typer):
+        alone = Commands()
+        kind = None if command.kind is None else getattr(module, command.kind)
+        alone.command(name, cls=kind, short_help=command.help)(target)
+        target = alone
+    built = typer.main.get_command(target)
+    built.name = name
+    return built
+
+
+def _moved(args: list[str]) -> list[str]:
+    """The command line `args`, where translation in parts is a command of its own. For one version."""
+    words = args[1:]
+    as_lines = "--format=lines" in words or ("--format", "lines") in pairwise(words)
+    folders = as_lines and any(
+        Path(word).is_dir() and not Path(word, "config.json").exists() for word in words if len(word) < 256
     )
-    program.callback(epilog=_EPILOG)(about)
-    for name in names:
-        command = _COMMANDS[name]
-        module = import_module(f"dragoman.cli.{command.module}")
-        target = getattr(module, command.name)
-        if isinstance(target, typer.Typer):
-            program.add_typer(target, name=name, short_help=command.help)
-        else:
-            kind = None if command.kind is None else getattr(module, command.kind)
-            program.command(name, cls=kind, short_help=command.help)(target)
-    return program
-
-
-def __getattr__(name: str) -> Any:
-    """`app` is the whole command line (PEP 562)."""
-    if name == "app":
-        return _program(_COMMANDS)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if args[0] != "translate" or not (folders or any(word.partition("=")[0] == "--on" for word in words)):
+        return args
+    if not {"-q", "--quiet"} & {*words}:
+        outcome.warn(
+            "translation in parts is now the command dragoman bulk: MODEL FILES -o FOLDER --on here|ray"
+        )
+    if as_lines:
+        at = words.index("--format=lines" if "--format=lines" in words else "--format")
+        del words[at : at + (1 if words[at] == "--format=lines" else 2)]
+    return ["bulk", *words]
 
 
 def _version(value: bool) -> None:
@@ -119,3 +154,7 @@ _EPILOG = """From raw text to a scored translation:
 
 Exit codes: 0 success, 1 other failure, 2 usage or configuration, 3 bad data, 4 model missing or
 damaged, 5 below --min-bleu, 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP."""
+
+
+app = Commands(name="dragoman", cls=_Program)
+app.callback(epilog=_EPILOG)(about)

@@ -11,14 +11,9 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Debug, Json, Quiet, Recipe
+from dragoman.cli.options import Commands, Data, Json, Quiet, Recipe
 
-bench = typer.Typer(
-    help="Measure speed on this machine.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+bench = Commands(help="Measure speed on this machine.", no_args_is_help=True)
 
 Peers = Annotated[
     Path | None,
@@ -79,7 +74,6 @@ def train(
     busy: Busy = False,
     as_json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Train the same model on the same text with dragoman and with other toolkits, and compare.
 
@@ -188,7 +182,6 @@ def bench_translate(
     busy: Annotated[bool, typer.Option("--busy", help="Do not wait for the machine to be idle.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Translate the same lines with the same model in dragoman and in other programs, and compare.
 
@@ -230,7 +223,6 @@ def peers(
         list[str] | None, typer.Argument(metavar="NAME", help="Toolkits to install. [default: list them]")
     ] = None,
     peers: Peers = None,
-    debug: Debug = False,
 ) -> None:
     """Install other toolkits to measure against, in pinned versions, each in its own environment.
 

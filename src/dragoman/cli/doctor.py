@@ -6,10 +6,10 @@ import json
 
 import typer
 
-from dragoman.cli.options import Debug, Json
+from dragoman.cli.options import Json
 
 
-def doctor(as_json: Json = False, debug: Debug = False) -> None:
+def doctor(as_json: Json = False) -> None:
     """Check this machine: Python, native engine, torch, cores, bf16, memory and GPU. Suggest changes.
 
     Exits with 1 if a problem stops dragoman from working.

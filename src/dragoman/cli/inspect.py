@@ -6,46 +6,35 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
-from dragoman.cli.options import (
-    AdapterFolder,
-    BeamSize,
-    Debug,
-    LengthPenalty,
-    MinLength,
-    Model,
-    NoRepeatNgram,
-    Quiet,
-    StopRule,
-)
+from dragoman.cli.models import Loading
+from dragoman.cli.options import Flag, Flags, Model, Quiet
+from dragoman.decoding.options import Decoding
 from dragoman.text.lines import one_line, read_lines
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Stop
     from dragoman.inspection import Contrast, Trace
 
 STDIN = "-"
-FORMATS = ("html", "svg", "png", "txt", "json")
-VIEWS = ("attention", "heads", "beam", "positions")
-KINDS = ("encoder", "decoder", "cross")
+Form = Literal["html", "svg", "png", "txt", "json"]
+FORMATS = get_args(Form)
+View = Literal["attention", "heads", "beam", "positions"]
+Kind = Literal["encoder", "decoder", "cross"]
 
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Write to this file. [default: text, to the terminal]"
-    ),
+    Flag("Write to this file. [default: text, to the terminal]", flag="--output -o"),
 ]
 Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="|".join(FORMATS),
-        help="Output format. [default: from the name of the file, or txt]",
+    Form | None,
+    Flag(
+        "Output format. [default: from the name of the file, or txt]",
+        flag="--format",
     ),
 ]
 
@@ -56,74 +45,55 @@ def inspect(
         str,
         typer.Argument(metavar="TEXT", help="A sentence in quotes; - is the first line of standard input."),
     ] = STDIN,
+    *,
     output: Output = None,
-    form: Format = None,
+    format: Format = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", metavar="TEXT", help="Inspect this translation instead of the model's own."),
+        Flag("Inspect this translation instead of the model's own."),
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option("--compare", metavar="MODEL|TEXT", help="Compare with another model or sentence."),
+        Flag("Compare with another model or sentence.", metavar="MODEL|TEXT"),
     ] = None,
     view: Annotated[
-        str | None,
-        typer.Option(
-            "--view", metavar="|".join(VIEWS), help="Content of an SVG or PNG. [default: attention]"
-        ),
+        View | None,
+        Flag("Content of an SVG or PNG. [default: attention]"),
     ] = None,
     kind: Annotated[
-        str | None,
-        typer.Option(
-            "--attention", metavar="|".join(KINDS), help="Kind of attention to show. [default: cross]"
-        ),
+        Kind | None,
+        Flag("Kind of attention to show. [default: cross]", flag="--attention"),
     ] = None,
-    layer: Annotated[
-        int | None, typer.Option("--layer", metavar="N", help="Layer to show. [default: the last but one]")
-    ] = None,
-    head: Annotated[
-        int | None, typer.Option("--head", metavar="N", help="Head to show. [default: the mean of all]")
-    ] = None,
-    beam: BeamSize = None,
-    length_penalty: LengthPenalty = None,
-    stop: StopRule = None,
-    prefix: Annotated[
-        str, typer.Option("--prefix", metavar="TEXT", help="Begin the translation with this text.")
-    ] = "",
-    min_length: MinLength = 0,
-    no_repeat_ngram: NoRepeatNgram = 0,
-    adapter: AdapterFolder = None,
+    layer: Annotated[int | None, Flag("Layer to show. [default: the last but one]")] = None,
+    head: Annotated[int | None, Flag("Head to show. [default: the mean of all]")] = None,
+    decoding: Annotated[
+        Decoding,
+        Flags("beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram", section="Search"),
+    ],
+    prefix: Annotated[str, Flag("Begin the translation with this text.")] = "",
+    loading: Annotated[Loading, Flags("adapter")],
     without: Annotated[
         list[str] | None,
-        typer.Option(
-            "--without", metavar="HEAD", help="Switch a head off, such as encoder.2.3. May be repeated."
-        ),
+        Flag("Switch a head off, such as encoder.2.3. May be repeated.", metavar="HEAD"),
     ] = None,
     force: Annotated[
         list[str] | None,
-        typer.Option(
-            "--force", metavar="STEP=TEXT", help="Force a token at a step, such as 3=Hund. May be repeated."
-        ),
+        Flag("Force a token at a step, such as 3=Hund. May be repeated.", metavar="STEP=TEXT"),
     ] = None,
     ban: Annotated[
         list[str] | None,
-        typer.Option(
-            "--ban", metavar="[STEP=]TEXT", help="Forbid a token, at a step or everywhere. May be repeated."
-        ),
+        Flag("Forbid a token, at a step or everywhere. May be repeated.", metavar="[STEP=]TEXT"),
     ] = None,
     shift: Annotated[
         int,
-        typer.Option("--shift-positions", metavar="K", help="Add K to the position of each source token."),
+        Flag("Add K to the position of each source token.", flag="--shift-positions", metavar="K"),
     ] = 0,
-    no_positions: Annotated[
-        bool, typer.Option("--no-positions", help="Leave out the positions of the source.")
-    ] = False,
+    no_positions: Annotated[bool, Flag("Leave out the positions of the source.")] = False,
     other_penalty: Annotated[
         float | None,
-        typer.Option("--with-length-penalty", metavar="A", help="Search with another length penalty."),
+        Flag("Search with another length penalty.", flag="--with-length-penalty", metavar="A"),
     ] = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """See how a translation came about, in one offline page: attention, beam search, positions.
 
@@ -137,15 +107,12 @@ def inspect(
     The options from --without to --with-length-penalty change the run. The output then shows what differs
     from the untouched one.
     """
-    form = _format(form, output)
-    _check("--view", view, VIEWS)
-    _check("--attention", kind, KINDS)
+    form = _format(format, output)
     if compare is not None and form not in ("html", "txt"):
         raise ConfigError(f"--compare as {form}", hint="choose html or txt, or inspect one at a time")
     _check_used(form, view, kind, layer, head)
     sentence = _read() if text == STDIN else one_line(text, "the text")
     require_pytorch("inspecting")
-    from dragoman.decoding.options import Decoding
     from dragoman.translator import Translator
 
     intervention = None
@@ -158,13 +125,6 @@ def inspect(
         )  # fmt: skip
     if intervention is not None and compare is not None:
         raise ConfigError("--compare, and a changed run", hint="leave out --compare, or what changes the run")
-    decoding = Decoding(
-        beam=beam,
-        length_penalty=length_penalty,
-        stop=cast("Stop | None", stop),
-        minimum_length=min_length,
-        no_repeat_ngram=no_repeat_ngram,
-    )
 
     def load(folder: Path, adapter: Path | None = None) -> tuple[Translator, str]:
         name = " + ".join(path.absolute().name for path in (folder, adapter) if path is not None)
@@ -175,13 +135,13 @@ def inspect(
         return translator.inspect(sentence, decoding, target=target, prefix=prefix, name=name)
 
     if intervention is not None:
-        translator, name = load(model, adapter)
+        translator, name = load(model, loading.adapter)
         both = translator.inspect(
             sentence, decoding, target=target, prefix=prefix, name=name, intervention=intervention
         )
         _write(_content_of_both(both, form, view, kind, layer, head), output, quiet=quiet)
         return
-    traces = [look(model, sentence, target, adapter)]
+    traces = [look(model, sentence, target, loading.adapter)]
     if compare is not None:
         # Take what looks like a path as one, so that a mistyped folder is not taken for a sentence.
         folder = os.path.isdir(compare) or (os.sep in compare and not any(c.isspace() for c in compare))
@@ -189,23 +149,18 @@ def inspect(
             traces.append(look(Path(compare), sentence, target))
         else:
             other = one_line(compare, "--compare")
-            traces.append(look(model, other, target if other == sentence else None, adapter))
+            traces.append(look(model, other, target if other == sentence else None, loading.adapter))
     _write(_content(traces, form, view, kind, layer, head), output, quiet=quiet)
 
 
 def positions(
-    width: Annotated[int, typer.Option("--width", metavar="N", help="Number of dimensions.")] = 128,
-    length: Annotated[int, typer.Option("--length", metavar="N", help="Number of positions.")] = 64,
-    base: Annotated[
-        float, typer.Option("--base", metavar="N", help="Base of the wavelengths; 10000 in the paper.")
-    ] = 10000.0,
-    halves: Annotated[
-        bool, typer.Option("--halves", help="Put all sines before all cosines, as in Marian.")
-    ] = False,
+    width: Annotated[int, Flag("Number of dimensions.")] = 128,
+    length: Annotated[int, Flag("Number of positions.")] = 64,
+    base: Annotated[float, Flag("Base of the wavelengths; 10000 in the paper.", metavar="N")] = 10000.0,
+    halves: Annotated[bool, Flag("Put all sines before all cosines, as in Marian.")] = False,
     output: Output = None,
-    form: Format = None,
+    format: Format = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """See the sinusoidal positions of "Attention Is All You Need", without a model.
 
@@ -213,7 +168,7 @@ def positions(
       dragoman positions -o positions.html
       dragoman positions --width 64 --base 100 -o positions.svg
     """
-    form = _format(form, output)
+    form = _format(format, output)
     from dragoman.inspection.pictures import png, positions_svg
     from dragoman.inspection.plain import positions_text
     from dragoman.inspection.positions import laboratory
@@ -237,7 +192,7 @@ def positions(
 
 
 def _content(
-    traces: list[Trace], form: str, view: str | None, kind: str | None, layer: int | None, head: int | None
+    traces: list[Trace], form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None
 ) -> str | bytes:
     from dragoman.inspection import pictures
     from dragoman.inspection.plain import text
@@ -247,23 +202,23 @@ def _content(
         case "html":
             return report(traces)
         case "txt":
-            return "\n".join(text(trace, kind, layer, head) for trace in traces)  # type: ignore[arg-type]
+            return "\n".join(text(trace, kind, layer, head) for trace in traces)
         case "json":
             return traces[0].to_json()
     match view:
         case "heads":
-            svg = pictures.heads_svg(traces[0], kind)  # type: ignore[arg-type]
+            svg = pictures.heads_svg(traces[0], kind)
         case "beam":
             svg = pictures.beam_svg(traces[0])
         case "positions":
             svg = pictures.positions_svg(traces[0].positions)
         case _:
-            svg = pictures.attention_svg(traces[0], kind, layer, head)  # type: ignore[arg-type]
+            svg = pictures.attention_svg(traces[0], kind, layer, head)
     return pictures.png(svg) if form == "png" else svg
 
 
 def _content_of_both(
-    both: Contrast, form: str, view: str | None, kind: str | None, layer: int | None, head: int | None
+    both: Contrast, form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None
 ) -> str | bytes:
     """Return what differs, and the changed run. A picture is of the changed run."""
     if form == "html":
@@ -282,18 +237,12 @@ def _format(form: str | None, output: Path | None) -> str:
             raise ConfigError(
                 f"{output}: unknown format", hint=f"name it *.{', *.'.join(FORMATS)}, or pass --format"
             )
-    _check("--format", form, FORMATS)
     if form == "png" and output is None:
         raise ConfigError("PNG on standard output", hint="name a file with -o")
     return form or "txt"
 
 
-def _check(option: str, value: str | None, choices: tuple[str, ...]) -> None:
-    if value is not None and value not in choices:
-        raise ConfigError(f"{option} {value}", hint=f"choose one of: {', '.join(choices)}")
-
-
-def _check_used(form: str, view: str | None, kind: str | None, layer: int | None, head: int | None) -> None:
+def _check_used(form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None) -> None:
     """Raise ConfigError for an option that has no effect."""
     options = {"--view": view, "--attention": kind, "--layer": layer, "--head": head}
     if form in ("svg", "png"):

@@ -1,30 +1,154 @@
-"""The models that a command names: one, or several that translate together."""
+"""The models of a command: how they are loaded, and the terms, memory and reverse model that help them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, DataError, ModelError
+from dragoman.cli.options import Flag, NumberType
+from dragoman.decoding.options import Average
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Average
-    from dragoman.engine.choice import DType
+    from dragoman.text.guidance import Match
     from dragoman.translator import Translator
 
-AverageOfModels = Annotated[
-    str | None,
-    typer.Option(
-        "--average",
-        metavar="log-probabilities|probabilities",
-        help="With several models: what is averaged at each step. [default: log-probabilities]",
-        show_default=False,
-    ),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class Loading:
+    """How the models of a command line are loaded: one, or several that translate together."""
+
+    dtype: NumberType = None
+    adapter: Annotated[
+        Path | None,
+        Flag("Use this adapter, which was trained on the model.", metavar="FOLDER", section="Models"),
+    ] = None
+    average: Annotated[
+        Average | None,
+        Flag(
+            "With several models: what is averaged at each step. [default: log-probabilities]",
+            section="Models",
+        ),
+    ] = None
+
+    def check(self, models: Sequence[Path]) -> None:
+        """Raise ConfigError for options that do not fit the number of models."""
+        if len(models) == 1 and self.average is not None:
+            raise ConfigError(
+                "--average with one model", hint="name the other models after it, or leave out --average"
+            )
+        if len(models) > 1 and self.adapter is not None:
+            raise ConfigError(
+                "--adapter with several models", hint="merge the adapter first: dragoman model merge"
+            )
+
+    def load(self, models: Sequence[Path]) -> Translator:
+        """Load a model, or several as an ensemble. Raises ConfigError if they do not fit each other."""
+        from dragoman.translator import Translator
+
+        loaded = [Translator.load(model, dtype=self.dtype, adapter=self.adapter) for model in models]
+        try:
+            return Translator.ensemble(loaded, average=self.average or "log-probabilities")
+        except ConfigError as error:
+            raise ConfigError(f"{', '.join(map(str, models))}: {error}", hint=error.hint) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guides:
+    """The list of terms, translation memory and reverse model of a command line."""
+
+    terms: Annotated[
+        Path | None,
+        Flag(
+            "Use the translations of this list of terms: CSV (source,target) or TBX.",
+            section="Terms and memory",
+        ),
+    ] = None
+    terms_mode: Annotated[
+        Literal["soft", "hard"] | None,
+        Flag(
+            "soft: the model reads the terms and may inflect them. hard: the translation must have them "
+            "exactly as listed. [default: soft if the model was trained with data.terms, else hard]",
+            section="Terms and memory",
+        ),
+    ] = None
+    memory: Annotated[
+        Path | None,
+        Flag(
+            "Translate lines that are in this translation memory as it has them. A memory made by "
+            "dragoman memory, or a small .tmx or .tsv file.",
+            section="Terms and memory",
+        ),
+    ] = None
+    match_least: Annotated[
+        float,
+        Flag(
+            "With --memory: also use lines that are at least N percent alike. They are shown in --jsonl "
+            "and --report; a model trained with data.matches reads them.",
+            above=0,
+            at_most=100,
+            metavar="N",
+            section="Terms and memory",
+        ),
+    ] = 70.0
+    reverse: Annotated[
+        Path | None,
+        Flag(
+            "Rerank several translations by this model, which translates back.",
+            metavar="MODEL",
+            section="Search",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Raise an error for what can be seen before the model is loaded, which takes seconds."""
+        if self.terms_mode is not None and self.terms is None:
+            raise ConfigError("--terms-mode without --terms", hint="name a list of terms with --terms")
+        if self.terms is not None and not self.terms.exists():
+            raise DataError(f"{self.terms}: no such file", hint="check the path after --terms")
+        check_reverse_folder(self.reverse)
+
+    def guide(self, translator: Translator, to: str | None) -> Translator:
+        """The translator with the terms for the language `to`, or its only one, and the reverse model."""
+        from dragoman.translator import Translator
+
+        if self.terms is not None:
+            from dragoman.memory.terms import TermList
+
+            table = TermList.read(self.terms, translator.source_language, to or translator.target_language)
+            translator = translator.using(terms=table, terms_mode=self.terms_mode)
+        if self.reverse is not None:
+            translator = translator.using(reverse=Translator.load(self.reverse))
+        return translator
+
+    @contextmanager
+    def open(self, to: str | None, *, offers: bool) -> Iterator[Callable[[Translator], Translator]]:
+        """Open the memory before the model is loaded, and yield a function that adds all guides to a model.
+
+        Without `offers` nobody sees similar lines, so they are searched only if the model reads them. Raises
+        the errors of `open_memory`.
+        """
+        if self.memory is None:
+            yield lambda translator: self.guide(translator, to)
+            return
+        from dragoman.memory.exchange import is_exchanged, open_memory
+
+        path = self.memory
+        with ExitStack() as stack:
+            early = None if is_exchanged(path) else stack.enter_context(open_memory(path))
+
+            def guided(translator: Translator) -> Translator:
+                languages = translator.source_language, to or translator.target_language
+                memory = early or stack.enter_context(open_memory(path, languages))
+                wanted = offers or "matches" in translator.reads
+                least = self.match_least if wanted else 100.0
+                return self.guide(translator.using(memory=memory, match_least=least), to)
+
+            yield guided
 
 
 def models_and_text(model: Path, names: Sequence[str] | None) -> tuple[list[Path], list[str]]:
@@ -43,28 +167,12 @@ def files_of_models(folders: Iterable[Path | None]) -> list[str]:
     ]
 
 
-def check_models(models: Sequence[Path], average: str | None, adapter: Path | None) -> None:
-    """Raise ConfigError for options that do not fit the number of models."""
-    if len(models) == 1 and average is not None:
-        raise ConfigError(
-            "--average with one model", hint="name the other models after it, or leave out --average"
-        )
-    if len(models) > 1 and adapter is not None:
-        raise ConfigError(
-            "--adapter with several models",
-            hint="merge the adapter first: dragoman model merge",
-        )
+def check_reverse_folder(reverse: Path | None) -> None:
+    """Raise ModelError for a folder that does not exist, before models are loaded, which takes seconds."""
+    if reverse is not None and not reverse.exists():
+        raise ModelError(f"{reverse}: no such model folder", hint="check the path after --reverse")
 
 
-def load_models(
-    models: Sequence[Path], average: str | None, *, dtype: str | None = None, adapter: Path | None = None
-) -> Translator:
-    """Load a model, or several as an ensemble. Raises ConfigError for models that do not fit each other."""
-    from dragoman.translator import Translator
-
-    chosen = cast("DType | None", dtype)
-    loaded = [Translator.load(model, dtype=chosen, adapter=adapter) for model in models]
-    try:
-        return Translator.ensemble(loaded, average=cast("Average", average or "log-probabilities"))
-    except ConfigError as error:
-        raise ConfigError(f"{', '.join(map(str, models))}: {error}", hint=error.hint) from error
+def rounded(match: Match) -> dict[str, Any]:
+    """Return a match of a translation memory as plain values, for JSON."""
+    return {"score": round(match.score, 1), "source": match.source, "target": match.target}

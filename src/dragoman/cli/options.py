@@ -1,11 +1,260 @@
-"""Options that several commands share, with one name and one help text each."""
+"""Options of the command line: each is declared once, by a field of a dataclass or a parameter of a command.
+
+A parameter whose type is a dataclass stands for a flag for each of its fields. Type, bounds and text come
+from the field (`base/options.py`). The command gets the dataclass, already checked:
+
+    def align(
+        model: Model,
+        *,
+        decoding: Annotated[Decoding, Flags("to", "attention")],
+        gold: Annotated[Path | None, Flag("Print how well the alignments agree with these.")] = None,
+    ) -> None: ...
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
+from keyword import iskeyword
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand, TyperOption
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.options import Entry, Option, entries, show
+
+_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,  # show what a user typed unchanged; importing rich also takes 0.1 s
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
+}
+_METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(Option):
+    """Metadata of a flag: an option that only commands have, or what one says otherwise about a field.
+
+    `section` is the part of the help where it stands, `default` replaces that of a field.
+    """
+
+    section: str | None = None
+    default: Any = ...
+
+
+class Flags:
+    """The fields of a dataclass that are flags of a command, in one section of its help.
+
+    "sample.seed" is a field of the section in the field `sample`, whose own flag switches it on.
+    """
+
+    def __init__(self, *names: str, section: str | None = None, **changed: Flag) -> None:
+        self.fields = dict.fromkeys(names, Flag()) | changed
+        self.section = section
+
+
+class Commands(typer.Typer):
+    """Commands that take dataclasses as flags, have --debug, and show their options in sections."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**_SETTINGS | options)
+
+    def command(  # type: ignore[override]  # fewer options than typer's
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **options: Any
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register a function as a command, and return it unchanged."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            super(Commands, self).command(name, cls=cls or Command, **options)(with_flags(function))
+            return function
+
+        return register
+
+
+class Command(TyperCommand):
+    """A command with --debug, whose help has a section for each group of options."""
+
+    def __init__(self, *arguments: Any, params: list[Any] | None = None, **options: Any) -> None:
+        debug = TyperOption(
+            param_decls=["--debug"],
+            is_flag=True,
+            default=False,
+            expose_value=False,  # `outcome.run` reads it: it works even if the rest does not parse
+            help="Show the traceback of an error.",
+        )
+        super().__init__(*arguments, params=[*(params or []), debug], **options)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the sections in their order, and the options without a section."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        last: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            if (row := param.get_help_record(ctx)) is None:
+                continue
+            panel = getattr(param, "rich_help_panel", None)
+            section = "Arguments" if param.param_type_name == "argument" else panel
+            (last if section is None else sections.setdefault(section, [])).append(row)
+        for title, rows in (*sections.items(), ("Options", last)):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as typer takes it: with a parameter for each flag in place of dataclasses and metadata."""
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, _Group] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        group = _group_of(parameter)
+        if group is not None:
+            groups[parameter.name] = group
+        parameters += [parameter] if group is None else [flag.parameter() for flag in group.flags]
+
+    def call(**values: Any) -> Any:
+        for name, group in groups.items():
+            values[name] = group.build(values)
+        return function(**values)
+
+    keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    call.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    call.__doc__, call.__name__ = function.__doc__, function.__name__
+    return call
+
+
+def given(context: typer.Context) -> dict[str, Any]:
+    """The options of a command line that are not the default, by the names of their parameters."""
+    values = {
+        str(one.name): (context.params.get(str(one.name)), one.default) for one in context.command.params
+    }
+    return {name: value for name, (value, default) in values.items() if value not in (None, default)}
+
+
+def check_applies(
+    context: typer.Context, sections: Mapping[str, tuple[str, ...]], kind: str, *, hint: str
+) -> None:
+    """Raise ConfigError for an option in a section of the help that has no use for this `kind` of input.
+
+    `sections` says for which kinds a section is; one that is not there is for all.
+    """
+    used = given(context)
+    for param in context.command.params:
+        kinds = sections.get(getattr(param, "rich_help_panel", None) or "", (kind,))
+        if param.name in used and kind not in kinds:
+            raise ConfigError(f"{param.opts[0]} is for {' or '.join(kinds)}, not for {kind}", hint=hint)
+
+
+@dataclass(frozen=True)
+class _One:
+    """A flag: the option that it sets, and the section of a dataclass in which that is."""
+
+    entry: Entry
+    section: str | None
+    within: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        """Its names, such as --output and -o."""
+        return self.entry.flag.split()
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        name = self.words[0].lstrip("-").replace("-", "_")
+        return f"{name}_" if iskeyword(name) else name
+
+    def parameter(self) -> inspect.Parameter:
+        option, kind, default = self.entry.option, self.entry.plain, self.entry.default
+        text, metavar = option.description, option.metavar
+        if self.within:  # None, so that it is known whether it is given
+            text = f"With --{self.within}: {text[:1].lower()}{text[1:]} [default: {show(default)}]"
+            default = None
+        if get_origin(kind) is Literal:
+            kind, metavar = str, metavar or "|".join(get_args(kind))
+        elif kind is bool or is_dataclass(kind):
+            kind, default = bool, bool(default)
+        info = typer.Option(
+            *self.words,
+            metavar=None if kind is bool else metavar or _METAVARS.get(kind),
+            help=text,
+            rich_help_panel=self.section,
+        )
+        annotation: Any = Annotated[kind if default is not None else kind | None, info]
+        return inspect.Parameter(
+            self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
+
+    def check(self, value: Any) -> Any:
+        """The value with the type of the option. Raises ConfigError, which names the flag."""
+        if value == self.entry.default or get_origin(self.entry.plain) is list:
+            return value
+        try:
+            return self.entry.check(value, self.words[0])
+        except ConfigError as error:
+            hint = error.hint.removesuffix(", or left out")
+            raise ConfigError(f"{self.words[0]} {value}", hint=hint) from None
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The flags of a parameter: of the dataclass `kind`, or one alone."""
+
+    kind: Any
+    flags: list[_One] = field(default_factory=list)
+
+    def build(self, values: dict[str, Any]) -> Any:
+        """Take the flags out of `values` and return the dataclass, or the value of the only flag."""
+        options: dict[str, Any] = {}
+        for flag in self.flags:
+            value = values.pop(flag.name)
+            if self.kind is None:
+                return None if value is None else flag.check(value)
+            if value is None:
+                continue
+            if flag.within and flag.within not in options:
+                raise ConfigError(f"{flag.words[0]} without --{flag.within}", hint=f"add --{flag.within}")
+            if flag.within:
+                options[flag.within][flag.entry.name] = flag.check(value)
+            elif not is_dataclass(flag.entry.plain):
+                options[flag.entry.name] = flag.check(value)
+            elif value:
+                options[flag.entry.name] = {}
+        for name, value in options.items():
+            if isinstance(value, dict):
+                options[name] = entries(self.kind)[name].plain(**value)
+        return self.kind(**options)
+
+
+def _group_of(parameter: inspect.Parameter) -> _Group | None:
+    """The flags that a parameter stands for; None if it is an ordinary one of typer's."""
+    annotation = parameter.annotation
+    kind, *metadata = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    for one in metadata:
+        if isinstance(one, Flag):
+            return _Group(None, [_One(Entry(parameter.name, kind, parameter.default, one), one.section)])
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        return None
+    group = _Group(kind)
+    for flags in [one for one in metadata if isinstance(one, Flags)] or [Flags(*entries(kind))]:
+        for path, changed in flags.fields.items():
+            within, _, name = path.rpartition(".")
+            entry = entries(entries(kind)[within].plain if within else kind)[name]
+            option = replace(
+                entry.option,
+                description=changed.description or entry.option.description,
+                flag=changed.flag or entry.option.flag,
+                metavar=changed.metavar or entry.option.metavar,
+            )
+            default = entry.default if changed.default is ... else changed.default
+            section = flags.section or getattr(entry.option, "section", None)
+            group.flags.append(_One(replace(entry, option=option, default=default), section, within))
+    return group
+
+
+# ---- options that several commands share -------------------------------------------------------------
 
 Model = Annotated[
     Path,
@@ -21,183 +270,57 @@ TextAndTranslation = Annotated[
 ]
 OutputFile = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, whole or not at all."),
+    Flag("Write to this file, whole or not at all.", flag="--output -o"),
 ]
-BeamSize = Annotated[
-    int | None,
-    typer.Option("--beam", metavar="N", help="Width of the beam; 1 is greedy search. [default: the model's]"),
-]
-LengthPenalty = Annotated[
-    float | None,
-    typer.Option(
-        "--length-penalty",
-        metavar="A",
-        help="Above 0 favours longer translations; 0.6 in the paper. [default: the model's]",
-    ),
-]
-StopRule = Annotated[
-    str | None,
-    typer.Option(
-        "--stop",
-        metavar="full|patient|shrinking|exact",
-        help="When a search ends. exact: no unfinished translation can still win. [default: the model's]",
-    ),
-]
-UseShortlist = Annotated[
-    bool,
-    typer.Option(
-        "--shortlist",
-        help="Use only the target tokens that the model's shortlist allows; see dragoman model shortlist.",
-    ),
-]
-QualityLevel = Annotated[
-    str,
-    typer.Option(
-        "--quality",
-        metavar="fast|normal|best",
-        help="fast is greedy search, normal the model's search; best takes several times as long and chooses "
-        "among several translations.",
-    ),
-]
-ChooseBy = Annotated[
-    str | None,
-    typer.Option(
-        "--mbr",
-        metavar="chrf|bleu",
-        help="Of several translations, choose the one that the others agree with most.",
-    ),
-]
-Candidates = Annotated[
-    int | None,
-    typer.Option(
-        "--candidates",
-        metavar="N",
-        help="With --mbr or --reverse: translations to choose from. [default: 16, or --beam if it is less]",
-    ),
-]
-ReverseModel = Annotated[
-    Path | None,
-    typer.Option(
-        "--reverse",
-        metavar="MODEL",
-        help="Choose, among several translations, the one that this model, which translates back, also finds "
-        "likely.",
-    ),
-]
-TargetLanguage = Annotated[
-    str | None,
-    typer.Option("--to", metavar="LANGUAGE", help="Target language, if the model has several."),
-]
-MinLength = Annotated[
-    int, typer.Option("--min-length", metavar="N", help="Shortest translation allowed, in tokens.")
-]
-NoRepeatNgram = Annotated[
-    int,
-    typer.Option(
-        "--no-repeat-ngram",
-        metavar="N",
-        help="Forbid N-grams that the translation already has; 0 allows all.",
-    ),
-]
+NewFolder = Annotated[Path, Flag("Write the model here: a new folder.", flag="--output -o", metavar="FOLDER")]
 NumberType = Annotated[
-    str | None,
-    typer.Option(
-        "--dtype",
-        metavar="auto|float32|bfloat16|int8",
-        help="Type of the numbers. auto: int8 if the model is quantised, else float32. int8 needs the native "
+    Literal["auto", "float32", "bfloat16", "int8"] | None,
+    Flag(
+        "Type of the numbers. auto: int8 if the model is quantised, else float32. int8 needs the native "
         "engine.",
-        show_default=False,
+        flag="--dtype",
+        section="Models",
     ),
 ]
-AdapterFolder = Annotated[
-    Path | None,
-    typer.Option("--adapter", metavar="FOLDER", help="Use this adapter, which was trained on the model."),
-]
-TermsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--terms",
-        metavar="FILE",
-        help="Use the translations of this list of terms: CSV (source,target) or TBX.",
-    ),
-]
-TermsHow = Annotated[
-    str | None,
-    typer.Option(
-        "--terms-mode",
-        metavar="soft|hard",
-        help="soft: the model reads the terms and may inflect them. hard: the translation must have them "
-        "exactly as listed. [default: soft if the model was trained with data.terms, else hard]",
-    ),
-]
-BatchTokens = Annotated[
-    int,
-    typer.Option("--batch-tokens", metavar="N", help="Tokens translated at once. Fewer need less memory."),
-]
-Memory = Annotated[
-    Path | None,
-    typer.Option(
-        "--memory",
-        metavar="FILE",
-        help="Translate lines that are in this translation memory as it has them. A memory made by dragoman "
-        "memory, or a small .tmx or .tsv file.",
-    ),
-]
-MatchLeast = Annotated[
-    float,
-    typer.Option(
-        "--match-least",
-        metavar="N",
-        help="With --memory: also use lines that are at least N percent alike. They are shown in --jsonl and "
-        "--report; a model trained with data.matches reads them.",
-    ),
-]
-Lowercase = Annotated[bool, typer.Option("--lowercase", help="Also score in lower case.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Lowercase = Annotated[bool, Flag("Also score in lower case.", flag="--lowercase")]
+Json = Annotated[bool, Flag("Print one JSON document.", flag="--json")]
 Bootstrap = Annotated[
     int | None,
-    typer.Option(
-        "--bootstrap",
-        metavar="N",
-        help="Resamples for intervals and tests; 0 for no intervals. [default: 1000; --test ar: 10000]",
+    Flag(
+        "Resamples for intervals and tests; 0 for no intervals. [default: 1000; --test ar: 10000]",
+        flag="--bootstrap",
     ),
 ]
 TestName = Annotated[
-    str,
-    typer.Option(
-        "--test",
-        metavar="bs|ar",
-        help="With --against: paired bootstrap resampling, or approximate randomisation.",
+    Literal["bs", "ar"],
+    Flag(
+        "With --against: paired bootstrap resampling, or approximate randomisation.",
+        flag="--test",
     ),
 ]
-Recipe = Annotated[Path | None, typer.Option("--recipe", metavar="FILE", help="A recipe (TOML).")]
+Recipe = Annotated[Path | None, Flag("A recipe (TOML).", flag="--recipe")]
 Seeds = Annotated[
     int | None,
-    typer.Option(
-        "--seeds",
-        metavar="N",
-        help="Train N times, with the recipe's seed and the next ones, each in its own folder seed-..., and "
+    Flag(
+        "Train N times, with the recipe's seed and the next ones, each in its own folder seed-..., and "
         "report the mean and standard deviation of the scores.",
+        flag="--seeds",
     ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", help="Where the recipe's text is. [default: $DRAGOMAN_DATA]"),
+    Flag("Where the recipe's text is. [default: $DRAGOMAN_DATA]", flag="--data", metavar="FOLDER"),
 ]
-NoVerify = Annotated[
-    bool, typer.Option("--no-verify", help="Do not compare the model with the other program.")
-]
+NoVerify = Annotated[bool, Flag("Do not compare the model with the other program.", flag="--no-verify")]
 VerifyOn = Annotated[
     str | None,
-    typer.Option(
-        "--verify-on",
+    Flag(
+        "Compare on the lines of this text. [default: a few sentences of dragoman's own]",
+        flag="--verify-on",
         metavar="FILE",
-        help="Compare on the lines of this text. [default: a few sentences of dragoman's own]",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+Quiet = Annotated[bool, Flag("Print only errors.", flag="--quiet -q")]
 Verbose = Annotated[
     int, typer.Option("--verbose", "-v", count=True, help="Print more details.", show_default=False)
 ]
-# `outcome.run` reads it too, because it must work even if the rest of the command line does not parse.
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

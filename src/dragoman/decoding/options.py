@@ -163,26 +163,37 @@ class Decoding(Options):
     """
 
     beam: Annotated[
-        int | None, Option("Width of the beam; 1 is greedy search.", at_least=1, at_most=_WIDEST)
+        int | None,
+        Option("Width of the beam; 1 is greedy search. By default the model's.", at_least=1, at_most=_WIDEST),
     ] = None
     n_best: Annotated[
         int,
         Option(
-            "Translations of each line. Those after the first are its alternatives.",
+            "Translations of each line, best first. Those after the first are its alternatives.",
             at_least=1,
             at_most=_WIDEST,
         ),
     ] = 1
     length_penalty: Annotated[
         float | None,
-        Option("Above 0 favours longer translations.", at_least=-_STEEPEST, at_most=_STEEPEST),
+        Option(
+            "Above 0 favours longer translations; 0.6 in the paper. By default the model's.",
+            at_least=-_STEEPEST,
+            at_most=_STEEPEST,
+        ),
     ] = None
-    normalization: Annotated[Normalization | None, Option("Formula of the length penalty.")] = None
-    stop: Annotated[Stop | None, Option("When a beam search ends.")] = None
-    sample: Annotated[Sample | None, Option("Draw instead of searching for the best.")] = None
-    to: Annotated[str | None, Option("Target language, for a model that has several.")] = None
+    normalization: Annotated[
+        Normalization | None, Option("Formula of the length penalty. By default the model's.")
+    ] = None
+    stop: Annotated[
+        Stop | None,
+        Option("When a beam search ends. exact: no unfinished translation can win. By default the model's."),
+    ] = None
+    sample: Annotated[Sample | None, Option("Draw at random instead of searching.")] = None
+    to: Annotated[str | None, Option("Target language, if the model has several.", metavar="LANGUAGE")] = None
     minimum_length: Annotated[
-        int, Option("Shortest translation allowed, in tokens.", at_least=0, at_most=_LONGEST)
+        int,
+        Option("Shortest translation allowed, in tokens.", at_least=0, at_most=_LONGEST, flag="--min-length"),
     ] = 0
     no_repeat_ngram: Annotated[
         int, Option("Forbid n-grams that the translation already has; 0 allows all.", at_least=0)
@@ -193,6 +204,7 @@ class Decoding(Options):
             "A translation may be this many tokens longer than its source (section 6.1).",
             at_least=0,
             at_most=_LONGEST,
+            flag="--max-extra",
         ),
     ] = 50
     max_source_tokens: Annotated[
@@ -200,16 +212,20 @@ class Decoding(Options):
     ] = 4096
     batch_tokens: Annotated[
         int,
-        Option("Bounds memory: source tokens in a batch, padding and beam included.", at_least=1),
+        Option("Source tokens in a batch, padding and beam included. Fewer need less memory.", at_least=1),
     ] = 4096
     attention: Annotated[
         str | None,
-        Option("Return the attention to the source: LAYER, the mean of its heads, or LAYER.HEAD, from 1."),
+        Option(
+            "Return the attention to the source: LAYER, the mean of its heads, or LAYER.HEAD, from 1.",
+            metavar="LAYER[.HEAD]",
+        ),
     ] = None
     alignment: Annotated[
         bool,
         Option(
-            "Return which words translate which, by `attention` if it is given, or by the model's default."
+            "Return which words translate which, such as 0-0 1-2: by `attention` if it is given, or by the "
+            "model's default."
         ),
     ] = False
     sentences: Annotated[
@@ -219,20 +235,21 @@ class Decoding(Options):
         bool, Option("Return the probability that a correction is needed, and flags that say what to check.")
     ] = False
     shortlist: Annotated[
-        bool, Option("Use only the target tokens that the model's shortlist allows for a sentence.")
+        bool,
+        Option("Use only the target tokens that the model's shortlist allows; see dragoman model shortlist."),
     ] = False
     quality: Annotated[
         Quality,
         Option(
-            "fast is greedy search, with the shortlist if the model has one; normal the model's search; best "
-            "minimum Bayes risk by chrF. Options of their own go before it."
+            "fast: greedy search, with the shortlist if the model has one. normal: the model's search. best: "
+            "minimum Bayes risk by chrF, several times as slow. More specific options take precedence."
         ),
     ] = "normal"
     candidates: Annotated[
         int | None,
         Option(
-            "Translations of each line to choose from, with mbr or a reverse model. Left out, there are "
-            f"{CANDIDATES}, or as many as `beam` if that is fewer.",
+            "Translations of each line to choose from, with mbr or a reverse model. By default "
+            f"{CANDIDATES}, or the beam if it is less.",
             at_least=1,
             at_most=_WIDEST,
         ),
@@ -245,7 +262,8 @@ class Decoding(Options):
         ),
     ] = None
     reverse_weight: Annotated[
-        float, Option("Weight of the reverse model's score beside the model's own.", at_least=0, at_most=1)
+        float,
+        Option("Weight of the reverse model's score; the model's own has the rest.", at_least=0, at_most=1),
     ] = 0.5
 
     def __post_init__(self) -> None:

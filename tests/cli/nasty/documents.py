@@ -312,7 +312,7 @@ def _others() -> list[Row]:
             command="translate {MODEL} bad.md --jsonl -o out",
             files={"bad.md": b"# dog"},
             code=2,
-            message="--jsonl is not for documents",
+            message="--jsonl is for lines of text, not for documents",
         ),
         Row(
             name="translate: a report into its own document",

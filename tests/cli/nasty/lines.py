@@ -123,7 +123,7 @@ def _places() -> list[Row]:
             command="translate {MODEL} in --format lines",
             files={"in": Folder()},
             code=2,
-            message="--on here without -o",
+            message="no place for the translations",
         ),
         Row(
             name="translate: a missing file",

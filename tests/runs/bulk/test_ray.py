@@ -87,7 +87,7 @@ def put_text(folder: Path, lines: int) -> None:
 
 def command(folder: Path, *words: str) -> list[str]:
     fast = ("--beam", "1", "--max-extra", "3", "--part-lines", "100")
-    return [sys.executable, "-m", "dragoman", "translate", str(SAVED), *words, *fast]
+    return [sys.executable, "-m", "dragoman", "bulk", str(SAVED), *words, *fast]
 
 
 def start(folder: Path) -> subprocess.Popen[str]:

@@ -1,4 +1,4 @@
-"""Several seeds: runs that equal lone ones, mean and standard deviation, and going on after a stop."""
+"""Several seeds: runs that equal lone ones, mean and standard deviation, and resuming after a stop."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from dragoman.serving.native import _result
 from tests.documents.pretend import Pretend
 
 from dragoman.decoding.options import Decoding
@@ -16,6 +15,7 @@ from dragoman.documents.formats import FORMATS, Languages
 from dragoman.documents.translate import translate_document
 from dragoman.evaluation.dual import PairScorer
 from dragoman.memory.store import TranslationMemory
+from dragoman.serving.apis.own import _result
 from dragoman.serving.service.ask import Answer, Ask, Route
 from dragoman.translator import Translation, Translator
 

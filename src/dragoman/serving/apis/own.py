@@ -6,11 +6,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, get_args
+from dataclasses import replace
+from typing import Any, Literal, get_args, get_origin
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from dragoman.decoding.options import Quality
+from dragoman.base.options import entries
+from dragoman.decoding.options import Decoding
 from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.http.errors import Refusal, refusal_of
 from dragoman.serving.http.fields import (
@@ -18,6 +20,8 @@ from dragoman.serving.http.fields import (
     FLAG,
     NUMBER,
     TEXT,
+    Bound,
+    Field,
     Fields,
     array,
     choice,
@@ -166,11 +170,23 @@ def _tokens(found: Translation) -> list[dict[str, Any]]:
     return [{"text": text, "logp": logp} for text, logp in zip(pieces, found.token_logp, strict=True)]
 
 
+def _searching(name: str, most: Bound) -> Field:
+    """An option of a search: its type, default and text are those of `Decoding`."""
+    entry = entries(Decoding)[name]
+    if get_origin(entry.plain) is Literal:
+        field = choice(get_args(entry.plain), entry.default)
+    elif entry.plain is int:
+        field = whole(entry.default, least=int(entry.option.at_least or 0), most=most)
+    else:
+        field = number(least=0, most=most)
+    return replace(field, about=entry.option.description)
+
+
 _OPTIONS: Fields = {
-    "beam": whole(None, least=1, most=lambda limits: limits.beam),
-    "length_penalty": number(least=0, most=10),
-    "n_best": whole(1, least=1, most=lambda limits: limits.alternatives + 1),
-    "quality": choice(get_args(Quality), "normal"),
+    "beam": _searching("beam", lambda limits: limits.beam),
+    "length_penalty": _searching("length_penalty", 10),
+    "n_best": _searching("n_best", lambda limits: limits.alternatives + 1),
+    "quality": _searching("quality", 0),
     "prefix": text("For one text: its translation begins so.", default=""),
     "terms": text(),
     "adapter": text(),

@@ -245,21 +245,21 @@ def whole(default: int | None, *, least: int, most: Bound) -> Field:
     return Field(parse, schema, default)
 
 
-def number(*, least: float, most: float) -> Field:
-    """A number within bounds."""
+def number(*, least: float, most: Bound) -> Field:
+    """A number within bounds. `most` may be a limit of the server."""
 
     def parse(one: Value) -> float:
-        value = one.value
+        value, top = one.value, _bound(most, one.limits)
         if one.spelled and isinstance(value, str):
             try:
                 value = float(value)
             except ValueError:
                 value = math.nan
-        if type(value) not in (int, float) or not least <= value <= most:
-            raise one.wrong(f"must be a number from {least:g} to {most:g}")
+        if type(value) not in (int, float) or not least <= value <= top:
+            raise one.wrong(f"must be a number from {least:g} to {top:g}")
         return float(value)
 
-    return Field(parse, {"type": "number", "minimum": least, "maximum": most})
+    return Field(parse, lambda limits: {"type": "number", "minimum": least, "maximum": _bound(most, limits)})
 
 
 def flag(*, default: bool, loose: bool = False) -> Field:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
@@ -14,40 +13,25 @@ import typer
 from dragoman.base.errors import ConfigError, DataError, QualityError
 from dragoman.base.languages import closest
 from dragoman.base.tables import count
-from dragoman.cli import score as scoring
+from dragoman.cli.evaluate import score as scoring
 from dragoman.cli.input import keep_apart
-from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
+from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text
 from dragoman.cli.options import (
-    AdapterFolder,
-    BatchTokens,
-    BeamSize,
     Bootstrap,
-    Candidates,
-    ChooseBy,
     Data,
-    Debug,
+    Flag,
+    Flags,
     Json,
-    LengthPenalty,
     Lowercase,
     Model,
-    QualityLevel,
     Quiet,
     Recipe,
-    ReverseModel,
-    StopRule,
-    TargetLanguage,
-    TermsFile,
-    TermsHow,
     TestName,
-    UseShortlist,
 )
 from dragoman.cli.outcome import waiting, warn
-from dragoman.cli.reverse import check_reverse_folder, with_reverse
-from dragoman.cli.terms import check_terms, with_terms
+from dragoman.decoding.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.decoding.mbr import Utility
-    from dragoman.decoding.options import Decoding, Quality, Stop
     from dragoman.engine.choice import DType
     from dragoman.evaluation.evaluate import Evaluation
     from dragoman.evaluation.risk.report import RiskReport
@@ -67,63 +51,53 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    *,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write the translations to this file."),
+        Flag("Also write the translations to this file.", flag="--output -o"),
     ] = None,
     lowercase: Lowercase = False,
-    beam: BeamSize = None,
-    length_penalty: LengthPenalty = None,
-    stop: StopRule = None,
-    shortlist: UseShortlist = False,
-    to: TargetLanguage = None,
-    quality: QualityLevel = "normal",
-    mbr: ChooseBy = None,
-    candidates: Candidates = None,
-    reverse: ReverseModel = None,
-    terms: TermsFile = None,
-    terms_mode: TermsHow = None,
-    batch_tokens: BatchTokens = 4096,
+    decoding: Annotated[
+        Decoding,
+        Flags(
+            *("beam", "length_penalty", "stop", "shortlist", "to", "quality", "mbr", "candidates"),
+            "batch_tokens",
+            section="Search",
+        ),
+    ],
+    guides: Annotated[Guides, Flags("terms", "terms_mode", "reverse")],
     dtype: Annotated[
         str | None,
-        typer.Option(
-            "--dtype",
-            metavar="auto|TYPE[,TYPE...]",
-            help="Type of the numbers: float32, bfloat16 or int8. Also translates in float32, and shows what "
+        Flag(
+            "Type of the numbers: float32, bfloat16 or int8. Also translates in float32, and shows what "
             "each type costs in quality and gains in speed.",
-            show_default=False,
+            metavar="auto|TYPE[,TYPE...]",
+            section="Models",
         ),
     ] = None,
-    adapter: AdapterFolder = None,
-    average: AverageOfModels = None,
+    loading: Annotated[Loading, Flags("adapter", "average")],
     against: Annotated[
         Path | None,
-        typer.Option(
-            "--against",
+        Flag(
+            "Compare with another model or a file of its translations, and test significance.",
             metavar="MODEL|FILE",
-            help="Compare with another model or a file of its translations, and test significance.",
         ),
     ] = None,
     test: TestName = "bs",
     bootstrap: Bootstrap = None,
     risk: Annotated[
         bool,
-        typer.Option(
-            "--risk", help="Also measure the risk of the translations: calibration, and planted errors found."
-        ),
+        Flag("Also measure the risk of the translations: calibration, and planted errors found."),
     ] = False,
     risk_chart: Annotated[
         Path | None,
-        typer.Option("--risk-chart", metavar="FILE", help="With --risk: write the reliability curve as SVG."),
+        Flag("With --risk: write the reliability curve as SVG."),
     ] = None,
-    min_bleu: Annotated[
-        float | None, typer.Option("--min-bleu", metavar="X", help="Exit with 5 if BLEU is below X.")
-    ] = None,
+    min_bleu: Annotated[float | None, Flag("Exit with 5 if BLEU is below X.")] = None,
     recipe: Recipe = None,
     data: Data = None,
     as_json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Translate test text and score it: sacreBLEU's BLEU, chrF and TER, with signatures.
 
@@ -138,7 +112,6 @@ def evaluate(
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
     from dragoman.base.files import write_whole
-    from dragoman.decoding.options import Decoding
     from dragoman.folder.config import read_config
     from dragoman.text.corpus import open_corpus
     from dragoman.text.lines import read_lines
@@ -148,26 +121,14 @@ def evaluate(
 
     if risk_chart is not None and not risk:
         raise ConfigError("--risk-chart without --risk", hint="add --risk")
-    if min_bleu is not None and math.isnan(min_bleu):  # nothing is below it
-        raise ConfigError("--min-bleu nan", hint="use a number, such as 30")
-    decoding = Decoding(
-        beam=beam,
-        length_penalty=length_penalty,
-        stop=cast("Stop | None", stop),
-        to=to,
-        batch_tokens=batch_tokens,
-        shortlist=shortlist,
-        quality=cast("Quality", quality),
-        mbr=cast("Utility | None", mbr),
-        candidates=candidates,
-    )
-    check_terms(terms, terms_mode)
-    check_reverse_folder(reverse)
+    guides.check()
     dtypes = _dtypes(dtype, alone=against is not None)
     models, text = models_and_text(model, text)
-    check_models(models, average, adapter)
+    loading.check(models)
     names = _names(text, recipe, data)
-    read = [*names, against, terms, *files_of_models([*models, reverse, adapter, against])]
+    adapter = loading.adapter
+    folders = files_of_models([*models, guides.reverse, adapter, against])
+    read = [*names, against, guides.terms, *folders]
     keep_apart(output, [*read, risk_chart])
     keep_apart(risk_chart, read)
     other = list(read_lines(against)) if against is not None and not against.is_dir() else None
@@ -176,9 +137,9 @@ def evaluate(
         raise ConfigError(f"{against}: compared with itself", hint="name another model, or its translations")
     about = read_config(model)
     # The model's languages say which key of a JSONL file is the source.
-    corpus = open_corpus(names, languages=(about.source_language, to or about.target_language))
+    corpus = open_corpus(names, languages=(about.source_language, decoding.to or about.target_language))
     if risk:
-        _check_risk(models, about, to, dtypes, adapter)
+        _check_risk(models, about, decoding.to, dtypes, adapter)
     keep_freed_memory()
     keep_few_products()
     pairs = [(line.source, line.target) for line in corpus]
@@ -191,16 +152,14 @@ def evaluate(
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
         for each in dtypes:  # the last is the one that was asked for
-            loaded = load_models(models, average, dtype=each, adapter=adapter)
-            translator = with_terms(loaded, terms, terms_mode, to)
-            translator = with_reverse(translator, reverse)
+            loaded = replace(loading, dtype=each).load(models)
+            translator = guides.guide(loaded, decoding.to)
             in_type = f" in {each}" if len(dtypes) > 1 else ""
             evaluation = _evaluate(translator, pairs, decoding, f"translating{in_type}", quiet, world)
             types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
         if against is not None and other is None:
-            rival = Translator.load(against, dtype=each)
-            rival = with_reverse(with_terms(rival, terms, terms_mode, to), reverse)
+            rival = guides.guide(Translator.load(against, dtype=each), decoding.to)
             what = f"translating with {against}"
             other = _evaluate(rival, pairs, decoding, what, quiet, world).hypotheses
     if not world.leads:

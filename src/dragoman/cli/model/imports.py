@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Debug, NoVerify, Quiet, VerifyOn
+from dragoman.cli.options import Flag, NoVerify, Quiet, VerifyOn
 from dragoman.cli.outcome import waiting, warn
 
 
@@ -22,29 +22,22 @@ def import_model(
             "Helsinki-NLP/opus-mt-en-de.",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The new model folder to write.")
-    ],
+    output: Annotated[Path, Flag("The new model folder to write.", flag="--output -o", metavar="FOLDER")],
     source_language: Annotated[
         str | None,
-        typer.Option(
-            "--source-language", metavar="CODE", help="The source language. [default: as the model says]"
-        ),
+        Flag("The source language. [default: as the model says]", metavar="CODE"),
     ] = None,
     target_language: Annotated[
         str | None,
-        typer.Option(
-            "--target-language", metavar="CODE", help="The target language. [default: as the model says]"
-        ),
+        Flag("The target language. [default: as the model says]", metavar="CODE"),
     ] = None,
     revision: Annotated[
         str | None,
-        typer.Option("--revision", metavar="NAME", help="A branch, tag or commit on the hub."),
+        Flag("A branch, tag or commit on the hub.", metavar="NAME"),
     ] = None,
     verify_on: VerifyOn = None,
     no_verify: NoVerify = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Import a model: Hugging Face's Marian models, such as OPUS-MT, and Marian's own .npz.
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Debug, NumberType, Quiet
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.options import Flag, Flags, NumberType, Quiet
 from dragoman.cli.outcome import waiting, warn
-from dragoman.cli.specs import model_specs
+from dragoman.serving.service.limits import Limits
 
 if TYPE_CHECKING:
     from dragoman.serving.http.logs import LogFormat
     from dragoman.serving.http.settings import Settings
-    from dragoman.serving.service.limits import Limits
     from dragoman.serving.service.service import ModelSpec, Service
 
 _EXTRA = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "py3langid")
@@ -36,117 +36,84 @@ def serve(
             show_default=False,
         ),
     ],
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Listen here. 0.0.0.0 is every address.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", "-p", metavar="N", help="0 is any free port.")] = 5000,
+    *,
+    host: Annotated[str, Flag("Listen here. 0.0.0.0 is every address.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, Flag("0 is any free port.", flag="--port -p")] = 5000,
     keys: Annotated[
         Path | None,
-        typer.Option(
-            "--keys",
-            metavar="FILE",
-            help="Serve only clients with a key. Each line is the SHA-256 digest of one.",
-        ),
+        Flag("Serve only clients with a key. Each line is the SHA-256 digest of one."),
     ] = None,
-    allow_open: Annotated[
-        bool, typer.Option("--allow-open", help="Without keys, serve everybody who reaches --host.")
-    ] = False,
+    allow_open: Annotated[bool, Flag("Without keys, serve everybody who reaches --host.")] = False,
     allow_host: Annotated[
         Several,
-        typer.Option("--allow-host", metavar="NAME", help="A host name of this server. Repeat it for more."),
+        Flag("A host name of this server. Repeat it for more.", metavar="NAME"),
     ] = None,
     cors_origin: Annotated[
         Several,
-        typer.Option(
-            "--cors-origin", metavar="URL", help="Allow requests from pages of this site. Repeat it for more."
-        ),
+        Flag("Allow requests from pages of this site. Repeat it for more.", metavar="URL"),
     ] = None,
     trusted_proxy: Annotated[
         Several,
-        typer.Option(
-            "--trusted-proxy",
-            metavar="ADDRESS",
-            help="Trust X-Forwarded-For of this proxy or network. Repeat it for more.",
-        ),
+        Flag("Trust X-Forwarded-For of this proxy or network. Repeat it for more.", metavar="ADDRESS"),
     ] = None,
     memory: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--memory",
-            metavar="FILE",
-            help="Use this translation memory, and keep corrections in it. It is made if it does not exist. "
+        Flag(
+            "Use this translation memory, and keep corrections in it. It is made if it does not exist. "
             "Repeat it for other pairs.",
+            metavar="FILE",
         ),
     ] = None,
     terms: Annotated[
         Several,
-        typer.Option(
-            "--terms",
+        Flag(
+            "A list of terms that requests may choose by its name. Repeat it for more.",
             metavar="[MODEL:][NAME=]FILE",
-            help="A list of terms that requests may choose by its name. Repeat it for more.",
         ),
     ] = None,
     adapter: Annotated[
         Several,
-        typer.Option(
-            "--adapter",
+        Flag(
+            "An adapter that requests may choose by its name. Repeat it for more.",
             metavar="[MODEL:][NAME=]FOLDER",
-            help="An adapter that requests may choose by its name. Repeat it for more.",
         ),
     ] = None,
     compat_title: Annotated[
         bool,
-        typer.Option("--compat-title", help='Say "LibreTranslate" in /spec: some clients insist on it.'),
+        Flag('Say "LibreTranslate" in /spec: some clients insist on it.'),
     ] = False,
-    suggestions: Annotated[
-        bool, typer.Option("--suggestions", help="Let clients put suggestions into --memory by /suggest.")
-    ] = False,
-    max_characters: Annotated[
-        int | None,
-        typer.Option("--max-characters", metavar="N", help="Most characters in a request. [default: 50000]"),
-    ] = None,
-    max_texts: Annotated[
-        int | None, typer.Option("--max-texts", metavar="N", help="Most texts in a request. [default: 128]")
-    ] = None,
-    max_file: Annotated[
-        int | None, typer.Option("--max-file", metavar="MB", help="Largest document. [default: 10]")
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="SECONDS", help="Longest time for a request. [default: 30]"),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate",
-            metavar="N",
-            help="Characters a second that a client may send for long; 0: any. [default: 20000]",
+    suggestions: Annotated[bool, Flag("Let clients put suggestions into --memory by /suggest.")] = False,
+    limits: Annotated[
+        Limits,
+        Flags(
+            section="Limits",
+            characters=Flag(flag="--max-characters"),
+            texts=Flag(flag="--max-texts"),
+            seconds=Flag(flag="--timeout", metavar="SECONDS"),
+            client_rate=Flag(flag="--rate"),
         ),
+    ],
+    max_file: Annotated[
+        int | None, Flag("Largest document. [default: 10]", metavar="MB", at_least=1, section="Limits")
     ] = None,
     cache: Annotated[
         int | None,
-        typer.Option("--cache", metavar="MB", help="Translations that are kept; 0 keeps none. [default: 64]"),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            metavar="auto|native|pytorch",
-            help="Engine to translate with. [default: $DRAGOMAN_ENGINE, else auto]",
+        Flag(
+            "Translations that are kept; 0 keeps none. [default: 64]",
+            metavar="MB",
+            at_least=0,
+            section="Limits",
         ),
     ] = None,
-    dtype: NumberType = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", metavar="N", help="Threads. [default: the number of cores]")
+    engine: Annotated[
+        Literal["auto", "native", "pytorch"] | None,
+        Flag("Engine to translate with. [default: $DRAGOMAN_ENGINE, else auto]", section="Models"),
     ] = None,
-    log: Annotated[
-        str, typer.Option("--log", metavar="plain|json", help="How the log is written.")
-    ] = "plain",
-    check: Annotated[
-        bool, typer.Option("--check", help="Load the models, say what would be served, and end.")
-    ] = False,
+    dtype: NumberType = None,
+    threads: Annotated[int | None, Flag("Threads. [default: the number of cores]", at_least=1)] = None,
+    log: Annotated[Literal["plain", "json"], Flag("How the log is written.")] = "plain",
+    check: Annotated[bool, Flag("Load the models, say what would be served, and end.")] = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Serve models to clients of LibreTranslate and DeepL, to your own programs, and on a page.
 
@@ -160,35 +127,18 @@ def serve(
       dragoman serve runs/en-de --check
     """
     _require_extra()
-    from dragoman.serving.http.keys import Keys
-    from dragoman.serving.http.logs import LogFormat
     from dragoman.serving.http.server import listen
-    from dragoman.serving.http.settings import Settings, names_of, origins_of, proxies_of
-    from dragoman.serving.service.limits import Limits
 
-    _check_choice("--log", log, get_args(LogFormat))
-    settings = Settings(
-        host=host,
-        port=port,
-        keys=None if keys is None else Keys.read(keys),
-        allow_open=allow_open,
-        names=names_of(allow_host or []),
-        origins=origins_of(cors_origin or []),
-        proxies=proxies_of(trusted_proxy or []),
-        compat_title=compat_title,
-        suggestions=suggestions,
+    settings = _settings(
+        host, port, keys, allow_open, allow_host, cors_origin, trusted_proxy, compat_title, suggestions
     )
-    wanted: dict[str, Any] = {
-        "characters": max_characters,
-        "texts": max_texts,
-        "file_bytes": None if max_file is None else max_file * _MEGABYTE,
-        "seconds": timeout,
-        "client_rate": rate,
-        "cache_bytes": None if cache is None else cache * _MEGABYTE,
-    }
-    limits = Limits(**{name: value for name, value in wanted.items() if value is not None})
+    if max_file is not None:
+        limits = replace(limits, file_bytes=max_file * _MEGABYTE)
+    if cache is not None:
+        limits = replace(limits, cache_bytes=cache * _MEGABYTE)
     specs = model_specs(models, terms or [], adapter or [])
-    _check_engine(engine, dtype, threads)
+    if threads is not None:
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
     if suggestions and not memory:
         raise ConfigError("--suggestions without --memory", hint="name a memory to keep them: --memory FILE")
     options: dict[str, Any] = {"memories": memory or [], "engine": engine, "dtype": dtype}
@@ -196,7 +146,7 @@ def serve(
         _check(specs, limits, settings, options, quiet=quiet)
         return
     with listen(host, port) as socket:
-        _run(specs, limits, settings, options, socket, log=cast("LogFormat", log), quiet=quiet)
+        _run(specs, limits, settings, options, socket, log=log, quiet=quiet)
 
 
 def _run(
@@ -270,20 +220,31 @@ def _require_extra() -> None:
         raise ConfigError(f"serving needs {', '.join(missing)}", hint="pip install 'dragoman[serve]'")
 
 
-def _check_engine(engine: str | None, dtype: str | None, threads: int | None) -> None:
-    from dragoman.engine.choice import DType, EngineName
+def _settings(
+    host: str,
+    port: int,
+    keys: Path | None,
+    allow_open: bool,
+    names: Several,
+    origins: Several,
+    proxies: Several,
+    compat_title: bool,
+    suggestions: bool,
+) -> Settings:
+    from dragoman.serving.http.keys import Keys
+    from dragoman.serving.http.settings import Settings, names_of, origins_of, proxies_of
 
-    _check_choice("--engine", engine or "auto", get_args(EngineName))
-    _check_choice("--dtype", dtype or "auto", get_args(DType))
-    if threads is not None:
-        if threads < 1:
-            raise ConfigError(f"--threads {threads}", hint="use at least 1")
-        os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
-
-
-def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{option} {value}", hint=f"use {', '.join(choices)}")
+    return Settings(
+        host=host,
+        port=port,
+        keys=None if keys is None else Keys.read(keys),
+        allow_open=allow_open,
+        names=names_of(names or []),
+        origins=origins_of(origins or []),
+        proxies=proxies_of(proxies or []),
+        compat_title=compat_title,
+        suggestions=suggestions,
+    )
 
 
 def _pairs(service: Service) -> str:
@@ -315,3 +276,50 @@ def _resident() -> int | None:
     except (OSError, ValueError, IndexError):
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def model_specs(models: Sequence[str], terms: Sequence[str], adapters: Sequence[str]) -> list[ModelSpec]:
+    """What is to be served. Raises ConfigError or DataError for what can be seen before a model is loaded."""
+    from dragoman.serving.service.service import ModelSpec
+
+    found = [name_and_path(model, suffix=True) for model in models]
+    names = [name for name, _ in found]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ConfigError(
+            f"two models with the name {min(twice)}", hint="give each its own: NAME=FOLDER NAME=FOLDER"
+        )
+    lists, folders = _by_model("--terms", terms, names), _by_model("--adapter", adapters, names)
+    return [
+        ModelSpec(folder=path, name=name, terms=lists.get(name, {}), adapters=folders.get(name, {}))
+        for name, path in found
+    ]
+
+
+def name_and_path(text: str, *, suffix: bool = False) -> tuple[str, Path]:
+    """NAME=PATH, or a path, whose last part is the name, with or without its suffix."""
+    name, equals, path = text.partition("=")
+    if equals and name and path and "/" not in name:
+        return name, Path(path)
+    place = Path(text).absolute()
+    return (place.name if suffix else place.stem) or text, Path(text)
+
+
+def _by_model(option: str, texts: Sequence[str], models: Sequence[str]) -> dict[str, dict[str, Path]]:
+    """The files of an option by their names, by the names of their models."""
+    found: dict[str, dict[str, Path]] = {}
+    for text in texts:
+        model, colon, rest = text.partition(":")
+        if not colon or model not in models:
+            model, rest = models[0], text
+            if len(models) > 1:
+                raise ConfigError(
+                    f"{option} {text}: for which model?", hint=f"write {option} {models[0]}:{text}"
+                )
+        name, path = name_and_path(rest)
+        if not path.exists():
+            raise DataError(f"{path}: no such file", hint="check the path")
+        if name in found.setdefault(model, {}):
+            raise ConfigError(f"{option}: the name {name} twice", hint=f"write {option} NAME={path}")
+        found[model][name] = path
+    return found

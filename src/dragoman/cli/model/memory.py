@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.cli.options import Debug, Json, Quiet
+from dragoman.cli.options import Commands, Flag, Json, Quiet
 from dragoman.cli.outcome import waiting
 
 if TYPE_CHECKING:
     from dragoman.memory.store import FuzzyMatch, TranslationMemory
 
-memory = typer.Typer(
+memory = Commands(
     help="""Keep translations, find them again, and exchange them with other programs.
 
     \b
@@ -28,22 +28,18 @@ memory = typer.Typer(
       dragoman memory search app.tm "Save the files."
       dragoman translate MODEL new.txt --memory app.tm""",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A translation memory.")]
 SourceLanguage = Annotated[
     str | None,
-    typer.Option("--source-language", metavar="CODE", help="For a new memory: the language of the sources."),
+    Flag("For a new memory: the language of the sources.", flag="--source-language", metavar="CODE"),
 ]
 TargetLanguage = Annotated[
     str | None,
-    typer.Option(
-        "--target-language", metavar="CODE", help="For a new memory: the language of the translations."
-    ),
+    Flag("For a new memory: the language of the translations.", flag="--target-language", metavar="CODE"),
 ]
-Author = Annotated[str, typer.Option("--author", metavar="NAME", help="Who translated.")]
+Author = Annotated[str, Flag("Who translated.", flag="--author", metavar="NAME")]
 
 
 @memory.command("add", short_help="Add one translation.")
@@ -52,11 +48,10 @@ def memory_add(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The text.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Its translation.")],
     author: Author = "",
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="A note.")] = "",
+    note: Annotated[str, Flag("A note.")] = "",
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Add a translation. It is used first for its text from now on. A missing memory is made.
 
@@ -73,12 +68,9 @@ def memory_add(
 def memory_search(
     file: File,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text.")],
-    least: Annotated[
-        float, typer.Option("--least", metavar="N", help="Find what is at least this alike, in percent.")
-    ] = 70.0,
-    most: Annotated[int, typer.Option("--most", metavar="N", help="Print up to this many.")] = 5,
+    least: Annotated[float, Flag("Find what is at least this alike, in percent.", metavar="N")] = 70.0,
+    most: Annotated[int, Flag("Print up to this many.", at_least=1)] = 5,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print the pairs whose source is equal or similar: percent<TAB>source<TAB>translation.
 
@@ -87,8 +79,6 @@ def memory_search(
     \b
       dragoman memory search app.tm "Save the files."
     """
-    if most < 1:
-        raise ConfigError(f"--most {most}", hint="use at least 1")
     from dragoman.memory.store import TranslationMemory
 
     with TranslationMemory(file) as opened:
@@ -113,7 +103,6 @@ def memory_import(
     author: Author = "",
     as_json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Add the pairs of a TMX, TSV or JSONL file, or of two files of lines. Known pairs are skipped.
 
@@ -141,7 +130,6 @@ def memory_export(
     file: File,
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="A .tmx or .tsv file.")],
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Write all pairs as TMX, which other programs read, or as TSV. The newest come last.
 
@@ -158,7 +146,7 @@ def memory_export(
 
 
 @memory.command("info", short_help="Show what is in a memory, and check it.")
-def memory_info(file: File, as_json: Json = False, debug: Debug = False) -> None:
+def memory_info(file: File, as_json: Json = False) -> None:
     """Show what is in a memory, and check that the file is whole. Exits with 3 if it is damaged.
 
     \b

@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Debug, Json, Quiet, Seeds, Verbose
-from dragoman.cli.train import sort_words, training
+from dragoman.cli.options import Data, Flag, Json, Quiet, Seeds, Verbose
+from dragoman.cli.train.train import sort_words, training
 
 
 def ladder(
@@ -28,28 +28,19 @@ def ladder(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="The folder for the model folders. [required]"),
+        Flag("The folder for the model folders. [required]", flag="--output -o", metavar="FOLDER"),
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="N", help="Minutes of training for each run.")
-    ] = None,
-    updates: Annotated[
-        int | None, typer.Option("--updates", metavar="N", help="Updates of each run.")
-    ] = None,
+    minutes: Annotated[float | None, Flag("Minutes of training for each run.", metavar="N")] = None,
+    updates: Annotated[int | None, Flag("Updates of each run.")] = None,
     vary: Annotated[
         str | None,
-        typer.Option(
-            "--vary",
-            metavar="KEY=A,B,...",
-            help="Train each value of an option, such as model.positions=rotary,none.",
-        ),
+        Flag("Train each value of an option, such as model.positions=rotary,none.", metavar="KEY=A,B,..."),
     ] = None,
     seeds: Seeds = None,
     data: Data = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
-    debug: Debug = False,
 ) -> None:
     """Train several recipes within the same budget, evaluate them, and write one table and one page.
 

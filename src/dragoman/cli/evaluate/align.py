@@ -9,62 +9,41 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO, cast
-
-import typer
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import files_of_models
-from dragoman.cli.options import (
-    BatchTokens,
-    Debug,
-    Model,
-    NumberType,
-    OutputFile,
-    Quiet,
-    TargetLanguage,
-    TextAndTranslation,
-)
+from dragoman.cli.options import Flag, Flags, Model, NumberType, OutputFile, Quiet, TextAndTranslation
 from dragoman.cli.outcome import waiting
+from dragoman.decoding.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.decoding.alignment import Alignment, Links
-    from dragoman.engine.choice import DType
     from dragoman.text.corpus import Corpus
     from dragoman.text.pharaoh import Gold
     from dragoman.translator import Translator
 
+_ATTENTION = "Align by this attention: of a head or the mean of a layer, from 1. [default: the model's]"
 _TOGETHER = 1024  # pairs that are held at once
 
 
 def align(
     model: Model,
     text: TextAndTranslation,
+    *,
     output: OutputFile = None,
-    attention: Annotated[
-        str | None,
-        typer.Option(
-            "--attention",
-            metavar="LAYER[.HEAD]",
-            help="Align by this attention: of a head or the mean of a layer, from 1. [default: the model's]",
-        ),
-    ] = None,
+    decoding: Annotated[Decoding, Flags("to", attention=Flag(_ATTENTION), batch_tokens=Flag(default=2048))],
     gold: Annotated[
         Path | None,
-        typer.Option(
-            "--gold",
-            metavar="FILE",
-            help="Print how well the alignments agree with these, in the same format: 0-0 is a sure link, "
-            "0p0 a possible one.",
+        Flag(
+            "Print how well the alignments agree with these, in the same format: 0-0 is a sure link, "
+            "0p0 a possible one."
         ),
     ] = None,
-    to: TargetLanguage = None,
-    batch_tokens: BatchTokens = 2048,
     dtype: NumberType = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --gold: print one JSON document.")] = False,
+    as_json: Annotated[bool, Flag("With --gold: print one JSON document.", flag="--json")] = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Align the words of text and its translation, from any translator, by a model's attention.
 
@@ -83,15 +62,15 @@ def align(
     from dragoman.text.lines import open_text
     from dragoman.translator import Translator
 
-    translator = Translator.load(model, dtype=cast("DType | None", dtype))
+    translator = Translator.load(model, dtype=dtype)
     # The model's languages say which key of a JSONL file is the source.
-    languages = translator.source_language, to or translator.target_language
+    languages = translator.source_language, decoding.to or translator.target_language
     keep_apart(output, [*text, gold, *files_of_models([model])])
     corpus = open_corpus(text, languages=languages)
     golds = (
         None if gold is None else [_gold(line, f"{gold}:{n}") for n, line in enumerate(open_text(gold), 1)]
     )
-    alignments = _alignments(translator, corpus, attention=attention, to=to, batch_tokens=batch_tokens)
+    alignments = _alignments(translator, corpus, decoding)
     with ExitStack() as stack:
         out = None if gold is not None else sys.stdout
         if output is not None:
@@ -130,15 +109,13 @@ def _gold(line: str, where: str) -> Gold:
         raise DataError(f"{where}: {error}", hint=error.hint) from error
 
 
-def _alignments(
-    translator: Translator, corpus: Corpus, *, attention: str | None, to: str | None, batch_tokens: int
-) -> Iterator[Alignment]:
+def _alignments(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[Alignment]:
     lines = iter(corpus)
     while together := list(islice(lines, _TOGETHER)):
         yield from translator.align(
             [line.source for line in together],
             [line.target for line in together],
-            to=to,
-            attention=attention,
-            batch_tokens=batch_tokens,
+            to=decoding.to,
+            attention=decoding.attention,
+            batch_tokens=decoding.batch_tokens,
         )

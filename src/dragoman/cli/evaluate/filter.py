@@ -7,7 +7,7 @@ beside the output, line by line:
     0.4169<TAB>0.75<TAB>0.5          score, forward and reverse cross-entropy
     -<TAB>empty target               a pair without a score, and why
 
-A command that was stopped goes on there, and one with another --keep or --least only writes.
+A command that was stopped resumes there, and one with another --keep or --least only writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from itertools import islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -31,9 +31,8 @@ from dragoman.base.files import check_writable, replacing
 from dragoman.base.jobs import check_same
 from dragoman.base.tables import count
 from dragoman.cli.input import keep_apart
-from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
-from dragoman.cli.options import BatchTokens, Debug, NumberType, Quiet, TargetLanguage
-from dragoman.cli.reverse import check_reverse_folder
+from dragoman.cli.models import Loading, check_reverse_folder, files_of_models, models_and_text
+from dragoman.cli.options import Flag, Flags, Quiet
 from dragoman.cli.writing import (
     Writer,
     can_resume,
@@ -43,9 +42,9 @@ from dragoman.cli.writing import (
     shown_rate,
     writing_to,
 )
+from dragoman.decoding.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.engine.choice import DType
     from dragoman.evaluation.dual import PairScore, PairScorer
     from dragoman.text.corpus import Corpus
     from dragoman.translator import Translator
@@ -55,6 +54,7 @@ _NONE = "-"  # in place of the score of a pair that has none
 
 
 def filter_pairs(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(
@@ -71,62 +71,56 @@ def filter_pairs(
             show_default=False,
         ),
     ] = None,
+    *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the pairs that are kept to this file, such as best.en-de.tsv, in their order. "
-            "Repeat a command that was stopped, and it goes on.",
+        Flag(
+            "Write the pairs that are kept to this file, such as best.en-de.tsv, in their order. "
+            "Repeat a command that was stopped, and it resumes.",
+            flag="--output -o",
         ),
     ] = None,
     by: Annotated[
-        str,
-        typer.Option(
-            "--by",
-            metavar="dual|round-trip",
-            help="dual: cross-entropies of both directions, which needs --reverse. round-trip: chrF of a "
+        Literal["dual", "round-trip"],
+        Flag(
+            "dual: cross-entropies of both directions, which needs --reverse. round-trip: chrF of a "
             "translation of the source with the target.",
         ),
     ] = "dual",
     reverse: Annotated[
         Path | None,
-        typer.Option("--reverse", metavar="MODEL", help="For dual: a model that translates back."),
+        Flag("For dual: a model that translates back.", metavar="MODEL"),
     ] = None,
     keep: Annotated[
         float | None,
-        typer.Option("--keep", metavar="SHARE", help="Keep this share of the pairs: 0.8 is the best 80 %."),
+        Flag("Keep this share of the pairs: 0.8 is the best 80 %.", metavar="SHARE", above=0, at_most=1),
     ] = None,
     least: Annotated[
         float | None,
-        typer.Option("--least", metavar="SCORE", help="Keep pairs with at least this score, from 0 to 1."),
+        Flag("Keep pairs with at least this score, from 0 to 1.", metavar="SCORE", at_least=0, at_most=1),
     ] = None,
     scores: Annotated[
         Path | None,
-        typer.Option(
-            "--scores",
-            metavar="FILE",
-            help="Keep the scores in this file. A later command with it only chooses anew.",
-        ),
+        Flag("Keep the scores in this file. A later command with it only chooses anew."),
     ] = None,
-    to: TargetLanguage = None,
-    max_length: Annotated[
-        int, typer.Option("--max-length", metavar="N", help="Leave out sentences of more than N tokens.")
-    ] = 256,
+    decoding: Annotated[
+        Decoding,
+        Flags(
+            *("to", "batch_tokens"),
+            max_source_tokens=Flag(
+                "Leave out sentences of more than N tokens.", flag="--max-length", default=256
+            ),
+        ),
+    ],
     checks: Annotated[
         bool,
-        typer.Option(
-            "--checks",
-            help="Leave out pairs with what dragoman risk flags without a model: another number or "
-            "placeholder, copied words, a repetition, a far too long side.",
+        Flag(
+            "Leave out pairs with what dragoman risk flags without a model: another number or "
+            "placeholder, copied words, a repetition, a far too long side."
         ),
     ] = False,
-    batch_tokens: BatchTokens = 4096,
-    dtype: NumberType = None,
-    average: AverageOfModels = None,
+    loading: Annotated[Loading, Flags("dtype", "average")],
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Keep the best pairs of parallel text: those that models of both directions find likely.
 
@@ -137,17 +131,17 @@ def filter_pairs(
       dragoman filter runs/en-de web.en-de.tsv --reverse runs/de-en --keep 0.8 -o best.en-de.tsv
       dragoman filter runs/en-de synthetic.en-de.tsv --by round-trip --least 0.4 -o best.en-de.tsv
     """
-    given = dict(locals())
+    given = context.params | {"output": output, "reverse": reverse, "scores": scores}
     models, names = models_and_text(model, text)
-    check_models(models, average, None)
+    loading.check(models)
     _check_options(given)
     if output is not None:
         check_pairs_name(output)
     files = files_of_models([*models, reverse])
-    translator, back, corpus = _opened(given, models, names)
+    translator, back, corpus = _opened(loading, models, names, reverse, decoding.to)
     for path in (output, scores):
         keep_apart(path, [*corpus.files, *names, *files])
-    languages = translator.source_language, to or translator.target_language
+    languages = translator.source_language, decoding.to or translator.target_language
     if output is not None:
         check_pairs_languages(output, *languages)
     with ExitStack() as stack:
@@ -180,7 +174,7 @@ def _filter(
         )
         with writing_to(path, corpus.files if about else None, lambda: about) as writer:
             if writer.written.lines and not quiet:
-                _note(f"{path}: going on after pair {writer.written.lines:,}")
+                _note(f"{path}: resuming after pair {writer.written.lines:,}")
             _score(corpus, scorer, writer, json.dumps(about), shown=not quiet)
     elif not quiet:
         _note(f"{path}: has the scores")
@@ -195,11 +189,7 @@ def _filter(
 
 def _check_options(given: dict[str, Any]) -> None:
     """Raise ConfigError for options that are out of range or contradict each other."""
-    from dragoman.evaluation.dual import WAYS
-
     by, keep, least = given["by"], given["keep"], given["least"]
-    if by not in WAYS:
-        raise ConfigError(f"--by {by}", hint=f"use {' or '.join(WAYS)}")
     if by == "dual" and given["reverse"] is None:
         raise ConfigError(
             "--by dual without --reverse", hint="name a model of the other direction, or use --by round-trip"
@@ -211,30 +201,23 @@ def _check_options(given: dict[str, Any]) -> None:
         raise ConfigError("no output for the pairs", hint="name a file with -o, such as best.en-de.tsv")
     if given["output"] is not None and keep is None and least is None:
         raise ConfigError("which pairs to keep?", hint="use --keep 0.8 for the best 80 %, or --least SCORE")
-    if keep is not None and not 0 < keep <= 1:
-        raise ConfigError(f"--keep {keep}", hint="a share is above 0 and at most 1: 0.8 is the best 80 %")
-    if least is not None and not 0 <= least <= 1:
-        raise ConfigError(f"--least {least}", hint="a score is from 0 to 1")
     if given["output"] is not None and given["output"] == given["scores"]:
         raise ConfigError("-o and --scores are the same file", hint="choose another file for the scores")
-    for name in ("max_length", "batch_tokens"):
-        if given[name] < 1:
-            raise ConfigError(f"--{name.replace('_', '-')} {given[name]}", hint="it must be at least 1")
 
 
 def _opened(
-    given: dict[str, Any], models: Sequence[Path], names: Sequence[str]
+    loading: Loading, models: Sequence[Path], names: Sequence[str], reverse: Path | None, to: str | None
 ) -> tuple[Translator, Translator | None, Corpus]:
     """The models and the text. Raises ConfigError if they are of languages that do not fit."""
     from dragoman.text.corpus import open_corpus
     from dragoman.translator import Translator
     from dragoman.translator.resources import check_reverse
 
-    translator = load_models(models, given["average"], dtype=given["dtype"])
-    own = translator.source_language, given["to"] or translator.target_language
+    translator = loading.load(models)
+    own = translator.source_language, to or translator.target_language
     back = None
-    if given["reverse"] is not None:
-        back = Translator.load(given["reverse"], dtype=cast("DType | None", given["dtype"]))
+    if reverse is not None:
+        back = Translator.load(reverse, dtype=loading.dtype)
         check_reverse((back.source_language, back.target_language), own)
     return translator, back, open_corpus(names, languages=own)
 
@@ -277,7 +260,7 @@ def _scored(path: Path, about: dict[str, str]) -> bool:
 
 
 def _score(corpus: Corpus, scorer: PairScorer, writer: Writer, head: str, *, shown: bool) -> None:
-    """Score all pairs, a chunk at a time, so that a command that goes on makes the same batches."""
+    """Score all pairs, a chunk at a time, so that a command that resumes makes the same batches."""
     total, skipped = sum(1 for _ in corpus), writer.written.lines
     pairs = islice(((line.source, line.target) for line in corpus), skipped, None)
     number = skipped

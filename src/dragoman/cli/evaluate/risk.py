@@ -7,24 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import files_of_models
-from dragoman.cli.options import (
-    BatchTokens,
-    Debug,
-    Model,
-    NumberType,
-    OutputFile,
-    Quiet,
-    TargetLanguage,
-    TextAndTranslation,
-)
+from dragoman.cli.options import Flag, Flags, Model, NumberType, OutputFile, Quiet, TextAndTranslation
 from dragoman.cli.outcome import waiting, warn
+from dragoman.decoding.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.engine.choice import DType
     from dragoman.text.corpus import Corpus
     from dragoman.translator import Translator
 
@@ -34,12 +25,11 @@ _TOGETHER = 256  # pairs that are held at once
 def risk(
     model: Model,
     text: TextAndTranslation,
+    *,
     output: OutputFile = None,
-    to: TargetLanguage = None,
-    batch_tokens: BatchTokens = 2048,
+    decoding: Annotated[Decoding, Flags("to", batch_tokens=Flag(default=2048))],
     dtype: NumberType = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Flag doubtful translations, also those of others, by what a model knows: one JSON object a line.
 
@@ -54,13 +44,13 @@ def risk(
     from dragoman.text.corpus import open_corpus
     from dragoman.translator import Translator
 
-    translator = Translator.load(model, dtype=cast("DType | None", dtype))
+    translator = Translator.load(model, dtype=dtype)
     # The model's languages say which key of a JSONL file is the source.
-    languages = translator.source_language, to or translator.target_language
+    languages = translator.source_language, decoding.to or translator.target_language
     keep_apart(output, [*text, *files_of_models([model])])
     corpus = open_corpus(text, languages=languages)
     if closest(languages[1], translator.risk_models) is None and not quiet:
-        into = f" for {to}" if to else ""
+        into = f" for {decoding.to}" if decoding.to else ""
         warn(
             f"{model}: its risk is not calibrated{into}: no probabilities, and only flags that need no model"
         )
@@ -70,18 +60,16 @@ def risk(
             part = stack.enter_context(replacing(output))
             out = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
         say = stack.enter_context(waiting("scoring", shown=not quiet and output is not None))
-        for number, row in enumerate(_rows(translator, corpus, to, batch_tokens), 1):
+        for number, row in enumerate(_rows(translator, corpus, decoding), 1):
             out.write(json.dumps({"line": number, **row}, ensure_ascii=False) + "\n")
             if number % _TOGETHER == 0:
                 say(f"scoring: {number:,} lines")
 
 
-def _rows(
-    translator: Translator, corpus: Corpus, to: str | None, batch_tokens: int
-) -> Iterator[dict[str, Any]]:
+def _rows(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[dict[str, Any]]:
     lines = iter(corpus)
     while together := list(islice(lines, _TOGETHER)):
         sources, targets = [line.source for line in together], [line.target for line in together]
-        found = translator.risk(sources, targets, to=to, batch_tokens=batch_tokens)
+        found = translator.risk(sources, targets, to=decoding.to, batch_tokens=decoding.batch_tokens)
         for source, target, one in zip(sources, targets, found, strict=True):
             yield {"source": source, "text": target, "risk": one.to_table()}

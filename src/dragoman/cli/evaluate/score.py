@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Bootstrap, Debug, Json, Lowercase, TestName
+from dragoman.cli.options import Bootstrap, Flag, Json, Lowercase, TestName
 
 if TYPE_CHECKING:
     from dragoman.evaluation.scores import Comparison, MetricName, Scores, Test
@@ -23,23 +23,19 @@ def score(
     ],
     against: Annotated[
         Path | None,
-        typer.Option(
-            "--against", metavar="FILE", help="Compare with these translations, and test significance."
-        ),
+        Flag("Compare with these translations, and test significance."),
     ] = None,
     test: TestName = "bs",
     lowercase: Lowercase = False,
     bootstrap: Bootstrap = None,
     target_language: Annotated[
         str | None,
-        typer.Option(
-            "--target-language",
+        Flag(
+            "Language, for splitting words. [default: the suffix of the reference, such as .de]",
             metavar="CODE",
-            help="Language, for splitting words. [default: the suffix of the reference, such as .de]",
         ),
     ] = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Score translations: sacreBLEU's BLEU, chrF and TER, with signatures and 95% intervals.
 
@@ -78,15 +74,14 @@ def results_of(
     references: list[list[str]],
     reference_names: list[str],
     *,
-    test: str,
+    test: Test,
     cases: list[bool],
     bootstrap: int | None,
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
     """Return scores of one system or a comparison with the first; for each case, "cased" or "lowercased"."""
-    from dragoman.evaluation.measures import METRICS, check_test, compare, score_corpus
+    from dragoman.evaluation.measures import METRICS, compare, score_corpus
 
-    check_test(test)
     results: dict[str, Scores | Comparison] = {}
     for lowercase in cases:
         case = "lowercased" if lowercase else "cased"
@@ -107,7 +102,7 @@ def results_of(
             results[case] = compare(
                 systems,
                 references,
-                test=cast("Test", test),
+                test=test,
                 lowercase=lowercase,
                 metrics=metrics,
                 target_language=language,

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dragoman.base.errors import ConfigError
-from dragoman.cli.imports import lines_to_verify
-from dragoman.cli.options import Debug, Model, NoVerify, Quiet, VerifyOn
+from dragoman.cli.model.imports import lines_to_verify
+from dragoman.cli.options import Flag, Model, NoVerify, Quiet, VerifyOn
 from dragoman.cli.outcome import waiting, warn
 from dragoman.interop.formats import FORMATS, ExportFormat
 
@@ -19,30 +17,25 @@ def export_model(
     model: Model,
     to: Annotated[
         str,
-        typer.Option("--to", metavar="FORMAT", help=f"The format: {', '.join(FORMATS)}."),
+        Flag(f"The format: {', '.join(FORMATS)}.", metavar="FORMAT"),
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help="The new folder to write; for Argos, a new .argosmodel file.",
+        Flag(
+            "The new folder to write; for Argos, a new .argosmodel file.", flag="--output -o", metavar="PATH"
         ),
     ],
     quantization: Annotated[
         str | None,
-        typer.Option(
-            "--quantization",
-            metavar="TYPE",
-            help="Type of the weights in CTranslate2 and Argos packages, such as int8 or float16. "
+        Flag(
+            "Type of the weights in CTranslate2 and Argos packages, such as int8 or float16. "
             "[default: float32]",
+            metavar="TYPE",
         ),
     ] = None,
     verify_on: VerifyOn = None,
     no_verify: NoVerify = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Export a model to another program.
 

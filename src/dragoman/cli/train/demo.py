@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from dragoman.cli.options import Debug, Quiet, Verbose
-from dragoman.cli.train import training
+from dragoman.cli.options import Flag, Quiet, Verbose
+from dragoman.cli.train.train import training
 
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder for the model and its text.")
+        Path, Flag("The folder for the model and its text.", flag="--output -o", metavar="FOLDER")
     ] = Path("runs/demo"),
     quiet: Quiet = False,
     verbose: Verbose = 0,
-    debug: Debug = False,
 ) -> None:
     """Train a small English-German translator and try it, in about two minutes.
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import STDIN
+from dragoman.cli.models import rounded
 from dragoman.cli.outcome import complain, waiting, warn
-from dragoman.cli.remembering import rounded
 
 if TYPE_CHECKING:
     from dragoman.decoding.options import Decoding

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Debug, Quiet
+from dragoman.cli.options import Flag, Quiet
 
 
 def studio(
@@ -18,15 +18,10 @@ def studio(
         list[Path],
         typer.Argument(metavar="RUN", help="Training folders, or their metrics.jsonl.", show_default=False),
     ],
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Address to serve on.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Port; 0 takes a free one.")] = 8090,
-    allow_open: Annotated[
-        bool, typer.Option("--allow-open", help="Serve on an address that other machines reach.")
-    ] = False,
+    host: Annotated[str, Flag("Address to serve on.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, Flag("Port; 0 takes a free one.")] = 8090,
+    allow_open: Annotated[bool, Flag("Serve on an address that other machines reach.")] = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Watch training runs on a page: loss, BLEU, translations, attention, recipes.
 

@@ -13,8 +13,8 @@ from zipfile import is_zipfile
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Debug, Quiet, Recipe, Verbose
-from dragoman.cli.train import TrainCommand, names_text, sort_words, speaks, training
+from dragoman.cli.options import Data, Flag, Quiet, Recipe, Verbose
+from dragoman.cli.train.train import TrainCommand, names_text, sort_words, speaks, training
 
 __all__ = ["TrainCommand", "distil"]  # the command takes two files after --valid, as train does
 
@@ -33,46 +33,38 @@ def distil(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="The student's folder to write. [required]"),
+        Flag("The student's folder to write. [required]", flag="--output -o", metavar="FOLDER"),
     ] = None,
     valid: Annotated[
         list[str] | None,
-        typer.Option(
-            "--valid",
+        Flag(
+            "Validation text, for scores, early stopping and the choice of the best weights.",
             metavar="SOURCE TARGET",
-            help="Validation text, for scores, early stopping and the choice of the best weights.",
-            show_default=False,
         ),
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset",
+        Flag(
+            "Size of the student: tiny, small, base or big. [default: by the size of the text]",
             metavar="NAME",
-            help="Size of the student: tiny, small, base or big. [default: by the size of the text]",
         ),
     ] = None,
     recipe: Recipe = None,
     data: Data = None,
     source_language: Annotated[
         str | None,
-        typer.Option(
-            "--source-language", metavar="CODE", help="Source language. [default: that of the teachers]"
-        ),
+        Flag("Source language. [default: that of the teachers]", metavar="CODE"),
     ] = None,
     target_language: Annotated[
         str | None,
-        typer.Option(
-            "--target-language", metavar="CODE", help="Target language. [default: that of the teachers]"
-        ),
+        Flag("Target language. [default: that of the teachers]", metavar="CODE"),
     ] = None,
     profile: Annotated[
         bool,
-        typer.Option("--profile", help="Measure some updates and write profile.txt into the folder."),
+        Flag("Measure some updates and write profile.txt into the folder."),
     ] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
-    debug: Debug = False,
 ) -> None:
     """Train a student on what its teachers say about a text.
 

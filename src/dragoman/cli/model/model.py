@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.cli.options import Debug, Json, Model, Quiet
+from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet
 
 if TYPE_CHECKING:
     from dragoman.folder.check import Check
     from dragoman.folder.difference import FolderDifference
 
-model = typer.Typer(
+model = Commands(
     help="""Look into model folders: what they hold, whether they are whole, how two differ.
 
     \b
@@ -25,13 +25,11 @@ model = typer.Typer(
       dragoman model diff runs/first runs/longer
       dragoman model quantize runs/en-de -o runs/en-de.int8""",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
 @model.command("info", short_help="Show what is in a model folder.")
-def model_info(folder: Model, as_json: Json = False, debug: Debug = False) -> None:
+def model_info(folder: Model, as_json: Json = False) -> None:
     """Show what is in a model folder: shape, languages, tokenizer, parameters by part, digest, training.
 
     Or in an adapter folder: what it changes, and for which model.
@@ -49,7 +47,7 @@ def model_info(folder: Model, as_json: Json = False, debug: Debug = False) -> No
 
 
 @model.command("verify", short_help="Check every file of a model folder.")
-def model_verify(folder: Model, as_json: Json = False, debug: Debug = False) -> None:
+def model_verify(folder: Model, as_json: Json = False) -> None:
     """Check every file of a model folder: digests, names, shapes and types, finite values, vocabulary.
 
     An adapter folder is checked by itself; whether it fits a model is checked when it is used. Prints one
@@ -85,10 +83,9 @@ def model_average(
         list[Path], typer.Argument(metavar="MODEL...", help="Model folders, two or more.", show_default=False)
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the average here: a new folder.")
+        Path, Flag("Write the average here: a new folder.", flag="--output -o", metavar="FOLDER")
     ],
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Average the weights of several models of the same shape, with the same tokenizer, into a new one.
 
@@ -120,11 +117,8 @@ def model_merge(
     adapter: Annotated[
         Path, typer.Argument(metavar="ADAPTER", help="An adapter folder for the model.", show_default=False)
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the model here: a new folder.")
-    ],
+    output: NewFolder,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Merge an adapter into the model that it was trained on, as a new model folder.
 
@@ -159,17 +153,10 @@ def model_shortlist(
             show_default=False,
         ),
     ],
-    frequent: Annotated[
-        int, typer.Option("--frequent", metavar="N", help="Target tokens that every sentence may use.")
-    ] = 100,
-    candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", help="Translations of each source token.")
-    ] = 100,
-    pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", help="Learn from at most N pairs, spread over the text.")
-    ] = 500_000,
+    frequent: Annotated[int, Flag("Target tokens that every sentence may use.")] = 100,
+    candidates: Annotated[int, Flag("Translations of each source token.")] = 100,
+    pairs: Annotated[int, Flag("Learn from at most N pairs, spread over the text.")] = 500_000,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Learn a vocabulary shortlist from parallel text and write it into the model folder.
 
@@ -213,17 +200,12 @@ def model_calibrate(
             show_default=False,
         ),
     ],
-    pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", help="Use at most N pairs, spread over the text.")
-    ] = 2000,
+    pairs: Annotated[int, Flag("Use at most N pairs, spread over the text.", at_least=1)] = 2000,
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to", metavar="LANGUAGE", help="Language of the translations, if the model has several."
-        ),
+        Flag("Language of the translations, if the model has several.", metavar="LANGUAGE"),
     ] = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Learn the risk of the model's translations from held-out text, and write it into the model folder.
 
@@ -241,8 +223,6 @@ def model_calibrate(
     from dragoman.folder.risk import RISK
     from dragoman.text.corpus import open_corpus
 
-    if pairs < 1:
-        raise ConfigError(f"--pairs {pairs}", hint="use at least 200")
     about = read_config(folder)
     corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))
     from dragoman.evaluation.risk.folder import calibrate_folder
@@ -258,11 +238,8 @@ def model_calibrate(
 @model.command("quantize", short_help="Store a model as int8, a quarter of the size.")
 def model_quantize(
     folder: Model,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the model here: a new folder.")
-    ],
+    output: NewFolder,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Store the matrices of a model as int8 in a new folder, a quarter of the size.
 
@@ -291,7 +268,6 @@ def model_diff(
     first: Annotated[Path, typer.Argument(metavar="A", help="A model folder.", show_default=False)],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another model folder.", show_default=False)],
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show how two models differ: configuration, tokenizer, search and each weight.
 
@@ -317,10 +293,9 @@ def model_card(
     folder: Model,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file. [default: the terminal]"),
+        Flag("Write to this file. [default: the terminal]", flag="--output -o"),
     ] = None,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Print the model card: README.md of the folder, or what the folder says if it has none.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Debug, Json
+from dragoman.cli.options import Flag, Json
 
 
 def config(
@@ -24,16 +24,11 @@ def config(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset", metavar="NAME", help="Print the values of a preset: tiny, small, base or big."
-        ),
+        Flag("Print the values of a preset: tiny, small, base or big.", metavar="NAME"),
     ] = None,
-    recipe: Annotated[
-        Path | None, typer.Option("--recipe", metavar="FILE", help="Print the values of a recipe (TOML).")
-    ] = None,
+    recipe: Annotated[Path | None, Flag("Print the values of a recipe (TOML).")] = None,
     as_json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of all options.")] = False,
-    debug: Debug = False,
+    markdown: Annotated[bool, Flag("Print the page of all options.")] = False,
 ) -> None:
     """Print the options of a recipe: name, value, choices or bounds, and description.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,18 +16,8 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import related
 from dragoman.base.tables import count
 from dragoman.cli.input import STDIN, Input, keep_apart
-from dragoman.cli.models import AverageOfModels, check_models, files_of_models, load_models, models_and_text
-from dragoman.cli.options import (
-    AdapterFolder,
-    BatchTokens,
-    BeamSize,
-    Debug,
-    LengthPenalty,
-    NumberType,
-    Quiet,
-    TargetLanguage,
-    UseShortlist,
-)
+from dragoman.cli.models import Loading, files_of_models, models_and_text
+from dragoman.cli.options import Flag, Flags, Quiet
 from dragoman.cli.writing import (
     Writer,
     check_exist,
@@ -36,11 +27,11 @@ from dragoman.cli.writing import (
     shown_rate,
     writing_to,
 )
+from dragoman.decoding.options import Decoding, Sample
 from dragoman.text.languages import of_side
 from dragoman.text.shards import OF_PAIRS, files_of, kind_of
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Decoding
     from dragoman.translator import Translator
     from dragoman.translator.synthetic import How, SyntheticPairs
 
@@ -50,6 +41,7 @@ _PAIRS = "pairs"  # among the counts of what is written
 
 
 def back_translate(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(
@@ -67,63 +59,41 @@ def back_translate(
             show_default=False,
         ),
     ] = None,
+    *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the pairs to this file, such as synthetic.en-de.tsv, whole or not at all. Repeat a "
-            "command that was stopped, and it goes on.",
+        Flag(
+            "Write the pairs to this file, such as synthetic.en-de.tsv, whole or not at all. Repeat a "
+            "command that was stopped, and it resumes.",
+            flag="--output -o",
         ),
     ] = None,
     how: Annotated[
-        str,
-        typer.Option(
-            "--how",
-            metavar="beam|greedy|sample|noise",
-            help="How to make the sources. sample: draw from the model's distribution. noise: leave out, "
+        Literal["beam", "greedy", "sample", "noise"],
+        Flag(
+            "How to make the sources. sample: draw from the model's distribution. noise: leave out, "
             "blank and move words of the beam search's translation.",
         ),
     ] = "beam",
-    per_line: Annotated[
-        int, typer.Option("--per-line", metavar="N", help="Sources for each line: N pairs with its text.")
-    ] = 1,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", metavar="N", help="Seed of the draws and of the noise. [default: 1]"),
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option("--temperature", metavar="T", help="Of sample: below 1 favours likely tokens."),
-    ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option("--top-k", metavar="K", help="Of sample: draw from the K likeliest tokens."),
-    ] = None,
-    top_p: Annotated[
-        float | None,
-        typer.Option("--top-p", metavar="P", help="Of sample: draw from the likeliest tokens that sum to P."),
-    ] = None,
-    beam: BeamSize = None,
-    length_penalty: LengthPenalty = None,
-    shortlist: UseShortlist = False,
-    to: TargetLanguage = None,
-    max_length: Annotated[
-        int, typer.Option("--max-length", metavar="N", help="Leave out lines of more than N tokens.")
-    ] = 256,
-    max_extra: Annotated[
-        int,
-        typer.Option(
-            "--max-extra", metavar="N", help="Leave out sources of N tokens more than their line, or longer."
+    per_line: Annotated[int, Flag("Sources for each line: N pairs with its text.", at_least=1)] = 1,
+    draws: Annotated[
+        Sample,
+        Flags(section="With --how sample", **dict.fromkeys(_OF_SAMPLES, Flag(default=None))),
+        Flags(seed=Flag("Seed of the draws and of the noise. [default: 1]", default=None)),
+    ],
+    decoding: Annotated[
+        Decoding,
+        Flags(
+            *("beam", "length_penalty", "shortlist", "to", "batch_tokens"),
+            section="Search",
+            max_source_tokens=Flag(
+                "Leave out lines of more than N tokens.", flag="--max-length", default=256
+            ),
+            max_extra_tokens=Flag("Leave out sources of N tokens more than their line, or longer."),
         ),
-    ] = 50,
-    batch_tokens: BatchTokens = 4096,
-    dtype: NumberType = None,
-    adapter: AdapterFolder = None,
-    average: AverageOfModels = None,
+    ],
+    loading: Loading,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Make synthetic parallel text of text in one language: translated sources, real targets.
 
@@ -136,29 +106,28 @@ def back_translate(
       dragoman back-translate runs/de-en-1 runs/de-en-2 news.de -o synthetic.en-de.tsv --how beam
       dragoman back-translate runs/de-en news.de -o synthetic.en-de.tsv --how sample --per-line 3
     """
-    given = dict(locals())
     models, texts = models_and_text(model, text)
-    check_models(models, average, adapter)
+    loading.check(models)
     names = [file for name in texts or [STDIN] for file in files_of(name)]
-    decoding = _decoding(given)
+    decoding = _decoding(decoding, draws, context.params, how, per_line)
     _check_names(names, output)
-    keep_apart(output, [*names, *files_of_models([*models, adapter])])
+    keep_apart(output, [*names, *files_of_models([*models, loading.adapter])])
     check_exist(names)
-    with writing_to(output, names, partial(_about, given, models, names)) as writer:
-        translator = load_models(models, average, dtype=dtype, adapter=adapter)
-        _check_languages(translator, to, names, output)
+    with writing_to(output, names, partial(_about, context.params, models, names)) as writer:
+        translator = loading.load(models)
+        _check_languages(translator, decoding.to, names, output)
         lines = Input(names, skipped=writer.written.lines)
         if lines.skipped and not quiet:
-            _note(f"{output}: going on after line {lines.skipped:,}")
+            _note(f"{output}: resuming after line {lines.skipped:,}")
         from dragoman.translator.synthetic import back_translated
 
         pairs = back_translated(
             translator,
             _ended(lines),
             decoding,
-            how=cast("How", how),
+            how=how,
             per_line=per_line,
-            seed=_seed(given),
+            seed=draws.seed,
             first=lines.skipped + 1,
         )
         _write(pairs, lines, writer, shown=not quiet and output is not None)
@@ -171,21 +140,15 @@ def back_translate(
         _note(report)
 
 
-def _decoding(given: dict[str, Any]) -> Decoding:
+def _decoding(
+    decoding: Decoding, draws: Sample, given: Mapping[str, Any], how: How, per_line: int
+) -> Decoding:
     """The search or the draws. Raises ConfigError for options that do not fit."""
-    from dragoman.decoding.options import Decoding, Sample
-    from dragoman.translator.synthetic import HOWS
-
-    how, per_line = given["how"], given["per_line"]
-    if how not in HOWS:
-        raise ConfigError(f"--how {how}", hint=f"use {', '.join(HOWS)}")
-    if per_line < 1:
-        raise ConfigError(f"--per-line {per_line}", hint="use at least 1")
     if how == "greedy" and per_line > 1:
         raise ConfigError("--per-line with --how greedy, which finds one", hint="use beam, sample or noise")
-    if how == "beam" and given["beam"] and per_line > given["beam"]:
+    if how == "beam" and decoding.beam and per_line > decoding.beam:
         raise ConfigError(
-            f"--per-line {per_line}: {per_line} translations from a beam of {given['beam']}",
+            f"--per-line {per_line}: {per_line} translations from a beam of {decoding.beam}",
             hint=f"pass --beam {per_line}, or a smaller --per-line",
         )
     unused = {
@@ -196,30 +159,17 @@ def _decoding(given: dict[str, Any]) -> Decoding:
     for name in unused:
         if given[name] is not None:
             raise ConfigError(f"--{name.replace('_', '-')} has no use with --how {how}", hint="leave it out")
-    draws = {name: given[name] for name in _OF_SAMPLES if given[name] is not None}
-    decoding = Decoding(
-        sample=Sample(seed=_seed(given), **draws) if how == "sample" else None,
-        beam=1 if how == "greedy" else given["beam"],
-        length_penalty=given["length_penalty"],
+    return replace(
+        decoding,
+        sample=draws if how == "sample" else None,
+        beam=1 if how == "greedy" else decoding.beam,
         n_best=1 if how in ("greedy", "noise") else per_line,
-        to=given["to"],
-        shortlist=given["shortlist"],
-        max_source_tokens=given["max_length"],
-        max_extra_tokens=given["max_extra"],
-        batch_tokens=given["batch_tokens"],
     )
-    if _seed(given) < 0:
-        raise ConfigError(f"--seed {given['seed']}", hint="it must be at least 0")
-    return decoding
 
 
-def _seed(given: Mapping[str, Any]) -> int:
-    return 1 if given["seed"] is None else int(given["seed"])
-
-
-def _about(given: dict[str, Any], models: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
+def _about(given: Mapping[str, Any], models: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
     """What the pairs are made from: the text, the models, and the options that change them."""
-    apart = {"model", "text", "output", "quiet", "debug", "adapter"}
+    apart = {"model", "text", "output", "quiet", "adapter"}
     options = {name: value for name, value in given.items() if name not in apart}
     return made_of(
         text=names, models=[*map(str, models)], files={"adapter": given["adapter"]}, options=options

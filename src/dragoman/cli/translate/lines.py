@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.remembering import rounded
+from dragoman.cli.models import rounded
 
 if TYPE_CHECKING:
     from dragoman.translator import Translation

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.pytorch import require_pytorch
-from dragoman.cli.options import Data, Debug, Quiet, Recipe, Seeds, Verbose
+from dragoman.cli.options import Data, Flag, Quiet, Recipe, Seeds, Verbose
 from dragoman.cli.signals import Stopper, number_of
 from dragoman.text.compressed import without_suffix
 
@@ -79,75 +79,60 @@ def train(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="The model folder to write. [required]"),
+        Flag("The model folder to write. [required]", flag="--output -o", metavar="FOLDER"),
     ] = None,
     base: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="MODEL",
-            help="Tune this model on the text: a folder, an archive, or a model of Marian or Hugging Face. "
+        Flag(
+            "Tune this model on the text: a folder, an archive, or a model of Marian or Hugging Face. "
             "[default: train a new model]",
+            flag="--from",
+            metavar="MODEL",
         ),
     ] = None,
     valid: Annotated[
         list[str] | None,
-        typer.Option(
-            "--valid",
+        Flag(
+            "Validation text, for scores, early stopping and the choice of the best weights.",
             metavar="SOURCE TARGET",
-            help="Validation text, for scores, early stopping and the choice of the best weights.",
-            show_default=False,
         ),
     ] = None,
     replay: Annotated[
         list[str] | None,
-        typer.Option(
-            "--replay",
-            metavar="SOURCE TARGET",
-            help="With --from: general text to train on besides, so that the model does not forget it. "
+        Flag(
+            "With --from: general text to train on besides, so that the model does not forget it. "
             "[default: the text that MODEL was trained on, if its folder still has it]",
+            metavar="SOURCE TARGET",
         ),
     ] = None,
     general: Annotated[
         list[str] | None,
-        typer.Option(
-            "--general",
+        Flag(
+            "With --from: general text to measure with. [default: a part of the replayed text]",
             metavar="SOURCE TARGET",
-            help="With --from: general text to measure with. [default: a part of the replayed text]",
         ),
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset", metavar="NAME", help="tiny, small, base or big. [default: by the size of the text]"
-        ),
+        Flag("tiny, small, base or big. [default: by the size of the text]", metavar="NAME"),
     ] = None,
     recipe: Recipe = None,
     seeds: Seeds = None,
     data: Data = None,
     source_language: Annotated[
         str | None,
-        typer.Option(
-            "--source-language",
-            metavar="CODE",
-            help="Source language. [default: from the file names, such as .en]",
-        ),
+        Flag("Source language. [default: from the file names, such as .en]", metavar="CODE"),
     ] = None,
     target_language: Annotated[
         str | None,
-        typer.Option(
-            "--target-language",
-            metavar="CODE",
-            help="Target language. [default: from the file names, such as .de]",
-        ),
+        Flag("Target language. [default: from the file names, such as .de]", metavar="CODE"),
     ] = None,
     profile: Annotated[
         bool,
-        typer.Option("--profile", help="Measure some updates and write profile.txt into the folder."),
+        Flag("Measure some updates and write profile.txt into the folder."),
     ] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
-    debug: Debug = False,
 ) -> None:
     """Train a translation model on raw parallel text, or tune one on a translation memory.
 

@@ -1,0 +1,1 @@
+"""Commands that score, judge and choose translations."""

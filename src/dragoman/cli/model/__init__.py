@@ -1,0 +1,1 @@
+"""Commands for model folders, models of other programs, and translation memories."""

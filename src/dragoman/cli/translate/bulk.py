@@ -1,0 +1,191 @@
+"""`dragoman bulk`: folders of lines, JSON Lines and Parquet in parts, here or on Ray."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.input import STDIN
+from dragoman.cli.models import Guides, Loading, models_and_text
+from dragoman.cli.options import Flag, Flags, Model, Quiet
+from dragoman.cli.outcome import complain, waiting, warn
+from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH
+from dragoman.cli.writing import made_of
+from dragoman.decoding.options import Decoding
+
+if TYPE_CHECKING:
+    from dragoman.runs.bulk.run import BulkOutcome, Pool
+
+_PARTS = "Parts and workers"
+
+
+def bulk(
+    context: typer.Context,
+    model: Model,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Folders, files and patterns of text, one sentence a line, plain or compressed (.gz, .zst), "
+            "JSON Lines and Parquet. More model folders come first: all translate together.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None,
+        Flag(
+            "Write to this folder, or to this file. Repeat a command that was stopped, and it "
+            "resumes. [required]",
+            flag="--output -o",
+            metavar="FOLDER",
+            section=_PARTS,
+        ),
+    ] = None,
+    on: Annotated[
+        Literal["here", "ray"],
+        Flag("Translate in this process, or by workers on Ray.", metavar="here|ray", section=_PARTS),
+    ] = "here",
+    address: Annotated[
+        str | None,
+        Flag(
+            "With --on ray: the cluster that this machine is part of, auto or HOST:PORT. [default: Ray "
+            "on this machine only]",
+            metavar="ADDRESS",
+            section=_PARTS,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        Flag(
+            "With --on ray: processes that share the cores. [default: one for each 8 cores]",
+            at_least=1,
+            section=_PARTS,
+        ),
+    ] = None,
+    part_lines: Annotated[
+        int,
+        Flag("Lines of a part, which is translated whole or not at all.", at_least=1, section=_PARTS),
+    ] = 5000,
+    column: Annotated[
+        str,
+        Flag("The column, or the key, that has the text.", metavar="NAME", section=_PARTS),
+    ] = "text",
+    prefix: Annotated[str | None, Flag("Begin every translation with this text.")] = None,
+    decoding: Annotated[Decoding, SEARCH, Flags("sentences", section="Search")],
+    guides: Annotated[Guides, Flags("terms", "terms_mode", "reverse")],
+    loading: Loading,
+    quiet: Quiet = False,
+) -> None:
+    """Translate folders and large files line by line, in parts, in this process or by workers on Ray.
+
+    A part is translated whole or not at all, so a command that was stopped resumes after the last finished
+    part. The translations are those of dragoman translate.
+
+    \b
+      dragoman bulk runs/en-de corpus -o corpus.de
+      dragoman bulk runs/en-de 'corpus/*.gz' -o two.de.gz
+      dragoman bulk runs/en-de animals.jsonl -o animals.de.jsonl --column en
+      dragoman bulk runs/en-de corpus -o corpus.de --on ray --workers 2
+    """
+    models, names = models_and_text(model, files)
+    loading.check(models)
+    for option, value in {"--address": address, "--workers": workers}.items():
+        if value is not None and on != "ray":
+            raise ConfigError(f"{option} without --on ray", hint="add --on ray")
+    if output is None:
+        raise ConfigError("no place for the translations", hint="name a folder or a file with -o")
+    if STDIN in names or not names:
+        raise ConfigError("dragoman bulk does not read standard input", hint="name files or folders")
+    guides.check()
+    from dragoman.runs.bulk.plan import bulk_tasks, work_place
+    from dragoman.runs.bulk.run import translate_bulk
+    from dragoman.runs.bulk.worker import BulkJob, digest_of_model
+
+    pool = _pool(on, address, workers)
+    tasks = bulk_tasks(names, output)
+    job = BulkJob(
+        models=tuple(str(model.absolute()) for model in models),
+        decoding=decoding,
+        average=loading.average or "log-probabilities",
+        dtype=loading.dtype,
+        adapter=_absolute(loading.adapter),
+        terms=_absolute(guides.terms),
+        terms_mode=guides.terms_mode,
+        reverse=_absolute(guides.reverse),
+        prefix=prefix,
+        digests=tuple(digest_of_model(str(model)) for model in models),
+    )
+    given = context.params
+    apart = {"model", "files", "output", "on", "address", "workers", "quiet", *FILE_OPTIONS}
+    about = made_of(
+        text=(),
+        models=[*map(str, models)],
+        files={name: given.get(name) for name in FILE_OPTIONS},
+        options={name: value for name, value in given.items() if name not in apart},
+    )
+    start = time.monotonic()
+    with waiting("reading", shown=not quiet) as say:
+        outcome = translate_bulk(
+            job,
+            tasks,
+            work_place(tasks, output),
+            pool,
+            about=about,
+            column=column,
+            part_lines=part_lines,
+            say=say,
+        )
+    if not quiet:
+        _say(outcome, time.monotonic() - start, decoding)
+    if outcome.failed:
+        _fail(outcome, len(tasks))
+
+
+def _pool(on: str, address: str | None, workers: int | None) -> Pool:
+    if on == "here":
+        from dragoman.runs.bulk.worker import in_this_process
+
+        return in_this_process
+    from dragoman.runs.bulk.ray import check_ray, on_ray
+
+    check_ray()
+    return partial(on_ray, workers=workers, address=address)
+
+
+def _absolute(path: Path | None) -> str | None:
+    return None if path is None else str(path.absolute())
+
+
+def _say(outcome: BulkOutcome, seconds: float, decoding: Decoding) -> None:
+    counts = outcome.counts
+    what = "1 file" if counts.files == 1 else f"{counts.files:,} files"
+    kept = f", {outcome.kept:,} parts kept from an earlier command" if outcome.kept else ""
+    print(f"{counts.lines:,} lines in {what}, {seconds:,.0f} s{kept}", file=sys.stderr)
+    if outcome.lost:
+        were = "1 part was" if outcome.lost == 1 else f"{outcome.lost:,} parts were"
+        warn(f"{were} begun again because a worker was lost")
+    if counts.truncated:
+        first = ", ".join(counts.first) + (", ..." if counts.truncated > len(counts.first) else "")
+        are = "translation is" if counts.truncated == 1 else "translations are"
+        warn(
+            f"{counts.truncated:,} {are} cut short ({first}): the line is too long, or its translation "
+            f"reached the limit of {decoding.max_extra_tokens} tokens more than the source (--max-extra)"
+        )
+
+
+def _fail(outcome: BulkOutcome, files: int) -> None:
+    if files == 1:
+        raise outcome.failed[0][1]
+    for _, error in outcome.failed:
+        complain(str(error), error.hint)
+    raise DataError(
+        f"{len(outcome.failed)} of {files} files could not be translated",
+        hint="the others are written; correct these and repeat the command, which translates what is missing",
+    )

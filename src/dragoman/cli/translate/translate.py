@@ -1,0 +1,273 @@
+"""`dragoman translate`: n lines in, n lines out; or documents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.files import check_writable
+from dragoman.cli.input import STDIN, Input, keep_apart
+from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text
+from dragoman.cli.options import Flag, Flags, Model, Quiet, check_applies
+from dragoman.cli.outcome import warn
+from dragoman.cli.translate.documents import are_documents, plan_documents, protected, run_documents
+from dragoman.cli.translate.lines import Show, json_line, n_best_rows, scored_line, text_line
+from dragoman.cli.writing import Writer, Written, check_exist, made_of, shown_rate, writing_to
+from dragoman.decoding.options import Decoding
+from dragoman.text.compressed import SUFFIXES
+
+if TYPE_CHECKING:
+    from dragoman.translator import Translation
+
+# Kinds of input, and the sections of the help whose options are not for all of them.
+PLAIN, PROTECTED, DOCUMENTS = "lines of text", "lines with --protect", "documents"
+_PRINTED, _DRAWN = "Lines of text: what is printed", "Lines of text: draws in place of a search"
+APPLIES = {
+    "Lines of text": (PLAIN, PROTECTED),
+    _PRINTED: (PLAIN,),
+    _DRAWN: (PLAIN,),
+    "Documents": (DOCUMENTS,),
+}
+_INSTEAD = {
+    PLAIN: "leave it out, or name a document or choose its --format",
+    PROTECTED: "leave out one of them",
+    DOCUMENTS: "leave it out, or translate line by line with --format lines",
+}
+SEARCH = Flags(
+    *("beam", "length_penalty", "stop", "shortlist", "to", "quality", "mbr", "candidates"),
+    *("minimum_length", "no_repeat_ngram", "max_extra_tokens", "batch_tokens"),
+    section="Search",
+)
+_RISK = (
+    "With --jsonl: the probability that a correction is needed, and what to check. Documents and --protect: "
+    "what to check."
+)
+FILE_OPTIONS = ("adapter", "memory", "prefix_file", "reverse", "terms")  # what they name is read
+
+
+def translate(
+    context: typer.Context,
+    model: Model,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Text, one sentence a line, plain or compressed (.gz, .zst); - is standard input. Or "
+            "documents: PO, XLIFF, Word and others, and folders of them. More model folders come first: all "
+            "translate together, as an ensemble. [default: -]",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None,
+        Flag(
+            "Write to this file, whole or not at all; or to this folder. Repeat a command that was "
+            "stopped, and it resumes.",
+            flag="--output -o",
+            section="Input and output",
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        Flag(
+            "lines, text (paragraphs), markdown, html, po, xliff, tmx, srt, vtt, json, properties, "
+            "android, docx or odt. [default: by name; lines for .txt]",
+            metavar="FORMAT",
+            section="Input and output",
+        ),
+    ] = None,
+    decoding: Annotated[
+        Decoding,
+        Flags(risk=Flag(_RISK), section="Input and output"),
+        SEARCH,
+        Flags("sentences", section="Lines of text"),
+        Flags("n_best", "alignment", "attention", section=_PRINTED),
+        Flags(
+            *("sample", "sample.temperature", "sample.top_k", "sample.top_p", "sample.seed"), section=_DRAWN
+        ),
+    ],
+    protect: Annotated[
+        bool,
+        Flag(
+            "Keep placeholders, tags and URLs, as in documents, and copy what is not language.",
+            section="Lines of text",
+        ),
+    ] = False,
+    prefix: Annotated[
+        str | None,
+        Flag("Begin every translation with this text.", section=_PRINTED),
+    ] = None,
+    prefix_file: Annotated[
+        Path | None,
+        Flag("One prefix per line of the text; lines may be blank.", section=_PRINTED),
+    ] = None,
+    scores: Annotated[
+        bool,
+        Flag("Put the score and a tab before each translation.", section=_PRINTED),
+    ] = False,
+    jsonl: Annotated[
+        bool,
+        Flag("Print one JSON object for each line: text, score, tokens, alternatives.", section=_PRINTED),
+    ] = False,
+    only_untranslated: Annotated[
+        bool,
+        Flag("Keep the translations that the file has.", section="Documents"),
+    ] = False,
+    report: Annotated[
+        Path | None,
+        Flag("Write what has to be checked, one JSON object a line.", section="Documents"),
+    ] = None,
+    guides: Guides,
+    loading: Loading,
+    quiet: Quiet = False,
+) -> None:
+    """Translate text line by line: n lines in, n lines out, in order. Or translate documents.
+
+    An empty line stays empty. Line ends are kept. Each typed line is translated at once, and so is a line
+    from another program that then waits. Equal lines are translated once. --n-best prints rows of
+    number<TAB>score<TAB>translation, --alignment a tab and the pairs of words after each translation.
+
+    A document keeps its format: placeholders such as %s, tags and URLs stay what they are. What has to be
+    checked is marked in the file where its format can, and listed with --report.
+
+    \b
+      dragoman translate runs/en-de test.en -o test.out.de
+      dragoman translate runs/en-de de.po -o de.new.po --only-untranslated
+      dragoman translate runs/en-de manual.docx -o manual.de.docx
+      dragoman translate runs/en-de manual.docx -o manual.de.docx --memory app.tm
+      dragoman translate runs/en-de de.po -o de.new.po --terms terms.csv
+      dragoman translate runs/en-de-1 runs/en-de-2 runs/en-de-3 test.en -o test.out.de
+      echo "A man rides a bike." | dragoman translate runs/en-de
+      dragoman translate runs/en-de test.en --n-best 3 --jsonl
+
+    For folders of text and files of many millions of lines there is dragoman bulk.
+    """
+    models, names = models_and_text(model, files)
+    names = names or [STDIN]
+    loading.check(models)
+    documents = are_documents(names, format)
+    kind = DOCUMENTS if documents else PROTECTED if protect else PLAIN
+    check_applies(context, APPLIES, kind, hint=_INSTEAD[kind])
+    guides.check()
+    about = partial(_about, context.params, models)
+    if documents:
+        tasks = plan_documents(names, output, format)
+        if report is not None:
+            keep_apart(report, [*names, guides.terms, guides.memory])
+            check_writable(report)
+        made_from = about(()) if len(tasks) > 1 else {}
+        with guides.open(decoding.to, offers=report is not None) as guided:
+            run_documents(
+                guided(loading.load(models)),
+                tasks,
+                decoding,
+                only_untranslated=only_untranslated,
+                report=report,
+                quiet=quiet,
+                into=output,
+                about=made_from,
+            )
+        return
+    _check_lines(names, output, prefix, prefix_file)
+    folders = files_of_models([*models, guides.reverse, loading.adapter])
+    keep_apart(output, [*names, prefix_file, guides.terms, guides.memory, *folders])
+    if decoding.attention is not None and not (jsonl or decoding.alignment):
+        raise ConfigError("--attention without --jsonl", hint="add --jsonl: attention has no place in text")
+    if decoding.risk and not (jsonl or protect):
+        raise ConfigError("--risk without --jsonl", hint="add --jsonl: the risk has no place in text")
+    from dragoman.text.arriving import arriving
+    from dragoman.text.lines import read_lines
+
+    typed = names == [STDIN] and sys.stdin.isatty()
+    with (
+        writing_to(output, None if protect else names, partial(about, names)) as writer,
+        guides.open(decoding.to, offers=jsonl) as guided,
+    ):
+        translator = guided(loading.load(models))
+        if typed and not quiet and sys.stderr.isatty():
+            languages = f"{translator.source_language} to {translator.target_language}"
+            print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
+        lines = Input(names, skipped=writer.written.lines)
+        if lines.skipped and not quiet:
+            print(f"{output}: resuming after line {lines.skipped:,}", file=sys.stderr)
+        if protect:
+            translations = protected(translator, lines, decoding, window=1 if lines.live else 1024)
+        else:
+            translations = translator.stream(
+                arriving(lines) if lines.live and not typed else lines,
+                decoding,
+                prefix=prefix
+                if prefix_file is None
+                else islice(read_lines(prefix_file), lines.skipped, None),
+                window=1 if typed else 4096,
+            )
+        plain = scored_line if scores else text_line
+        show = json_line if jsonl else n_best_rows(decoding.n_best) if decoding.n_best > 1 else plain
+        shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
+        _write(translations, lines, show, writer, progress=shown)
+    if writer.written.truncated and not quiet:
+        _warn_of_truncated(writer.written, decoding.max_extra_tokens)
+
+
+def _check_lines(
+    names: Sequence[str], output: Path | None, prefix: str | None, prefix_file: Path | None
+) -> None:
+    """Raise an error for files that lines cannot be read from or written to."""
+    if output is not None and output.suffix in SUFFIXES:
+        raise ConfigError(
+            f"{output}: lines are not compressed while they are written",
+            hint=f"leave out {output.suffix}, or use dragoman bulk, which compresses",
+        )
+    if prefix is not None and prefix_file is not None:
+        raise ConfigError("--prefix together with --prefix-file", hint="leave out one of them")
+    if [*names, str(prefix_file)].count(STDIN) > 1:
+        raise ConfigError(
+            "standard input is named twice", hint="it can be read only once; use a file for one of them"
+        )
+    check_exist(names)
+
+
+def _about(given: Mapping[str, Any], models: Sequence[Path], text: Sequence[str]) -> dict[str, str]:
+    """What a translation is made from: the text, the models, and the options that change it."""
+    files = {name: given.get(name) for name in FILE_OPTIONS}
+    apart = {"model", "files", "output", "report", "quiet", *files}
+    options = {name: value for name, value in given.items() if name not in apart}
+    return made_of(text=text, models=[*map(str, models)], files=files, options=options)
+
+
+def _write(
+    translations: Iterable[Translation],
+    lines: Input,
+    show: Show,
+    writer: Writer,
+    *,
+    progress: bool,
+) -> None:
+    """Write each translation as it comes."""
+    with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=progress) as done:
+        for number, translation in enumerate(translations, lines.skipped + 1):
+            writer.add(
+                number, show(number, translation, lines.ends.popleft()), truncated=translation.truncated
+            )
+            done(number)
+
+
+# ---- standard error --------------------------------------------------------------------------------
+
+
+def _warn_of_truncated(written: Written, max_extra: int) -> None:
+    count, first = written.truncated, written.first
+    shown = ", ".join(f"{number:,}" for number in first) + (", ..." if count > len(first) else "")
+    what = "1 translation is" if count == 1 else f"{count:,} translations are"
+    warn(
+        f"{what} cut short (line {shown}): the line is too long, or its translation reached the limit of "
+        f"{max_extra} tokens more than the source (--max-extra)"
+    )
