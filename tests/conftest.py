@@ -4,11 +4,13 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.program import Ended, run_dragoman
 
 # The same examples each time, and no clock: a shared machine may be slow, and a test says the same twice.
 settings.register_profile("house", derandomize=True, deadline=None, database=None)
@@ -26,6 +28,12 @@ def without_loops() -> Iterator[None]:
     yield
     if native := sys.modules.get("dragoman.native"):
         native.disable()
+
+
+@pytest.fixture
+def dragoman_() -> Callable[..., Ended]:
+    """Runs a command line in this process; returns its exit code, standard output and standard error."""
+    return run_dragoman
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
-from tests.cli.conftest import Ended
+from tests.program import Ended, program
 
 import dragoman
-from dragoman import cli, display
+from dragoman import display
 from dragoman.base.errors import TrainingError
 from dragoman.cli.outcome import run
 from dragoman.cli.train import sort_words, spread_files
@@ -55,7 +54,7 @@ def training(text: Path, output: Path, *more: str) -> list[str]:
 def model(text, tmp_path_factory) -> Path:
     """A model, trained without a stop. It has learnt little: what is tested does not depend on it."""
     output = tmp_path_factory.mktemp("models") / "en-de"
-    assert run(typer.main.get_command(cli.app), [*training(text, output), "-q"]) == 0
+    assert run(program(), [*training(text, output), "-q"]) == 0
     return output
 
 

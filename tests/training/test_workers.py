@@ -125,7 +125,7 @@ def alive(number: int) -> bool:
     """Whether a process runs; one that has ended may wait for a parent that never asks."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
