@@ -316,6 +316,7 @@ def test_what_needs_a_model_refuses_an_adapter(
     assert not new.exists()
 
 
+@pytest.mark.thorough
 @native
 def test_a_translation_with_an_adapter_needs_neither_torch_nor_numpy(
     model: Path, adapters: dict[str, Path], text: Path

@@ -8,6 +8,8 @@ continues it) and of Python (```python) carries a comment on the line above, whi
     <!-- test: run; train: training.max_updates=20 -->
                                         run it, and add these words to each `dragoman train` or `distil`
 
+Models that are trained are made small, too.
+
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the embedded
 corpus, and memory.tmx, a few more of them. It holds documents: de.po, talk.srt, and a folder site of
 Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de and opus-mt-en-mul, and
@@ -39,6 +41,7 @@ from tests.program import run_dragoman
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+SMALL, OF_OTHER_SIZE = "model.d_model=32", re.compile(r"--from |model\.d_model=")
 SECONDS = 240  # for one command of a shell, on a slow machine
 
 
@@ -66,14 +69,13 @@ class Block:
         commands = [line.removeprefix("$ ") for line in joined.splitlines() if line.startswith("$ ")]
         if not commands:
             raise ValueError(f"{self.page}:{self.line}: no line of the block begins with `$ `")
-        if mark["words"]:
-            commands = [
-                f"{command} {mark['words']}"
-                if command.startswith(("dragoman train ", "dragoman distil "))
-                else command
-                for command in commands
-            ]
-        return "\n".join(commands)
+        words = mark["words"] or ""
+        return "\n".join(
+            f"{command} {words} {'' if OF_OTHER_SIZE.search(command) else SMALL}".rstrip()
+            if command.startswith(("dragoman train ", "dragoman distil "))
+            else command
+            for command in commands
+        )
 
 
 def blocks(text: str, page: str = "README.md") -> list[Block]:
@@ -136,6 +138,7 @@ PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
+QUICK = ("README.md", "docs/quickstart.md", "docs/how-to/documents.md", "docs/how-to/memory.md")
 WITH_COMMANDS = [name for name, text in PAGES.items() if "<!-- test: run" in text]
 
 
@@ -164,7 +167,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "en-de"
 
 
-@pytest.mark.parametrize("name", WITH_COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in WITH_COMMANDS],
+)
 def test_the_commands_work(
     name: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,7 +324,7 @@ def test_blocks_are_read_with_their_marks() -> None:
 
     assert (first.line, first.language) == (4, "console")
     assert first.script() == (
-        "dragoman train train.en train.de -o runs/x training.steps=2\n"
+        "dragoman train train.en train.de -o runs/x training.steps=2 model.d_model=32\n"
         "dragoman translate runs/x test.en | head -1"
     )
     assert second.script() is None

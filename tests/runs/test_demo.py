@@ -46,6 +46,7 @@ def test_its_recipe_is_one():
     assert recipe.training.max_updates // recipe.training.validate_every >= 4, "to see it getting better"
 
 
+@pytest.mark.thorough
 def test_it_goes_the_way_a_user_goes(smaller, tmp_path):
     watching = Steps()
 

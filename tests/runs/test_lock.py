@@ -65,6 +65,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_second_run_is_refused_and_the_first_goes_on(text: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "x"
     command = [*text, "-o", str(folder), "training.max_updates=100000"]
@@ -90,6 +91,7 @@ def test_a_second_run_is_refused_and_the_first_goes_on(text: list[str], tmp_path
     assert not (folder / "checkpoints/lock.owner").exists()
 
 
+@pytest.mark.thorough
 def test_a_killed_run_leaves_no_lock(text: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "x"
     checkpoints = Checkpoints(folder / "checkpoints")
@@ -139,6 +141,7 @@ def test_without_locks_the_run_goes_on_with_a_warning(
     assert "cannot be locked" in caplog.text
 
 
+@pytest.mark.thorough
 def test_a_marker_file_is_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -172,6 +172,7 @@ needs_ray = pytest.mark.skipif(
 )
 
 
+@pytest.mark.thorough
 @needs_ray
 def test_a_worker_that_is_killed_loses_no_text(tmp_path):
     put_text(tmp_path, 1600)
@@ -187,6 +188,7 @@ def test_a_worker_that_is_killed_loses_no_text(tmp_path):
     check_translations(tmp_path)
 
 
+@pytest.mark.thorough
 @needs_ray
 def test_a_command_that_is_killed_goes_on(tmp_path):
     put_text(tmp_path, 1600)
