@@ -28,6 +28,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 import warnings
 from contextlib import redirect_stdout
@@ -37,6 +38,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.library import copy_of
 from tests.program import run_dragoman
 
 ROOT = Path(__file__).parents[1]
@@ -157,19 +159,21 @@ def test_every_block_is_run_or_says_why_not(name: str) -> None:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of a few updates, for pages that use one without training it."""
+    return copy_of(train_model, tmp_path_factory.mktemp("model") / "en-de")
+
+
+def train_model(folder: Path) -> None:
     from dragoman import train
 
-    folder = tmp_path_factory.mktemp("model")
-    put_data(folder)
-    text = [folder / "train.en", folder / "train.de"]
-    words = ["training.max_updates=2", "training.warmup=1"]
-    train(text, output=folder / "en-de", preset="tiny", overrides=words)
-    return folder / "en-de"
+    with tempfile.TemporaryDirectory() as data:
+        put_data(Path(data))
+        text = [Path(data, f"train.{language}") for language in ("en", "de")]
+        train(text, output=folder, preset="tiny", overrides=["training.max_updates=2", "training.warmup=1"])
 
 
 @pytest.mark.parametrize(
     "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in WITH_COMMANDS],
+    [*QUICK, *(pytest.param(n, marks=pytest.mark.thorough) for n in WITH_COMMANDS if n not in QUICK)],
 )
 def test_the_commands_work(
     name: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.library import copy_of
 
 from dragoman.base.config import read_toml
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError
@@ -62,7 +63,10 @@ class Log(Quiet):
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model trained for a few updates, with its checkpoints."""
-    folder = tmp_path_factory.mktemp("base") / "en-de"
+    return copy_of(train_base, tmp_path_factory.mktemp("base") / "en-de")
+
+
+def train_base(folder: Path) -> None:
     options = [*SHAPE, "training.max_updates=2", "training.validate_every=2", "training.warmup=1"]
     train(
         GENERAL[:120],
@@ -73,7 +77,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target_language="de",
         overrides=[*options, "training.batch_tokens=600", "tokenizer.placeholders=2"],
     )
-    return folder
 
 
 @pytest.fixture
