@@ -15,12 +15,13 @@ IN_VENV := .venv/bin/python
 KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | tr -s ' \t' _)
 READY := .venv/.ready-$(KEY)
 
-.PHONY: help setup demo test test-slow check format docs wheel clean
+.PHONY: help setup demo test test-all test-slow check format docs wheel clean
 
 help:
 	@echo "make demo        set up, train a small translator in minutes, and try it"
-	@echo "make test        set up and run the tests"
-	@echo "make test-slow   run the tests that take longer"
+	@echo "make test        set up and run the tests of every module, in minutes"
+	@echo "make test-all    also the thorough ones, as continuous integration does"
+	@echo "make test-slow   run the tests that take longer still"
 	@echo "make check       formatting, lint, types, direction of imports"
 	@echo "make format      correct the formatting"
 	@echo "make docs        build the site of the docs in site/"
@@ -35,8 +36,13 @@ demo: $(READY)
 	@.venv/bin/dragoman demo
 
 # Two workers with a thread each, so that they do not compete for the cores. PYTEST_ARGS="-n 8" has more.
+TEST = OMP_NUM_THREADS=1 $(IN_VENV) -m pytest -q -n 2 --dist worksteal
+
 test: $(READY)
-	@OMP_NUM_THREADS=1 $(IN_VENV) -m pytest -q -n 2 --dist worksteal $(PYTEST_ARGS)
+	@$(TEST) -m "not slow and not thorough" $(PYTEST_ARGS)
+
+test-all: $(READY)
+	@$(TEST) $(PYTEST_ARGS)
 
 test-slow: $(READY)
 	@$(IN_VENV) -m pytest -q -m slow $(PYTEST_ARGS)

@@ -13,8 +13,8 @@ Prints after each round, the load of the machine and a line for each command: me
 seconds with few lines and with all, lines a second of the difference, processor seconds for 1,000 lines of
 the difference, processor seconds with few lines, and the peak of the resident memory of all its processes
 together, which counts shared pages more than once. Then the cost of a part, and what N workers with a core
-each would take for a million lines: the start, the processor seconds of `dragoman bulk` divided by N, and those
-of what one process does alone, cutting and joining. Seconds mean little on a busy machine.
+each would take for a million lines: the start, the processor seconds of `dragoman bulk` divided by N, and
+those of what one process does alone, cutting and joining. Seconds mean little on a busy machine.
 """
 
 from __future__ import annotations

@@ -4,11 +4,14 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.program import Ended, run_dragoman
 
 # The same examples each time, and no clock: a shared machine may be slow, and a test says the same twice.
 settings.register_profile("house", derandomize=True, deadline=None, database=None)
@@ -20,12 +23,35 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A browser takes seconds to start."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("thorough")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Count what was skipped in one line, by the reason."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        listed = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"{len(skipped)} skipped: {listed}")
+
+
 @pytest.fixture(autouse=True)
 def without_loops() -> Iterator[None]:
     """A test that trains turns the loops in C on; the next one begins without them."""
     yield
     if native := sys.modules.get("dragoman.native"):
         native.disable()
+
+
+@pytest.fixture
+def dragoman_() -> Callable[..., Ended]:
+    """Runs a command line in this process; returns its exit code, standard output and standard error."""
+    return run_dragoman
 
 
 @pytest.fixture(scope="module")

@@ -139,6 +139,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_the_site_has_every_page(site: Path) -> None:
     pages = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
 
@@ -146,6 +147,7 @@ def test_the_site_has_every_page(site: Path) -> None:
     assert {page for page in pages if not (site / page).is_file()} == set()
 
 
+@pytest.mark.thorough
 def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     files = [path for path in site.rglob("*") if path.suffix in (".html", ".css", ".js")]
 

@@ -236,6 +236,7 @@ def torchless(module: str) -> bool:
     return any(f"{name}.".startswith(f"{place}.") for place in TORCHLESS)
 
 
+@pytest.mark.thorough
 def test_plain_data_and_text_load_no_torch() -> None:
     modules = [name for name in sources() if torchless(name)]
 
@@ -243,6 +244,7 @@ def test_plain_data_and_text_load_no_torch() -> None:
     assert "torch" not in loaded_by(f"import {', '.join(modules)}")
 
 
+@pytest.mark.thorough
 def test_checking_a_recipe_loads_nothing_slow() -> None:
     code = """
 from dragoman.runs import recipe, reference
@@ -266,6 +268,7 @@ for words in [[], *(command.split() for command in {COMMANDS})]:
     assert loaded_by(code) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
 @pytest.mark.parametrize(
     "options",
@@ -285,6 +288,7 @@ except SystemExit as done:
     assert loaded_by(code, HEAVY) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
 def test_a_native_translator_loads_no_heavy_libraries() -> None:
     code = f"""
@@ -297,6 +301,7 @@ assert len(translator.risk(["Tom sleeps."], ["Tom schläft."])) == 1
     assert loaded_by(code, HEAVY) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [

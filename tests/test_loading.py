@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 import torch
-import typer
 
-from dragoman import Translator, cli
+from dragoman import Translator
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.cli.outcome import run
 from dragoman.engine.build import unavailable
 from dragoman.engine.native import NativeEngine
 from dragoman.folder import bundle
@@ -57,18 +55,6 @@ def adapters(model: Path) -> dict[str, Path]:
             lora_weights(adapted), lora_shape(adapted), folders[name], base=model, name=name.title()
         )
     return folders
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs dragoman in this process; returns code, standard output and standard error."""
-
-    def called(*words: str | Path) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = run(typer.main.get_command(cli.app), [str(word) for word in words])
-        return code, *capsys.readouterr()
-
-    return called
 
 
 def texts(translator: Translator) -> list[str]:
@@ -114,7 +100,7 @@ def test_adapters_are_chosen_by_name(model: Path, adapters: dict[str, Path], eng
 
 
 def test_the_risk_model_is_for_the_model_without_an_adapter(
-    model: Path, adapters: dict[str, Path], tmp_path: Path, text: Path, command: Command
+    model: Path, adapters: dict[str, Path], tmp_path: Path, text: Path, dragoman_: Command
 ) -> None:
     calibrated = Path(shutil.copytree(model, tmp_path / "calibrated"))
     write_risk(calibrated, RISK_MODEL, read_config(calibrated), {})
@@ -127,7 +113,7 @@ def test_the_risk_model_is_for_the_model_without_an_adapter(
     base = adapted.using(adapter=None)
     assert [*base.risk_models.values()] == [RISK_MODEL]
     assert base.using(adapter="help").risk_models == {}
-    code, _, err = command(
+    code, _, err = dragoman_(
         "evaluate", calibrated, text, text.with_suffix(".de"), "--risk", "--adapter", adapters["help"]
     )
     assert (code, "not calibrated for a model with an adapter" in err) == (2, True)
@@ -223,19 +209,23 @@ def text(tmp_path: Path) -> Path:
 
 
 def test_translate_with_an_adapter(
-    model: Path, adapters: dict[str, Path], text: Path, command: Command
+    model: Path, adapters: dict[str, Path], text: Path, dragoman_: Command
 ) -> None:
-    code, out, err = command("translate", model, text, "--adapter", adapters["help"], "--beam", "3")
+    code, out, err = dragoman_("translate", model, text, "--adapter", adapters["help"], "--beam", "3")
 
     found = Translator.load(model, adapter=adapters["help"])
     assert code == 0
     assert "cut short" in err
     assert out.splitlines() == [one.text for one in found.translate(LINES, beam=3)]
-    assert out != command("translate", model, text, "--beam", "3")[1]
+    assert out != dragoman_("translate", model, text, "--beam", "3")[1]
 
 
 def test_translate_a_document_with_an_adapter(
-    model: Path, adapters: dict[str, Path], tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    model: Path,
+    adapters: dict[str, Path],
+    tmp_path: Path,
+    dragoman_: Command,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page, used = tmp_path / "page.md", []
     page.write_text(f"# {LINES[0]}\n", encoding="utf-8")
@@ -245,15 +235,15 @@ def test_translate_a_document_with_an_adapter(
 
     monkeypatch.setattr(sys.modules["dragoman.cli.translate.translate"], "run_documents", run_documents)
     words = ("translate", model, page, "-o", tmp_path / "out.md")
-    assert command(*words, "--adapter", adapters["help"])[0] == command(*words)[0] == 0
+    assert dragoman_(*words, "--adapter", adapters["help"])[0] == dragoman_(*words)[0] == 0
 
     assert used == [texts(Translator.load(model, adapter=adapters["help"])), texts(Translator.load(model))]
 
 
 def test_evaluate_an_adapter_against_its_model(
-    model: Path, adapters: dict[str, Path], text: Path, command: Command
+    model: Path, adapters: dict[str, Path], text: Path, dragoman_: Command
 ) -> None:
-    code, out, err = command(
+    code, out, err = dragoman_(
         "evaluate", model, text, text.with_suffix(".de"), "--adapter", adapters["help"], "--against", model,
         "--json", "--bootstrap", "10", "--quiet",
     )  # fmt: skip
@@ -262,15 +252,15 @@ def test_evaluate_an_adapter_against_its_model(
     assert (code, err) == (0, "")
     assert table["adapter"] == str(adapters["help"])
     assert f"{model} + {adapters['help']}" in out
-    assert command("evaluate", model, text, text.with_suffix(".de"), "--against", model)[0] != 0
+    assert dragoman_("evaluate", model, text, text.with_suffix(".de"), "--against", model)[0] != 0
 
 
 def test_inspect_with_an_adapter_beside_its_model(
-    model: Path, adapters: dict[str, Path], tmp_path: Path, command: Command
+    model: Path, adapters: dict[str, Path], tmp_path: Path, dragoman_: Command
 ) -> None:
     words, page = ["inspect", model, LINES[0], "--adapter", adapters["help"]], tmp_path / "both.html"
-    code, out, _ = command(*words)
-    assert code == command(*words, "--compare", str(model), "-o", page)[0] == 0
+    code, out, _ = dragoman_(*words)
+    assert code == dragoman_(*words, "--compare", str(model), "-o", page)[0] == 0
     both = page.read_text(encoding="utf-8")
 
     translation = Translator.load(model, adapter=adapters["help"]).inspect(LINES[0]).target.text
@@ -281,20 +271,20 @@ def test_inspect_with_an_adapter_beside_its_model(
 
 
 def test_merge_info_and_verify(
-    model: Path, adapters: dict[str, Path], tmp_path: Path, command: Command
+    model: Path, adapters: dict[str, Path], tmp_path: Path, dragoman_: Command
 ) -> None:
     output = tmp_path / "new"
 
-    code, out, err = command("model", "merge", model, adapters["chat"], "-o", output)
+    code, out, err = dragoman_("model", "merge", model, adapters["chat"], "-o", output)
 
     assert (code, out, err) == (0, "", f"wrote {output}\n")
     found = texts(Translator.load(output, device="cpu"))
     assert found == texts(Translator.load(model, adapter=adapters["chat"], device="cpu"))
-    assert command("model", "verify", output)[0] == 0
-    assert command("model", "merge", model, adapters["chat"], "-o", output)[0] == 2
-    assert command("model", "info", adapters["chat"])[1].startswith(f"{adapters['chat']}: Chat, an adapter")
-    assert json.loads(command("model", "info", adapters["chat"], "--json")[1])["parameters"] > 0
-    code, out, err = command("model", "verify", adapters["chat"])
+    assert dragoman_("model", "verify", output)[0] == 0
+    assert dragoman_("model", "merge", model, adapters["chat"], "-o", output)[0] == 2
+    assert dragoman_("model", "info", adapters["chat"])[1].startswith(f"{adapters['chat']}: Chat, an adapter")
+    assert json.loads(dragoman_("model", "info", adapters["chat"], "--json")[1])["parameters"] > 0
+    code, out, err = dragoman_("model", "verify", adapters["chat"])
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines()] == ["ok"] * 5
 
@@ -314,18 +304,19 @@ def test_merge_info_and_verify(
     ids=lambda words: " ".join(words[:2]),
 )
 def test_what_needs_a_model_refuses_an_adapter(
-    words: list[str], adapters: dict[str, Path], tmp_path: Path, text: Path, command: Command
+    words: list[str], adapters: dict[str, Path], tmp_path: Path, text: Path, dragoman_: Command
 ) -> None:
     new = tmp_path / "new"
     called = [word.format(adapters["help"], text=text, new=new) for word in words]
 
-    code, out, err = command(*called)
+    code, out, err = dragoman_(*called)
 
     assert (code, out) == (4, "")
     assert f"{adapters['help']}/config.json: missing\nhint: this is an adapter: merge it first" in err
     assert not new.exists()
 
 
+@pytest.mark.thorough
 @native
 def test_a_translation_with_an_adapter_needs_neither_torch_nor_numpy(
     model: Path, adapters: dict[str, Path], text: Path

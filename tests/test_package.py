@@ -23,6 +23,7 @@ def test_the_public_names_are_sorted_and_exist() -> None:
         dragoman.translate  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.thorough
 def test_importing_the_package_imports_no_torch() -> None:
     code = "import sys, dragoman; dir(dragoman); dragoman.Translator; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -8,29 +8,43 @@ continues it) and of Python (```python) carries a comment on the line above, whi
     <!-- test: run; train: training.max_updates=20 -->
                                         run it, and add these words to each `dragoman train` or `distil`
 
+Models that are trained are made small, too.
+
 The folder holds train, valid and test, each as .en and .de, and train.tsv: a few sentences of the embedded
 corpus, and memory.tmx, a few more of them. It holds documents: de.po, talk.srt, and a folder site of
 Markdown and HTML. It also holds models of other programs: the folders opus-mt-en-de and opus-mt-en-mul, and
 the archive opus-2020-02-26.zip. A page that uses `runs/en-de` without training it finds a model there. A
-later block finds the files of an earlier one.
+later block finds the files of an earlier one. Commands of dragoman and Python run in the process of the test,
+and bash runs blocks with `&`, `$`, `||` and the like.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+import traceback
+import warnings
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from tests.library import copy_of
+from tests.program import run_dragoman
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-SECONDS = 240  # for one block, on a slow machine
+SMALL, OF_OTHER_SIZE = "model.d_model=32", re.compile(r"--from |model\.d_model=")
+SECONDS = 240  # for one command of a shell, on a slow machine
 
 
 @dataclass(frozen=True)
@@ -57,14 +71,13 @@ class Block:
         commands = [line.removeprefix("$ ") for line in joined.splitlines() if line.startswith("$ ")]
         if not commands:
             raise ValueError(f"{self.page}:{self.line}: no line of the block begins with `$ `")
-        if mark["words"]:
-            commands = [
-                f"{command} {mark['words']}"
-                if command.startswith(("dragoman train ", "dragoman distil "))
-                else command
-                for command in commands
-            ]
-        return "\n".join(["set -euo pipefail", *commands])
+        words = mark["words"] or ""
+        return "\n".join(
+            f"{command} {words} {'' if OF_OTHER_SIZE.search(command) else SMALL}".rstrip()
+            if command.startswith(("dragoman train ", "dragoman distil "))
+            else command
+            for command in commands
+        )
 
 
 def blocks(text: str, page: str = "README.md") -> list[Block]:
@@ -127,6 +140,7 @@ PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
+QUICK = ("README.md", "docs/quickstart.md", "docs/how-to/documents.md", "docs/how-to/memory.md")
 WITH_COMMANDS = [name for name, text in PAGES.items() if "<!-- test: run" in text]
 
 
@@ -145,18 +159,25 @@ def test_every_block_is_run_or_says_why_not(name: str) -> None:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of a few updates, for pages that use one without training it."""
+    return copy_of(train_model, tmp_path_factory.mktemp("model") / "en-de")
+
+
+def train_model(folder: Path) -> None:
     from dragoman import train
 
-    folder = tmp_path_factory.mktemp("model")
-    put_data(folder)
-    text = [folder / "train.en", folder / "train.de"]
-    words = ["training.max_updates=2", "training.warmup=1"]
-    train(text, output=folder / "en-de", preset="tiny", overrides=words)
-    return folder / "en-de"
+    with tempfile.TemporaryDirectory() as data:
+        put_data(Path(data))
+        text = [Path(data, f"train.{language}") for language in ("en", "de")]
+        train(text, output=folder, preset="tiny", overrides=["training.max_updates=2", "training.warmup=1"])
 
 
-@pytest.mark.parametrize("name", WITH_COMMANDS)
-def test_the_commands_work(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [*QUICK, *(pytest.param(n, marks=pytest.mark.thorough) for n in WITH_COMMANDS if n not in QUICK)],
+)
+def test_the_commands_work(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripts = [(block, block.script()) for block in blocks(PAGES[name], name)]
     put_data(tmp_path)
     put_documents(tmp_path)
@@ -166,28 +187,95 @@ def test_the_commands_work(name: str, tmp_path: Path, request: pytest.FixtureReq
         (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # as in a checkout of the source
     if not re.search(r"-o runs/en-de(?![-\w])", PAGES[name]):
         shutil.copytree(request.getfixturevalue("model"), tmp_path / "runs" / "en-de")
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "NO_COLOR": "1",
-        "PYTHONUTF8": "1",
-    }
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("PYTHONUTF8", "1")
 
     for block, script in scripts:
-        if script is None:
-            continue
-        program = [sys.executable, "-c"] if block.language == "python" else ["bash", "-c"]
-        result = subprocess.run(
-            [*program, script],
-            cwd=tmp_path,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        assert result.returncode == 0, f"{name}:{block.line}\n{script}\n{result.stdout}\n{result.stderr}"
+        if script is not None:
+            script = with_free_port(script)
+            problem = run_python(script) if block.language == "python" else run_commands(script)
+            assert problem is None, f"{name}:{block.line}\n{script}\n{problem}"
+
+
+def with_free_port(script: str) -> str:
+    """The commands with another port than that of the page, which some program may have."""
+    for port in re.findall(r"--port (\d+)", script):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            script = re.sub(rf"\b{port}\b", str(free.getsockname()[1]), script)
+    return script
+
+
+def run_python(script: str) -> str | None:
+    """Run a program in this process. Returns what went wrong."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        warnings.simplefilter("default")
+        try:
+            exec(compile(script, "the program", "exec"), {"__name__": "__main__"})
+        except BaseException:
+            return traceback.format_exc()
+    return None
+
+
+def run_commands(script: str) -> str | None:
+    """Run commands, those of dragoman in this process. Returns what went wrong."""
+    lines = script.splitlines()
+    listed = [pipeline_of(line) for line in lines]
+    if any(stages is None and "dragoman" in line for stages, line in zip(listed, lines, strict=True)):
+        return run_bash(script)  # also all others, for such as `&` and `$!`
+    for line, stages in zip(lines, listed, strict=True):
+        if problem := run_bash(line) if stages is None else run_pipeline(*stages):
+            return f"{line}\n{problem}"
+    return None
+
+
+def pipeline_of(line: str) -> tuple[list[list[str]], str | None] | None:
+    """The words of each command in `a | b >file`, and the file. None for what needs a shell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    stages: list[list[str]] = [[]]
+    words = [*lexer]
+    output = words.pop() if words[-2:-1] == [">"] else None
+    for word in words[:-1] if output else words:
+        if word == "|":
+            stages.append([])
+        elif set(word) <= set("();<>|&") or "$" in word:
+            return None
+        else:
+            stages[-1].append(word)
+    return (stages, output) if any(stage[:1] == ["dragoman"] for stage in stages) else None
+
+
+def run_pipeline(stages: list[list[str]], output: str | None) -> str | None:
+    """Run commands one after the other, each with the output of the one before."""
+    content = b""
+    for words in stages:
+        if words[0] == "dragoman":
+            with warnings.catch_warnings():
+                code, out, err = run_dragoman(*words[1:], stdin=content)
+        else:
+            ended = subprocess.run(words, input=content, capture_output=True, timeout=SECONDS, check=False)
+            code, out, err = ended.returncode, ended.stdout.decode(), ended.stderr.decode()
+        if code:
+            return out + err
+        content = out.encode()
+    if output:
+        Path(output).write_bytes(content)
+    return None
+
+
+def run_bash(script: str) -> str | None:
+    ended = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return ended.stdout + ended.stderr if ended.returncode else None
 
 
 def test_links_lead_somewhere() -> None:
@@ -207,7 +295,7 @@ def test_links_lead_somewhere() -> None:
     assert dead == []
 
 
-# The reader of the page itself
+# The reader of the page itself, and the runner
 
 PAGE = """\
 Text.
@@ -242,8 +330,7 @@ def test_blocks_are_read_with_their_marks() -> None:
 
     assert (first.line, first.language) == (4, "console")
     assert first.script() == (
-        "set -euo pipefail\n"
-        "dragoman train train.en train.de -o runs/x training.steps=2\n"
+        "dragoman train train.en train.de -o runs/x training.steps=2 model.d_model=32\n"
         "dragoman translate runs/x test.en | head -1"
     )
     assert second.script() is None
@@ -265,3 +352,23 @@ def test_a_block_without_a_proper_mark_is_refused(block: str) -> None:
 
     with pytest.raises(ValueError, match=r"README\.md:\d"):
         unmarked.script()
+
+
+def test_a_command_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert "no such" in (run_commands("dragoman translate nowhere | head -1") or "")
+    assert "No such file" in (run_commands("dragoman --version\ncat nowhere | dragoman --version") or "")
+    assert "No such file" in (run_commands("cat nowhere && dragoman --version") or "")
+    assert "ZeroDivisionError" in (run_python("1 / 0") or "")
+    assert "SystemExit: 3" in (run_python("raise SystemExit(3)") or "")
+
+
+def test_a_pipeline_is_read_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert pipeline_of("a 'x | y' | dragoman b >c") == ([["a", "x | y"], ["dragoman", "b"]], "c")
+    for line in ("a | b", "dragoman a &", "dragoman a || b", "dragoman $a", "dragoman a; b", "dragoman <a"):
+        assert pipeline_of(line) is None
+    assert run_commands("dragoman --version | cat > version") is None
+    assert Path("version").read_text().startswith("dragoman ")

@@ -31,6 +31,7 @@ def built(folder: Path, path: str | None = None) -> Path:
     return wheel
 
 
+@pytest.mark.thorough
 def test_it_translates_in_an_empty_environment(tmp_path: Path) -> None:
     try:
         find_compiler("CXX", ("c++", "g++", "clang++"))
@@ -63,12 +64,14 @@ def test_it_translates_in_an_empty_environment(tmp_path: Path) -> None:
     assert findings["native engine"]["data"]["available"]
 
 
+@pytest.mark.thorough
 def test_without_a_compiler_it_has_no_engine(tmp_path: Path) -> None:
     wheel = built(tmp_path / "dist", path=str(tmp_path))
 
     assert wheel.name.endswith("-py3-none-any.whl")
 
 
+@pytest.mark.thorough
 def test_it_has_the_pages(tmp_path: Path) -> None:
     with zipfile.ZipFile(built(tmp_path / "dist", path=str(tmp_path))) as wheel:
         names = {*wheel.namelist()}

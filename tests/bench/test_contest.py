@@ -208,6 +208,7 @@ def test_a_driver_takes_a_turn(conditions: Conditions, tmp_path: Path) -> None:
     assert "--steps=1" in contender("it", file="driver.py").command(conditions)
 
 
+@pytest.mark.thorough
 def test_what_is_measured_on_a_gpu_sees_it(conditions: Conditions, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a CPU no contender may use the GPU; on the GPU each is told to."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
@@ -228,6 +229,7 @@ def test_what_is_measured_on_a_gpu_sees_it(conditions: Conditions, monkeypatch: 
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
@@ -236,6 +238,7 @@ def test_a_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         train(contenders=["dragoman"], device="cuda")
 
 
+@pytest.mark.thorough
 def test_a_busy_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "busy_cores", lambda _: 0.7)
     with pytest.raises(ConfigError, match=r"busy: other processes use 0\.7 cores"):
@@ -278,6 +281,7 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert "--peers" in str(caught.value.hint)
 
 
+@pytest.mark.thorough
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     words = ["bench", "train", "dragoman", "--preset", "tiny", "--steps", "1", "--warm", "0", "--rounds", "1",

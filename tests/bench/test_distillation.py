@@ -217,6 +217,7 @@ def steps_of(script: ModuleType, **words: tuple[str, tuple[str, ...]]) -> dict[s
     return {name: script.Step(name=name, words=(line,), needs=needs) for name, (line, needs) in words.items()}
 
 
+@pytest.mark.thorough
 def test_a_step_waits_for_those_that_it_needs(script: ModuleType, tmp_path: Path, started: list[str]) -> None:
     """`a` ends only when `b` runs, so both run at once; `d` fails without what both write."""
     wait = (
@@ -235,6 +236,7 @@ def test_a_step_waits_for_those_that_it_needs(script: ModuleType, tmp_path: Path
     assert started == ["a", "b", "d"]
 
 
+@pytest.mark.thorough
 def test_steps_with_the_longest_chain_behind_them_start_first(
     script: ModuleType, tmp_path: Path, started: list[str]
 ) -> None:
@@ -245,6 +247,7 @@ def test_steps_with_the_longest_chain_behind_them_start_first(
     assert started == ["a", "c", "b", "d", "e", "f"]
 
 
+@pytest.mark.thorough
 def test_finished_steps_are_not_repeated(script: ModuleType, tmp_path: Path, started: list[str]) -> None:
     good = tmp_path / "good"
     steps = steps_of(script, a=("", ()), b=(f"open({str(good)!r})", ("a",)), c=("", ("b",)), d=("", ()))
@@ -260,6 +263,7 @@ def test_finished_steps_are_not_repeated(script: ModuleType, tmp_path: Path, sta
     assert started == []
 
 
+@pytest.mark.thorough
 def test_a_step_that_another_recipe_finished_is_refused(
     script: ModuleType, tmp_path: Path, started: list[str]
 ) -> None:
@@ -277,6 +281,7 @@ def test_a_step_that_another_recipe_finished_is_refused(
     assert started == []
 
 
+@pytest.mark.thorough
 def test_a_step_that_another_command_finished_is_refused(
     script: ModuleType, tmp_path: Path, started: list[str]
 ) -> None:
@@ -319,6 +324,7 @@ def test_the_cost_has_every_step_once(script: ModuleType) -> None:
     assert script.needed_by(["c"], steps) == {"a", "b", "c"}
 
 
+@pytest.mark.thorough
 def test_ctrl_c_does_not_reach_the_steps_twice(script: ModuleType, tmp_path: Path) -> None:
     """The terminal sends it to a whole group of processes; the script passes it on."""
     process = script.start(script.Step(name="x", words=("--help",)), tmp_path, 1)
@@ -328,6 +334,7 @@ def test_ctrl_c_does_not_reach_the_steps_twice(script: ModuleType, tmp_path: Pat
     assert group == process.pid
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_steps_end_with_the_script_even_if_they_ignore_ctrl_c(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -229,6 +229,7 @@ def test_the_processor_is_named_once() -> None:
     assert by_name()["processor"].value.count("AMX") <= 1
 
 
+@pytest.mark.thorough
 def test_importing_it_imports_no_torch() -> None:
     code = "import sys, dragoman.bench.doctor; sys.exit('torch' in sys.modules)"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONSTARTUP"}

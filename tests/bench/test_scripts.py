@@ -33,6 +33,7 @@ def test_there_are_some() -> None:
     assert [path.stem for path in SCRIPTS] == names.split()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_they_explain_themselves(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The docstring gives the commands and what they print; every option that it names exists."""

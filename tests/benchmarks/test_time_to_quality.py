@@ -52,6 +52,7 @@ def valid(step: int, bleu: float | None, *, seconds: float, elapsed: float) -> s
     return json.dumps(row) + "\n"
 
 
+@pytest.mark.thorough
 def test_validations_are_not_training(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text(
         json.dumps({"kind": "start", "step": 0}) + "\n"
@@ -72,6 +73,7 @@ def test_validations_are_not_training(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_the_time_of_a_run_of_ours(tmp_path: Path) -> None:
     """Validations take most of it. That of a point comes after the point."""
     pairs = toy.pairs(seed=3, count=120)
@@ -92,6 +94,7 @@ def test_the_time_of_a_run_of_ours(tmp_path: Path) -> None:
     assert 0 < points[0].minutes < points[1].minutes
 
 
+@pytest.mark.thorough
 def test_their_translations_are_scored_by_us(task: QualityTask, monkeypatch: pytest.MonkeyPatch) -> None:
     read, folder = quality._their_points(task), task.work / "hf"
     path = folder.with_suffix(".translations")
@@ -221,6 +224,7 @@ def test_a_trainer_that_fails_is_named(task: QualityTask, monkeypatch: pytest.Mo
     assert "dragoman.log" in str(caught.value.hint)
 
 
+@pytest.mark.thorough
 def test_all_get_the_same_text_seed_and_threads(task: QualityTask) -> None:
     ours, theirs = (
         quality.our_command(task.work / "a", task),

@@ -157,6 +157,7 @@ main()
 """
 
 
+@pytest.mark.thorough
 def test_a_killed_process_goes_on(dragoman_, folder, models):
     words = ["back-translate", models / "de-en", "mono.de", "--how", "noise", "--per-line", "2", "-o"]
     killed = subprocess.run([sys.executable, "-c", KILLED, *words, "out.tsv"], check=False, timeout=200)

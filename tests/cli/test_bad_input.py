@@ -11,6 +11,7 @@ import pytest
 from tests.cli.nasty.check import check, content_of, run_inside, run_outside
 from tests.cli.nasty.row import Row, write_files
 from tests.cli.nasty.table import ROWS
+from tests.marks import one_of
 
 _SAVED = Path(__file__).parents[1] / "saved/0.2/transformer"
 _OUTSIDE = [row for row in ROWS if row.outside or row.locked]  # limits hold for a process
@@ -23,7 +24,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="pipes, devices and permissions of Linux")
-@pytest.mark.parametrize("row", [row for row in ROWS if not row.locked], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", one_of(4, (row for row in ROWS if not row.locked)), ids=lambda row: row.name)
 def test_a_row(
     row: Row, tmp_path: Path, saved: Path, capsysbinary: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -34,6 +35,7 @@ def test_a_row(
     check(row, run_inside(row, saved, capsysbinary, monkeypatch), tmp_path, before)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="pipes, devices and permissions of Linux")
 @pytest.mark.parametrize("row", _OUTSIDE, ids=lambda row: row.name)
 def test_a_row_as_a_process(row: Row, tmp_path: Path, saved: Path) -> None:

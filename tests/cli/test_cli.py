@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
-from tests.cli.conftest import Ended
+from tests.program import Ended, program
 
 import dragoman
-from dragoman import cli, display
+from dragoman import display
 from dragoman.base.errors import TrainingError
 from dragoman.cli.outcome import run
 from dragoman.cli.train.train import sort_words, spread_files
@@ -55,7 +54,7 @@ def training(text: Path, output: Path, *more: str) -> list[str]:
 def model(text, tmp_path_factory) -> Path:
     """A model, trained without a stop. It has learnt little: what is tested does not depend on it."""
     output = tmp_path_factory.mktemp("models") / "en-de"
-    assert run(typer.main.get_command(cli.app), [*training(text, output), "-q"]) == 0
+    assert run(program(), [*training(text, output), "-q"]) == 0
     return output
 
 
@@ -85,6 +84,7 @@ def test_from_raw_text_to_a_score(dragoman_, text, tmp_path):
     assert json.loads(evaluated.out)["sentences"] == 30
 
 
+@pytest.mark.thorough
 def test_several_seeds_end_with_a_table(dragoman_, text, tmp_path):
     words = [
         *training(text, tmp_path / "x", "training.max_updates=4", "training.validate_every=2"),
@@ -111,6 +111,7 @@ def test_several_seeds_end_with_a_table(dragoman_, text, tmp_path):
     assert "holds runs of --seeds" in alone.err
 
 
+@pytest.mark.thorough
 def test_tuning_may_have_several_seeds(dragoman_, text, model, tmp_path):
     files = [text / name for name in ("test.en", "test.de")]
     valid = ["--valid", text / "valid.en", text / "valid.de"]
@@ -182,6 +183,7 @@ class Interrupting(Silent):
         self.said.append(text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_and_the_same_command_ends_as_if_nothing_had_been(
     dragoman_, text, model, tmp_path, monkeypatch, number
@@ -471,6 +473,7 @@ def test_input_is_never_overwritten(dragoman_, model, tmp_path):
     assert (tmp_path / "in").read_text() == "The dog sleeps.\n"
 
 
+@pytest.mark.thorough
 def test_a_typed_line_is_answered_at_once(model):
     """On a terminal each line is translated and flushed before the next is asked for."""
     pty = pytest.importorskip("pty")
@@ -491,6 +494,7 @@ def test_a_typed_line_is_answered_at_once(model):
     assert second.decode() == translator("The cat sleeps.") + "\n"
 
 
+@pytest.mark.thorough
 def test_a_line_from_a_program_that_waits_is_answered_at_once(model):
     """Also a line that is equal to one before it, and one that ends the program with a signal."""
     command = [sys.executable, "-m", "dragoman", "translate", str(model)]
@@ -513,6 +517,7 @@ def test_a_line_from_a_program_that_waits_is_answered_at_once(model):
     assert answers == [dog, cat, dog, "\n"]
 
 
+@pytest.mark.thorough
 def test_an_error_in_a_pipe_comes_after_the_lines_before_it(model):
     command = [sys.executable, "-m", "dragoman", "translate", str(model)]
     ended = subprocess.run(command, input=b"The dog sleeps.\n\xff\n", capture_output=True, check=False)
@@ -522,6 +527,7 @@ def test_an_error_in_a_pipe_comes_after_the_lines_before_it(model):
     assert b"error: standard input:2: not valid UTF-8" in ended.stderr
 
 
+@pytest.mark.thorough
 def test_a_closed_pipe_is_no_error(model, tmp_path):
     """As when `head` has seen enough."""
     (tmp_path / "in").write_text("The dog sleeps.\n" * 1000)  # as JSON more than a pipe holds
@@ -936,6 +942,7 @@ def test_a_long_value_of_an_option_is_no_file():
     assert sort_words([title]) == ([], [title])
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_behind_standard_output_is_no_fault_of_ours(text):
     with open("/dev/full", "w", encoding="utf-8") as full:
@@ -952,6 +959,7 @@ def test_a_full_disk_behind_standard_output_is_no_fault_of_ours(text):
     assert "fault" not in ended.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("closed", "code"), [("<&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0)])
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 def test_a_standard_stream_may_be_closed(model, closed, code):

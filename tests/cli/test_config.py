@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
-import typer
 
-from dragoman import cli
-from dragoman.cli.outcome import run
 from dragoman.runs import reference
 from dragoman.runs.recipe import Recipe, resolve
 
@@ -18,15 +16,9 @@ RECIPE = Path(__file__).parents[2] / "recipes" / "multi30k-en-de.toml"
 
 
 @pytest.fixture
-def config(capsys: pytest.CaptureFixture[str]):
-    """Runs `dragoman config`: exit code, standard output, standard error."""
-
-    def called(*words: str | Path) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = run(typer.main.get_command(cli.app), ["config", *map(str, words)])
-        return code, *capsys.readouterr()
-
-    return called
+def config(dragoman_):
+    """Runs `dragoman config`."""
+    return partial(dragoman_, "config")
 
 
 def test_alone_it_prints_the_defaults_as_a_recipe_file(config, tmp_path):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-import typer
 from safetensors.torch import load_file, save_file
 from tests.folder.models import edit, saved
+from tests.program import program
 
-from dragoman import cli
 from dragoman.cli.outcome import run
 
 COMMANDS = ("info", "verify", "average", "merge", "diff", "card", "quantize", "shortlist")
@@ -20,15 +20,9 @@ SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 
 
 @pytest.fixture
-def model_(capsys):
-    """Runs `dragoman model` in this process; returns code, standard output and standard error."""
-
-    def called(*words: str | Path) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = run(typer.main.get_command(cli.app), ["model", *(str(word) for word in words)])
-        return code, *capsys.readouterr()
-
-    return called
+def model_(dragoman_):
+    """Runs `dragoman model`."""
+    return partial(dragoman_, "model")
 
 
 @pytest.fixture
@@ -176,9 +170,7 @@ def test_shortlist(model_, folders, tmp_path):
     assert err.startswith(f"wrote {folders[0] / 'shortlist.safetensors'}: from 2 pairs; on average")
     assert err.endswith("of 10 target tokens\n")
     assert model_("verify", folders[0])[0] == 0
-    translated = run(
-        typer.main.get_command(cli.app), ["translate", str(folders[0]), str(source), "--shortlist"]
-    )
+    translated = run(program(), ["translate", str(folders[0]), str(source), "--shortlist"])
     assert translated == 0
     assert model_("shortlist", folders[1], source, target, "-q") == (0, "", "")
 

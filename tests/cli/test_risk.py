@@ -8,9 +8,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-import typer
+from tests.program import program
 
-from dragoman import cli
 from dragoman.cli.outcome import run
 from dragoman.text import toy
 
@@ -34,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
     folder = tmp_path_factory.mktemp("model") / "en-de"
     shutil.copytree(SAVED, folder)
     words = ["model", "calibrate", str(folder), str(text / "held.en"), str(text / "held.de"), "-q"]
-    assert run(typer.main.get_command(cli.app), words) == 0
+    assert run(program(), words) == 0
     return folder
 
 

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
+from tests.program import program
 
-from dragoman import cli
 from dragoman.cli.outcome import run
 from dragoman.folder.config import read_config
 from dragoman.text import toy
@@ -47,7 +46,7 @@ def soft(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("models") / "soft"
     words = ["train", str(text / "train.en"), str(text / "train.de"), "-o", str(output), "-q"]
     words += ["data.terms=0.5", "data.matches=0.5", *TRAINING]
-    assert run(typer.main.get_command(cli.app), words) == 0
+    assert run(program(), words) == 0
     return output
 
 

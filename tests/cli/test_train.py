@@ -39,6 +39,7 @@ def train(*words: str) -> tuple[int, bool, str]:
     return int(code), loaded == "True", ended.stderr
 
 
+@pytest.mark.thorough
 def test_a_missing_argument_loads_no_torch(text: list[str]) -> None:
     code, loaded, err = train(*text)
 
@@ -46,6 +47,7 @@ def test_a_missing_argument_loads_no_torch(text: list[str]) -> None:
     assert "no folder to write to" in err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -54,6 +54,7 @@ def python(code: str, *, text: str = "", folder: Path) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.thorough
 def test_commands_that_need_it_say_so(tmp_path: Path) -> None:
     """One line and a hint, not a traceback."""
     train = [str(TEXT / "train.en"), str(TEXT / "train.de"), "-o", "out"]
@@ -83,6 +84,7 @@ def test_commands_that_need_it_say_so(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_the_rest_works(tmp_path: Path) -> None:
     reason = unavailable()
     needs_engine = [["translate", TRANSFORMER, EN], ["evaluate", TRANSFORMER, EN, DE]]
@@ -98,6 +100,7 @@ def test_the_rest_works(tmp_path: Path) -> None:
     assert set(codes.values()) == {0}, ended
 
 
+@pytest.mark.thorough
 def test_the_python_interface_says_so(tmp_path: Path) -> None:
     code = f"""
 import json
@@ -122,6 +125,7 @@ print(json.dumps(said))
     assert all(message.endswith("needs PyTorch") and hint in HINT for message, hint in errors)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
 def test_looking_into_a_model_says_so(tmp_path: Path) -> None:
     code = f"""

@@ -140,6 +140,7 @@ def test_another_command_is_refused(dragoman_, folder, stopping):
     assert sorted(path.name for path in folder.iterdir()) == ["in", "other", "out"]
 
 
+@pytest.mark.thorough
 def test_a_killed_process_goes_on(folder):
     lines = "".join(f"{number} {LINES[number % 40]}\n" for number in range(6_000))
     (folder / "in").write_text(lines, encoding="utf-8")

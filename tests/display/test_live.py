@@ -211,6 +211,7 @@ def test_a_display_that_missed_the_start_shows_the_rest() -> None:
     display.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 def test_a_terminal_that_goes_away_stops_nothing() -> None:
     import pty

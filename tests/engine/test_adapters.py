@@ -150,6 +150,7 @@ def _in_child(engine: Any, requests: Any, queue: Any) -> None:
     queue.put(answers_of(engine, requests))
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_translates_with_an_adapter(model: Any) -> None:
     engine, requests = with_adapter(native(model), adapted(model)), requests_for(lines(5))

@@ -364,6 +364,7 @@ def _in_child(engine: Any, requests: list[Request], queue: Any) -> None:
     queue.put(answers_of(engine, requests))
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_translates(model: Any) -> None:
     engine, requests = native(model), requests_for(lines(5))
@@ -456,6 +457,7 @@ def late():
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("code", _ENDS.values(), ids=_ENDS)
 def test_a_program_may_end_during_a_stream(code: str) -> None:
     start = """

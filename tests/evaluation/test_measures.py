@@ -121,6 +121,7 @@ def test_the_interval_is_where_means_of_resamples_lie() -> None:
     assert ter.half_width == pytest.approx(1.96 * 10 * np.std(wrong) / 20, rel=0.1)
 
 
+@pytest.mark.thorough
 def test_same_figures_as_the_sacrebleu_command(tmp_path) -> None:
     references = [*sentences(40), 'He said: "It\'s 3.5% (or so)".']
     hypotheses = [*spoiled(references[:-1], 0.3), "He said, it is 3.5 % or so."]
@@ -394,6 +395,7 @@ def test_baseline_by_name_and_text() -> None:
         compare(systems, references[1:])
 
 
+@pytest.mark.thorough
 def test_importing_it_imports_no_sacrebleu() -> None:
     code = "import sys, dragoman.evaluation.measures; sys.exit(bool({'sacrebleu', 'torch'} & {*sys.modules}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

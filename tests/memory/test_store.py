@@ -227,6 +227,7 @@ def write_some(path: str, name: int) -> None:
             memory.add(f"process {name} line {number}", f"{number}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_processes_write_at_once(memory: TranslationMemory, method: str) -> None:
     context = multiprocessing.get_context(method)
@@ -314,6 +315,7 @@ while True:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("milliseconds", [50, 200, 500])
 def test_nothing_confirmed_is_lost_by_a_kill(tmp_path: Path, milliseconds: int) -> None:
     path = tmp_path / "a.tm"

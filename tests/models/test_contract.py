@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.marks import one_of
 from torch import Tensor, nn
 
 from dragoman.decoding.options import Beam
@@ -231,7 +232,7 @@ def test_step_by_step_after_rows_were_selected(
     check_selections(config, model, selections)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", one_of(6, range(6)))
 def test_step_by_step_after_any_selection(config: Any, model: Model, seed: int) -> None:
     rng = np.random.default_rng(seed)
     selections: list[list[int]] = []
@@ -508,6 +509,7 @@ TASKS: dict[str, Callable[[list[int]], list[int]]] = {
 
 
 # Only the Transformer is asked to sort: the others take many times as long to learn it.
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("learner", "task"), [("transformer", task) for task in TASKS] + [(one, "copy") for one in LEARNERS][1:]
 )

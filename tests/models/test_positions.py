@@ -260,6 +260,7 @@ def test_a_step_is_the_last_row_of_the_whole(kind: AnyPositions) -> None:
     torch.testing.assert_close(got, wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_t5_buckets_are_those_of_its_published_models(both_ways: bool) -> None:
     t5 = pytest.importorskip("transformers.models.t5.modeling_t5")

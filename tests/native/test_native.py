@@ -347,6 +347,7 @@ def test_they_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not native.enabled()
 
 
+@pytest.mark.thorough
 def test_without_a_compiler_everything_works(tmp_path: Path) -> None:
     program = (
         "import torch; from dragoman import native; from dragoman.models.dropout import dropout;"

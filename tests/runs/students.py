@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tests.library import copy_of
 
 from dragoman.folder.bundle import load, save
 from dragoman.folder.weights import put_weights, read_weights, weights_of
@@ -50,11 +51,14 @@ class Heard(Quiet):
 
 def make_teacher(folder: Path) -> Path:
     """A model that has learned the small language."""
+    return copy_of(train_teacher, folder)
+
+
+def train_teacher(folder: Path) -> None:
     train(
         PAIRS, valid=VALID, output=folder, preset="tiny", source_language="en", target_language="de",
         overrides=TEACHER,
     )  # fmt: skip
-    return folder
 
 
 def make_twin(folder: Path, output: Path, **changes: Any) -> Path:

@@ -92,6 +92,7 @@ def run(*words: str, spoil: str, processes: int = 1, spoilt: int = 0) -> list[tu
     return [(one.returncode, error) for one, error in zip(started, errors, strict=True)]
 
 
+@pytest.mark.thorough
 def test_ten_bad_updates_stop_the_run_and_leave_the_checkpoint(text: list[str], tmp_path: Path) -> None:
     """Then the same command goes on from there, with another clipping."""
     folder = tmp_path / "run"
@@ -125,6 +126,7 @@ def test_a_loss_that_another_process_finds_stops_all(parallel: str, text: list[s
     assert "error" not in second[1]
 
 
+@pytest.mark.thorough
 def test_memory_that_runs_out_is_one_warning(text: list[str], tmp_path: Path) -> None:
     """In two processes, of which only the second lacks memory."""
     words = (*text, "-o", str(tmp_path / "run"), *WORDS)
@@ -148,6 +150,7 @@ def test_processes_that_share_the_weights_cannot_halve_alone(text: list[str], tm
     assert "Traceback" not in said
 
 
+@pytest.mark.thorough
 def test_a_base_with_numbers_that_are_not_finite_is_refused(tmp_path: Path) -> None:
     small(output=tmp_path / "base")
     path = tmp_path / "base" / "model.safetensors"

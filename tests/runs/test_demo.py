@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.program import program
 
-from dragoman.cli import app
 from dragoman.cli.outcome import run
 from dragoman.display import Silent
 from dragoman.runs import demo
@@ -46,6 +46,7 @@ def test_its_recipe_is_one():
     assert recipe.training.max_updates // recipe.training.validate_every >= 4, "to see it getting better"
 
 
+@pytest.mark.thorough
 def test_it_goes_the_way_a_user_goes(smaller, tmp_path):
     watching = Steps()
 
@@ -66,10 +67,9 @@ def test_it_goes_the_way_a_user_goes(smaller, tmp_path):
 
 
 def test_what_it_shows(smaller, tmp_path, capsys, monkeypatch):
-    import typer
 
     monkeypatch.chdir(tmp_path)
-    assert run(typer.main.get_command(app), ["demo"]) == 0
+    assert run(program(), ["demo"]) == 0
     out, err = capsys.readouterr()
 
     assert "BLEU" in out
@@ -81,8 +81,8 @@ def test_what_it_shows(smaller, tmp_path, capsys, monkeypatch):
     assert toy.DEMO_SENTENCES[0] in (tmp_path / "runs/demo/report.html").read_text()
     assert "runs/demo/report.html" in out
     words = shlex.split(commands[1])[1:]
-    assert run(typer.main.get_command(app), [*words, "--bootstrap", "0"]) == 0
-    assert run(typer.main.get_command(app), shlex.split(commands[2])[1:]) == 0
+    assert run(program(), [*words, "--bootstrap", "0"]) == 0
+    assert run(program(), shlex.split(commands[2])[1:]) == 0
 
 
 def test_text_that_is_there_is_kept(smaller, tmp_path):

@@ -61,6 +61,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_second_run_is_refused_and_the_first_continues(text: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "x"
     command = [*text, "-o", str(folder), "training.max_updates=100000"]
@@ -89,6 +90,7 @@ def test_a_second_run_is_refused_and_the_first_continues(text: list[str], tmp_pa
     assert not (folder / "checkpoints/lock.owner").exists()
 
 
+@pytest.mark.thorough
 def test_a_killed_run_leaves_no_lock(text: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "x"
     checkpoints = Checkpoints(folder / "checkpoints")

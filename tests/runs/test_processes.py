@@ -97,6 +97,7 @@ def ended(processes: list[subprocess.Popen[str]]) -> tuple[list[int], list[str]]
     return [process.returncode for process in processes], [err for _, err in said]
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_with_the_text_is_said_once(text, tmp_path):
     (tmp_path / "bad.de").write_bytes(b"Gut.\n\xff\n")
 
@@ -108,6 +109,7 @@ def test_what_is_wrong_with_the_text_is_said_once(text, tmp_path):
     assert said[1] == ""
 
 
+@pytest.mark.thorough
 def test_a_signal_to_all_saves(text, tmp_path):
     """As torchrun passes on Ctrl-C or SIGTERM: to each process, at its own time."""
     processes = start("train", *text, "-o", str(tmp_path / "x"), *WORDS)
@@ -123,6 +125,7 @@ def test_a_signal_to_all_saves(text, tmp_path):
     assert Path(tmp_path / "x" / "checkpoints" / "latest" / "progress.json").exists()
 
 
+@pytest.mark.thorough
 def test_two_processes_train_several_seeds(text, tmp_path):
     """They join once, for all runs."""
     valid = ["--valid", *text]
@@ -207,6 +210,7 @@ def test_torchrun_goes_on_after_a_kill_on_another_machine_and_saves_when_told(te
     assert len(list((tmp_path / "x" / "checkpoints" / "latest").glob("shard-*.safetensors"))) == 2
 
 
+@pytest.mark.thorough
 def test_two_processes_evaluate_as_one_does(tmp_path):
     words = ["evaluate", MODEL, f"{TEXT}.en", f"{TEXT}.de", "--json"]
     alone = subprocess.run(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.marks import one_of
 
 from dragoman.base.errors import ConfigError
 from dragoman.models.seq2seq import build_model
@@ -53,7 +54,7 @@ def test_there_are_recipes():
     }
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", one_of(8, RECIPES), ids=lambda path: path.stem)
 def test_a_recipe_runs_on_a_small_sample(path, tmp_path):
     recipe = resolve(recipe=path)
     put_sample(tmp_path / recipe.data.folder, recipe.data.train, seed=1)
@@ -163,6 +164,7 @@ def commands(path: Path) -> list[list[str]]:
     return [command.split() for command in found]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_a_paper_s_recipe_runs_as_its_header_says(path, tmp_path, monkeypatch):
     """In one process; with bf16, layers computed again and shards, if the header has them."""

@@ -96,6 +96,7 @@ def test_pairs_of_strings_become_a_model_folder(done):
     assert dragoman.train is train
 
 
+@pytest.mark.thorough
 def test_the_risk_is_learnt_from_enough_validation_text(done, tmp_path):
     output, notes = done
     assert not (output / "risk.json").exists()
@@ -161,6 +162,7 @@ def test_validation_text_is_not_needed(tmp_path):
     assert all(validation.samples == () for validation in notes.validations)
 
 
+@pytest.mark.thorough
 def test_what_is_set_aside_is_told(tmp_path):
     notes = Notes()
     small([*PAIRS, ("", "Leer."), PAIRS[0]], output=tmp_path / "x", observer=notes)
@@ -178,6 +180,7 @@ def test_languages_come_from_names_and_size_picks_the_preset(tmp_path):
     assert "120 pairs: preset tiny" in notes.messages
 
 
+@pytest.mark.thorough
 def test_languages_choose_the_keys_of_jsonl(tmp_path):
     for name, pairs in (("t", PAIRS), ("v", VALID)):
         rows = [json.dumps({"de": de, "fr": "?", "en": en}) for en, de in pairs]
@@ -197,6 +200,7 @@ def test_nobody_says_which_languages_these_are(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.thorough
 def test_the_text_of_a_recipe(tmp_path):
     put(tmp_path, "t", PAIRS)
     (tmp_path / "r.toml").write_text('[data]\ntrain = ["t.en", "t.de"]\nvalid = ["t.en", "t.de"]\n')
@@ -230,6 +234,7 @@ def test_a_finished_run_is_left_alone(done):
     assert set(changed) <= {"tokenizer.json", "tokenizer.spm"}
 
 
+@pytest.mark.thorough
 def test_other_options_are_another_run(tmp_path):
     small(output=tmp_path / "x")
     before = (tmp_path / "x/training.toml").read_bytes()
@@ -242,6 +247,7 @@ def test_other_options_are_another_run(tmp_path):
     assert (tmp_path / "x/training.toml").read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_a_run_that_began_before_an_option_existed_goes_on_with_its_default(tmp_path):
     small(output=tmp_path / "x")
     file = tmp_path / "x/training.toml"
@@ -256,6 +262,7 @@ def test_a_run_that_began_before_an_option_existed_goes_on_with_its_default(tmp_
     assert notes.steps == [5]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("architecture", ["ssru", "recurrent", "convolutional"])
 def test_every_architecture_goes_on_where_it_stopped_bit_for_bit(architecture, tmp_path):
     shape = ["model.d_model=16", "training.optimizer=muon", f"model.architecture={architecture}"]
@@ -271,6 +278,7 @@ def test_every_architecture_goes_on_where_it_stopped_bit_for_bit(architecture, t
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
+@pytest.mark.thorough
 def test_a_run_may_go_on_for_longer(tmp_path):
     small(output=tmp_path / "x")
     notes = Notes()
@@ -284,6 +292,7 @@ def test_a_run_may_go_on_for_longer(tmp_path):
     assert all(longer[name].equal(whole[name]) for name in whole)
 
 
+@pytest.mark.thorough
 def test_other_text_is_another_run(tmp_path):
     small(output=tmp_path / "x")
 
@@ -303,6 +312,7 @@ def test_a_model_of_someone_else_is_not_overwritten(done, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
 
 
+@pytest.mark.thorough
 def test_a_run_that_found_nothing_to_learn_from_binds_nobody(tmp_path):
     with pytest.raises(DataError, match="no usable pair"):
         small(output=tmp_path / "x", overrides=["data.filter.max_length=1"])
@@ -343,6 +353,7 @@ def test_text_that_is_as_it_was_is_not_tokenised_again(done):
     assert (output / "checkpoints/corpus/train/about.json").stat().st_mtime_ns == before
 
 
+@pytest.mark.thorough
 def test_tokens_that_a_crash_left_are_made_again(done, tmp_path):
     """The old tokens are no longer trusted once the first of their files is replaced."""
     output = shutil.copytree(done[0], tmp_path / "x")
@@ -356,6 +367,7 @@ def test_tokens_that_a_crash_left_are_made_again(done, tmp_path):
     assert (corpus / "source.tokens").read_bytes() == whole
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("valid", [None, VALID[1:], [*VALID[1:], VALID[0]]])
 def test_other_validation_text_is_another_run(done, tmp_path, valid):
     """Scores on other text cannot be compared with those of the run so far."""
@@ -366,6 +378,7 @@ def test_other_validation_text_is_another_run(done, tmp_path, valid):
         small(valid=valid, output=output, overrides=longer)
 
 
+@pytest.mark.thorough
 def test_validation_text_that_comes_later_is_another_run(tmp_path):
     small(output=tmp_path / "x")
 
@@ -373,6 +386,7 @@ def test_validation_text_that_comes_later_is_another_run(tmp_path):
         small(valid=VALID, output=tmp_path / "x", overrides=["training.max_updates=6"])
 
 
+@pytest.mark.thorough
 def test_validation_text_may_be_left_out_before_the_first_checkpoint(tmp_path):
     with pytest.raises(Interrupted):
         train(PAIRS, valid=VALID, preset="tiny", output=tmp_path / "x", overrides=SMALL,
@@ -391,6 +405,7 @@ class Raising(Notes):
         raise Interrupted("stopped", signal=15)
 
 
+@pytest.mark.thorough
 def test_a_longer_run_that_crashed_at_its_end_is_not_taken_for_complete(done, tmp_path, monkeypatch):
     output = shutil.copytree(done[0], tmp_path / "x")
     options = {"valid": VALID, "output": output}
@@ -411,6 +426,7 @@ def power_cut(*_):
     raise RuntimeError("power cut")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
 def test_a_run_that_crashed_while_it_wrote_the_model_is_repaired_by_repeating_it(
     done, tmp_path, monkeypatch, file
@@ -439,6 +455,7 @@ def test_a_run_that_crashed_while_it_wrote_the_model_is_repaired_by_repeating_it
     assert digest_of(output / "checkpoints/final.safetensors") == read_config(output).weights
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["flipped bit", "config.json is gone", "digest of another model"])
 def test_a_complete_run_whose_model_was_damaged_is_repaired_by_repeating_it(done, tmp_path, damage):
     output = shutil.copytree(done[0], tmp_path / "x")
@@ -474,6 +491,7 @@ def test_files_of_someone_else_are_not_overwritten(tmp_path, name):
     assert (tmp_path / name).read_text() == "Mine."
 
 
+@pytest.mark.thorough
 def test_a_model_whose_checkpoints_are_gone_is_not_trained_again(done, tmp_path):
     output = shutil.copytree(done[0], tmp_path / "x")
     shutil.rmtree(output / "checkpoints")
@@ -485,6 +503,7 @@ def test_a_model_whose_checkpoints_are_gone_is_not_trained_again(done, tmp_path)
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
 
 
+@pytest.mark.thorough
 def test_a_cosine_that_ends_elsewhere_is_another_run(tmp_path):
     small(output=tmp_path / "x", overrides=["training.schedule=cosine"])
 
@@ -492,6 +511,7 @@ def test_a_cosine_that_ends_elsewhere_is_another_run(tmp_path):
         small(output=tmp_path / "x", overrides=["training.schedule=cosine", "training.max_updates=6"])
 
 
+@pytest.mark.thorough
 def test_a_longer_run_is_the_same_wherever_the_shorter_one_ended(tmp_path):
     """The last update of a run is validated, but the average of a longer one does not take it."""
     for limit in (3, 5, 6):
@@ -508,6 +528,7 @@ def test_whoever_may_read_the_folder_may_read_the_weights(done):
     assert len(set(modes.values())) == 1, modes
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_full_when_a_measurement_is_written(tmp_path):
     class Filling(Notes):
         def on_report(self, event):
@@ -521,6 +542,7 @@ def test_a_disk_that_is_full_when_a_measurement_is_written(tmp_path):
     assert "space" in caught.value.hint
 
 
+@pytest.mark.thorough
 def test_what_a_crash_left_half_written_goes(done, tmp_path):
     output = shutil.copytree(done[0], tmp_path / "x")
     left = [
@@ -539,6 +561,7 @@ def test_what_a_crash_left_half_written_goes(done, tmp_path):
     assert mine.exists()
 
 
+@pytest.mark.thorough
 def test_validation_pairs_with_an_empty_side_count_nowhere(tmp_path):
     notes = Notes()
 
@@ -551,6 +574,7 @@ def test_validation_pairs_with_an_empty_side_count_nowhere(tmp_path):
     assert all(sample.reference for sample in first[0].samples)
 
 
+@pytest.mark.thorough
 def test_validation_text_that_cannot_be_read_is_found_before_the_work(tmp_path):
     put(tmp_path, "v", VALID)
     (tmp_path / "v.de").write_bytes(b"Gut.\n\xff\n")
@@ -563,6 +587,7 @@ def test_validation_text_that_cannot_be_read_is_found_before_the_work(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["config.json", "generation.json", "model.safetensors"])
 def test_a_finished_run_writes_what_is_gone_again(done, tmp_path, name):
     """`translate` says to repeat the command that trained the model, so that has to help."""
@@ -573,6 +598,7 @@ def test_a_finished_run_writes_what_is_gone_again(done, tmp_path, name):
     assert (output / name).read_bytes() == (done[0] / name).read_bytes()
 
 
+@pytest.mark.thorough
 def test_tokens_without_a_target_stay_closed(tmp_path: Path) -> None:
     """Also after a stop, and with weight decay."""
     options = ["model.output_bias=true", "training.close_unseen=true", "training.weight_decay=0.1"]
@@ -611,6 +637,7 @@ def test_what_does_not_go_with_closed_tokens(options: list[str], message: str, t
         small(output=tmp_path / "m", overrides=["training.close_unseen=true", *options])
 
 
+@pytest.mark.thorough
 def test_reserved_pieces_that_the_text_asks_for_are_not_closed(tmp_path: Path) -> None:
     """`tokenizer.placeholders = "auto"` reserves some once the text is read."""
     pairs = [(f"{source} See {{0}}.", f"{target} Siehe {{0}}.") for source, target in toy.pairs(count=60)]
@@ -623,6 +650,7 @@ def test_reserved_pieces_that_the_text_asks_for_are_not_closed(tmp_path: Path) -
     assert model.tokenizer.placeholders
 
 
+@pytest.mark.thorough
 def test_tuning_opens_reserved_pieces(tmp_path: Path) -> None:
     pairs = [(f"{source} See {{0}}.", f"{target} Siehe {{0}}.") for source, target in toy.pairs(count=60)]
     closing = ["model.output_bias=true", "training.close_unseen=true", "data.placeholders=0"]
@@ -658,6 +686,7 @@ def test_tuning_closes_no_token(tmp_path: Path) -> None:
         train(PAIRS, base=tmp_path / "base", output=tmp_path / "m", overrides=["training.close_unseen=true"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [["tuning.interpolate=0.5"], ["tuning.lora_rank=2"]])
 def test_tuning_opens_the_tokens_of_its_text(options: list[str], tmp_path: Path) -> None:
     """Or else no update of a small learning rate would, and each would cost 30 nats."""

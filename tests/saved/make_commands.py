@@ -11,14 +11,9 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
-import typer
+from tests.program import refusal
 from tests.test_readme import PAGES, blocks
-
-from dragoman import cli
-from dragoman.cli.outcome import run
 
 ENDS = {"|", "||", "&&", "&", ";", "(", ")", ">", ">>", "<", ">&", "2>"}
 
@@ -39,14 +34,7 @@ def commands_of(script: str) -> Iterator[list[str]]:
             command = [word]
 
 
-def accepts(program: Any, words: list[str]) -> bool:
-    """Whether the command line parses. Nothing is run."""
-    with mock.patch.object(typer.core.TyperCommand, "invoke", return_value=None):
-        return run(program, words[1:]) == 0
-
-
 def main() -> None:
-    program = typer.main.get_command(cli.app)
     lines = []
     for page, text in PAGES.items():
         lines += re.findall(r"`(dragoman [^`]+)`", text)
@@ -54,7 +42,7 @@ def main() -> None:
             if block.language == "console":
                 body = re.sub(r"\\\n\s*", "", block.body)
                 lines += re.findall(r"^\$ (.*\bdragoman .*)", body, re.MULTILINE)
-    commands = {shlex.join(words) for line in lines for words in commands_of(line) if accepts(program, words)}
+    commands = {shlex.join(words) for line in lines for words in commands_of(line) if not refusal(words[1:])}
     text = "".join(f"{command}\n" for command in sorted(commands))
     Path(__file__).with_name("commands.txt").write_text(text, "utf-8")
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import typer
+from tests.program import program
 
-from dragoman import cli, train
+from dragoman import train
 from dragoman.base.errors import Interrupted
 from dragoman.cli.outcome import run as run_command
 from dragoman.training.events import Quiet
@@ -137,7 +137,7 @@ def make_command(name: str, command: Command) -> None:
     command.write(folder)
     os.chdir(folder)
     with stopping(*command.stop_at):
-        assert run_command(typer.main.get_command(cli.app), list(command.words)) == 130
+        assert run_command(program(), list(command.words)) == 130
     remove_text(folder)
     for kept in (folder / "out.unfinished", folder / "out.de-en.tsv.unfinished"):
         if kept.exists():

@@ -153,6 +153,7 @@ def test_every_format_with_a_version_is_known_here() -> None:
 # ---- half-done runs ----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", RUNS)
 def test_a_half_done_run_goes_on(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_NATIVE", "0")  # as when it began: the loops in C draw other masks

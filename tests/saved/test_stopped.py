@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
+from tests.program import program
 from tests.saved.make_stopped import (
     COMMANDS,
     MARKED,
@@ -22,7 +22,7 @@ from tests.saved.make_stopped import (
     write_pairs,
 )
 
-from dragoman import Translator, cli
+from dragoman import Translator
 from dragoman.cli.outcome import run
 from dragoman.version import __version__
 
@@ -51,7 +51,7 @@ def finish(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             for place in folder.glob("out/.unfinished.parts/*.txt"):
                 place.rename(place.with_name(place_of_parts(folder / "out" / place.name)))
             monkeypatch.chdir(folder)
-            assert run(typer.main.get_command(cli.app), list(COMMANDS[name].words)) == 0
+            assert run(program(), list(COMMANDS[name].words)) == 0
         return copy / name, whole
 
     return finish_command

@@ -62,6 +62,7 @@ def test_any_reader_of_safetensors_reads_it(path: Path) -> None:
     assert tensors["probability"][2].tolist() == [0.25, 0, 0]
 
 
+@pytest.mark.thorough
 def test_reading_loads_neither_numpy_nor_torch(path: Path) -> None:
     code = f"""
 import sys

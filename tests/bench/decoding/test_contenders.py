@@ -104,6 +104,7 @@ def test_quantile() -> None:
     assert contenders.quantile([3.0], 0.5) == 3
 
 
+@pytest.mark.thorough
 def test_a_clean_process_imports_little() -> None:
     """CTranslate2's process has no torch; what all share has nothing but the standard library."""
     code = (

@@ -26,7 +26,7 @@ def main() -> None:
         row = [counts[command, code] for code in codes]
         print(f"{command:18}" + "".join(f"{n or '':6}" for n in row) + f"{sum(row):8}")
     outside = sum(row.outside or row.locked for row in ROWS)
-    print(f"{len(ROWS)} rows; `make test` also runs {outside} of them as processes, `make test-slow` all")
+    print(f"{len(ROWS)} rows; `make test-all` also runs {outside} of them as processes, `make test-slow` all")
 
 
 main()

@@ -11,15 +11,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import typer
 from tests.cli.nasty.row import Row
+from tests.program import program
 
-from dragoman import cli
 from dragoman.cli.outcome import run
 
 CODES = {0, 1, 2, 3, 4, 5}  # those of the help; 130 and others are of signals
@@ -50,12 +48,6 @@ class Ended(NamedTuple):
     code: int
     out: bytes
     err: bytes
-
-
-@cache
-def program() -> Any:
-    """The whole command line. To make it takes as long as many rows."""
-    return typer.main.get_command(cli.app)
 
 
 def run_inside(row: Row, model: Path, capture: Any, patch: pytest.MonkeyPatch) -> Ended:

@@ -148,6 +148,7 @@ def features(file: Path) -> Counter[tuple[str, ...]]:
     return counts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["docx", "odt"])
 def test_libreoffice_reads_a_translated_document(name: str, folder: Path) -> None:
     original = converted(folder / "mill.fodt", name, folder)

@@ -117,8 +117,9 @@ def descendants(ancestor: int) -> list[tuple[int, str]]:
     for place in Path("/proc").iterdir():
         if place.name.isdecimal():
             try:
-                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-                parents[int(place.name)] = parent, (place / "cmdline").read_text()
+                parent = int(os.fsdecode((place / "stat").read_bytes()).rpartition(")")[2].split()[1])
+                title = os.fsdecode((place / "cmdline").read_bytes())  # of another program, maybe not UTF-8
+                parents[int(place.name)] = parent, title
             except OSError:
                 continue  # it has ended
     found, below = [], [ancestor]
@@ -128,6 +129,16 @@ def descendants(ancestor: int) -> list[tuple[int, str]]:
         found += [(pid, parents[pid][1]) for pid in children]
         below += children
     return found
+
+
+def test_a_process_whose_command_line_is_not_utf_8_is_found():
+    command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)", b"caf\xe9"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()  # it has its title
+        titles = dict(descendants(os.getpid()))
+        process.kill()
+
+    assert "caf\udce9" in titles[process.pid]
 
 
 def kill_working(process: subprocess.Popen[str], folder: Path) -> bool:
@@ -163,6 +174,7 @@ needs_ray = pytest.mark.skipif(
 )
 
 
+@pytest.mark.thorough
 @needs_ray
 def test_a_worker_that_is_killed_loses_no_text(tmp_path):
     put_text(tmp_path, 1600)
@@ -178,6 +190,7 @@ def test_a_worker_that_is_killed_loses_no_text(tmp_path):
     check_translations(tmp_path)
 
 
+@pytest.mark.thorough
 @needs_ray
 def test_a_command_that_is_killed_resumes(tmp_path):
     put_text(tmp_path, 1600)

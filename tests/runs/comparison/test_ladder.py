@@ -70,6 +70,7 @@ def rungs(place: Path) -> list[ladder.Rung]:
     return climb(plan_rungs(files, (), None, place), place / "out", data_root=place, watch=watch)
 
 
+@pytest.mark.thorough
 def test_every_rung_is_a_model_that_translates(rungs: list[ladder.Rung], place: Path) -> None:
     assert [rung.architecture for rung in rungs] == ["recurrent", "transformer"]
     for rung in rungs:
@@ -82,6 +83,7 @@ def test_every_rung_is_a_model_that_translates(rungs: list[ladder.Rung], place: 
         assert rung.signature.startswith("nrefs:1|case:mixed")
 
 
+@pytest.mark.thorough
 def test_sentences_longer_than_any_in_training_are_scored_apart(
     rungs: list[ladder.Rung], place: Path
 ) -> None:
@@ -101,6 +103,7 @@ def test_sentences_longer_than_any_in_training_are_scored_apart(
         assert rung.longer_bleu == scores.bleu.value
 
 
+@pytest.mark.thorough
 def test_what_was_measured_is_written(rungs: list[ladder.Rung], place: Path) -> None:
     table = json.loads((place / "out/ladder.json").read_text())
     page = (place / "out/ladder.html").read_text()
@@ -114,6 +117,7 @@ def test_what_was_measured_is_written(rungs: list[ladder.Rung], place: Path) -> 
         assert f"{rung.parameters:,}" in page
 
 
+@pytest.mark.thorough
 def test_a_rung_that_is_done_is_not_trained_again(
     rungs: list[ladder.Rung], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +132,7 @@ def test_a_rung_that_is_done_is_not_trained_again(
     assert [rung.bleu for rung in again] == [rung.bleu for rung in rungs]
 
 
+@pytest.mark.thorough
 def test_a_rung_of_several_seeds_has_mean_and_deviation(place: Path, tmp_path: Path) -> None:
     options = ("training.max_updates=2", "training.validate_every=2", "seed=3")
     planned = plan_rungs([place / "2-transformer.toml"], options, None, place, seeds=2)

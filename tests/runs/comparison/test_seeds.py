@@ -87,12 +87,14 @@ def report(place: Path, runs: list[Seeded]) -> SeedReport:
     return report_seeds(runs, place / "out", data_root=place, command=["dragoman", "train"])
 
 
+@pytest.mark.thorough
 def test_each_seed_has_a_folder(runs: list[Seeded], place: Path) -> None:
     assert [(run.seed, run.folder) for run in runs] == [(n, place / "out" / f"seed-{n}") for n in (4, 5)]
     assert [read_toml(run.folder / "training.toml")["seed"] for run in runs] == [4, 5]
     assert read_weights(runs[0].folder / "model.safetensors").keys()
 
 
+@pytest.mark.thorough
 def test_a_seed_is_the_run_that_it_would_be_alone(runs: list[Seeded], place: Path, tmp_path: Path) -> None:
     """Bit for bit: what ran before it in the same process leaves no trace."""
     alone = Seeded(seed=5, folder=tmp_path / "alone", overrides=runs[1].overrides)
@@ -103,6 +105,7 @@ def test_a_seed_is_the_run_that_it_would_be_alone(runs: list[Seeded], place: Pat
     assert (runs[0].folder / name).read_bytes() != (runs[1].folder / name).read_bytes()
 
 
+@pytest.mark.thorough
 def test_the_scores_are_those_of_the_models(runs: list[Seeded], report: SeedReport, place: Path) -> None:
     pairs = list(
         zip(*((place / f"test.{side}").read_text("utf-8").splitlines() for side in ("en", "de")), strict=True)
@@ -135,6 +138,7 @@ def test_the_spread_is_mean_and_standard_deviation(report: SeedReport, place: Pa
         assert values == [getattr(run, name) for run in report.runs]
 
 
+@pytest.mark.thorough
 def test_the_table_has_a_row_for_each_seed_and_one_for_all(report: SeedReport) -> None:
     head, *rows = report.to_text().splitlines()
     spread = report.spreads()["test_chrf"]
@@ -156,6 +160,7 @@ def test_spread_of_values(values: list[float]) -> None:
     assert spread.text(2) == f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
 
 
+@pytest.mark.thorough
 def test_one_seed_has_no_deviation() -> None:
     assert spread_of([41.0]).text(1) == "41.0"
     report = SeedReport(runs=(SeedScores(seed=1, folder="seed-1", updates=9, minutes=1.0),), notes=())
@@ -163,6 +168,7 @@ def test_one_seed_has_no_deviation() -> None:
     assert report.spreads() == {}
 
 
+@pytest.mark.thorough
 def test_complete_seeds_are_not_trained_again(
     runs: list[Seeded], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +179,7 @@ def test_complete_seeds_are_not_trained_again(
     train_seeds(runs, lambda *each: trained(place, *each), watch=watch)
 
 
+@pytest.mark.thorough
 def test_a_stop_in_the_second_seed_is_gone_on_from(runs: list[Seeded], place: Path, tmp_path: Path) -> None:
     again = planned(place, tmp_path, "seed=4", "training.ema=0.5")
     steps: list[tuple[str, int]] = []

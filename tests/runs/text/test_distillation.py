@@ -84,6 +84,7 @@ def test_a_student_learns_from_the_text_and_the_translations(teacher: Path, tmp_
     assert "180 pairs" in card or "| training | 180 |" in card
 
 
+@pytest.mark.thorough
 def test_the_reference_may_be_left_out(teacher: Path, tmp_path: Path) -> None:
     distilled(teacher, output=tmp_path / "x", options=["teacher.reference_weight=0"])
 
@@ -92,6 +93,7 @@ def test_the_reference_may_be_left_out(teacher: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_sources_alone_are_enough(teacher: Path, tmp_path: Path) -> None:
     mono = tmp_path / "mono.en"
     mono.write_text("".join(f"{source}\n" for source, _ in PAIRS))
@@ -109,6 +111,7 @@ def test_sources_alone_are_enough(teacher: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "y").exists()
 
 
+@pytest.mark.thorough
 def test_texts_with_weights_each_have_translations(teacher: Path, tmp_path: Path) -> None:
     for name, pairs in (("a", PAIRS[:20]), ("b", PAIRS[20:])):
         for side, suffix in enumerate(("en", "de")):
@@ -125,6 +128,7 @@ def test_texts_with_weights_each_have_translations(teacher: Path, tmp_path: Path
     assert "| training | 200 |" in (tmp_path / "x/README.md").read_text()
 
 
+@pytest.mark.thorough
 def test_translations_of_synthetic_sources_are_tagged_as_they_are(teacher: Path, tmp_path: Path) -> None:
     (tmp_path / "made.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
     texts = ['data.corpora=[{name="a", train=["made.tsv"], tagged=true}, {name="b", train=["made.tsv"]}]']
@@ -167,6 +171,7 @@ def test_distributions_are_the_likeliest_of_the_softmax(teacher: Path, twin: Pat
             assert (opened[row]["id"][:, 0] == ids_TK[:, 0].numpy())[clear].all()
 
 
+@pytest.mark.thorough
 def test_the_vocabulary_for_distributions_is_that_of_the_teachers(teacher: Path, tmp_path: Path) -> None:
     options = [*WORDS, "teacher.outputs=none", "tokenizer.placeholders=0"]  # they have none either
     heard = distilled(teacher, output=tmp_path / "x", options=options)
@@ -181,6 +186,7 @@ def test_the_vocabulary_for_distributions_is_that_of_the_teachers(teacher: Path,
     assert not (tmp_path / "y").exists()
 
 
+@pytest.mark.thorough
 def test_distributions_change_what_is_learnt_by_their_share(teacher: Path, tmp_path: Path) -> None:
     """With a share of almost nothing, the student is that of plain training on the same tokens."""
     options = ["teacher.outputs=none", "training.precision=fp32"]
@@ -233,6 +239,7 @@ class Killed(Exception):
     """Stands for a kill: nothing that the program does about errors sees it as one of its own."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["translations", "tokens", "distributions"])
 def test_a_killed_preparation_goes_on(
     teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
@@ -274,6 +281,7 @@ def test_a_killed_preparation_goes_on(
         assert path.read_bytes() == (tmp_path / "x" / path.relative_to(tmp_path / "whole")).read_bytes()
 
 
+@pytest.mark.thorough
 def test_damaged_distributions_are_made_again(teacher: Path, tmp_path: Path) -> None:
     distilled(teacher, output=tmp_path / "x", options=WORDS)
     path = tmp_path / "x/checkpoints/lessons/train.reference.outputs/lessons"
@@ -285,6 +293,7 @@ def test_damaged_distributions_are_made_again(teacher: Path, tmp_path: Path) -> 
     assert path.read_bytes() == whole
 
 
+@pytest.mark.thorough
 def test_a_finished_run_is_left_alone(teacher: Path, tmp_path: Path) -> None:
     distilled(teacher, output=tmp_path / "x", options=WORDS)
     moved = shutil.copytree(teacher, tmp_path / "elsewhere")
@@ -294,6 +303,7 @@ def test_a_finished_run_is_left_alone(teacher: Path, tmp_path: Path) -> None:
     assert any("nothing to do" in message for message in heard.messages)
 
 
+@pytest.mark.thorough
 def test_another_teacher_or_option_is_another_run(teacher: Path, twin: Path, tmp_path: Path) -> None:
     distilled(teacher, output=tmp_path / "x")
 
@@ -334,6 +344,7 @@ def test_teachers_that_do_not_fit_are_refused(teacher: Path, tmp_path: Path) -> 
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_noticed_before_the_distributions_are_computed(
     teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -343,6 +354,7 @@ def test_a_full_disk_is_noticed_before_the_distributions_are_computed(
         distilled(teacher, output=tmp_path / "x", options=WORDS)
 
 
+@pytest.mark.thorough
 def test_an_imported_teacher(tmp_path: Path) -> None:
     """Its vocabulary is used as it is, and its decoder begins with padding."""
     distilled(

@@ -70,6 +70,7 @@ def mutated(text: str, chance: random.Random) -> str:
     return " ".join(words)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("alike", [0.5, 0.8, 1.0])
 def test_what_is_like_a_held_out_pair_leaves(alike: float) -> None:
     """Compared with all pairs, by another implementation."""

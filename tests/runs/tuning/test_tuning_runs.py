@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.library import copy_of
 
 from dragoman.base.config import read_toml
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError
@@ -62,7 +63,10 @@ class Log(Quiet):
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model trained for a few updates, with its checkpoints."""
-    folder = tmp_path_factory.mktemp("base") / "en-de"
+    return copy_of(train_base, tmp_path_factory.mktemp("base") / "en-de")
+
+
+def train_base(folder: Path) -> None:
     options = [*SHAPE, "training.max_updates=2", "training.validate_every=2", "training.warmup=1"]
     train(
         GENERAL[:120],
@@ -73,7 +77,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target_language="de",
         overrides=[*options, "training.batch_tokens=600", "tokenizer.placeholders=2"],
     )
-    return folder
 
 
 @pytest.fixture
@@ -105,6 +108,7 @@ def equal(one: Path, other: Path) -> bool:
 # ---- what comes out
 
 
+@pytest.mark.thorough
 def test_an_adapter_is_written_beside_the_model_that_has_it(base: Path, tmp_path: Path) -> None:
     tune(base, tmp_path / "mine", "tuning.lora_rank=2", "tuning.interpolate=0.5")
     merge_adapter(base, tmp_path / "mine" / "adapter", tmp_path / "merged")
@@ -115,6 +119,7 @@ def test_an_adapter_is_written_beside_the_model_that_has_it(base: Path, tmp_path
     assert "2" in (tmp_path / "mine" / "adapter" / "adapter.json").read_text()
 
 
+@pytest.mark.thorough
 def test_a_model_that_reads_terms_goes_on_reading_them(base: Path, tmp_path: Path) -> None:
     tune(base, tmp_path / "reads", "data.terms=0.4", "data.matches=0.4")
     assert read_config(tmp_path / "reads").guidance == ("terms", "matches")
@@ -143,6 +148,7 @@ def test_a_memory_becomes_a_model_like_its_base(base: Path, tmp_path: Path) -> N
     assert (log.started.train_pairs, log.started.valid_pairs) == (448, 8)  # 112 of the memory
 
 
+@pytest.mark.thorough
 def test_before_and_after_are_in_the_display_the_metrics_and_the_card(base: Path, tmp_path: Path) -> None:
     log = tune(base, tmp_path / "mine")
 
@@ -165,6 +171,7 @@ def test_before_and_after_are_in_the_display_the_metrics_and_the_card(base: Path
     assert tuned.scores.chrf.value == pytest.approx(after)  # what was scored is what was written
 
 
+@pytest.mark.thorough
 def test_without_general_text_the_card_says_so(bare: Path, tmp_path: Path) -> None:
     log = tune(bare, tmp_path / "mine")
 
@@ -174,6 +181,7 @@ def test_without_general_text_the_card_says_so(bare: Path, tmp_path: Path) -> No
     assert "what the model forgot is unknown" in (tmp_path / "mine/README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_general_text_is_that_of_all_training_texts(base: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(base, tmp_path / "base"))
     corpus = folder / "checkpoints" / "corpus"
@@ -193,6 +201,7 @@ def test_general_text_is_that_of_all_training_texts(base: Path, tmp_path: Path) 
     assert len([*few]) == 50
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", ["source.tokens", "target.tokens.offsets", "about.json"])
 def test_a_base_without_whole_tokens_has_no_general_text(base: Path, tmp_path: Path, file: str) -> None:
     folder = Path(shutil.copytree(base, tmp_path / "base"))
@@ -204,6 +213,7 @@ def test_a_base_without_whole_tokens_has_no_general_text(base: Path, tmp_path: P
         assert own_text(opened, "train", 10, seed=1) is None
 
 
+@pytest.mark.thorough
 def test_thirty_pairs_are_all_trained_on(bare: Path, tmp_path: Path) -> None:
     log = Log()
     train(MEMORY[:30], base=bare, output=tmp_path / "mine", overrides=QUICK[2:], observer=log)
@@ -215,6 +225,7 @@ def test_thirty_pairs_are_all_trained_on(bare: Path, tmp_path: Path) -> None:
     assert "no text was held out" in (tmp_path / "mine/README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_twins_of_held_out_pairs_are_not_trained_on(bare: Path, tmp_path: Path) -> None:
     data = [
         *MEMORY,
@@ -228,6 +239,7 @@ def test_twins_of_held_out_pairs_are_not_trained_on(bare: Path, tmp_path: Path) 
     assert log.started.train_pairs == 224
 
 
+@pytest.mark.thorough
 def test_validation_text_of_the_user_is_used_as_it_is(bare: Path, tmp_path: Path) -> None:
     log = tune(bare, tmp_path / "mine", valid=MEMORY[:5])
 
@@ -235,6 +247,7 @@ def test_validation_text_of_the_user_is_used_as_it_is(bare: Path, tmp_path: Path
     assert (log.started.train_pairs, log.started.valid_pairs) == (120, 5)
 
 
+@pytest.mark.thorough
 def test_files_of_all_kinds(bare: Path, tmp_path: Path) -> None:
     with (tmp_path / "m.tmx").open("w", encoding="utf-8") as file:
         tmx.write(file, MEMORY, source="en-US", target="de-DE")
@@ -253,6 +266,7 @@ def test_files_of_all_kinds(bare: Path, tmp_path: Path) -> None:
 # ---- general text
 
 
+@pytest.mark.thorough
 def test_replayed_files_are_mixed_in_and_measured_with(bare: Path, tmp_path: Path) -> None:
     log = tune(bare, tmp_path / "mine", replay=GENERAL, general=GENERAL[:6])
 
@@ -263,18 +277,21 @@ def test_replayed_files_are_mixed_in_and_measured_with(bare: Path, tmp_path: Pat
     assert general["systems"]["before"]["lines"] == 6
 
 
+@pytest.mark.thorough
 def test_a_part_of_the_replayed_text_is_held_out(bare: Path, tmp_path: Path) -> None:
     tune(bare, tmp_path / "mine", replay=toy.pairs(seed=3, count=200))
 
     assert rows(tmp_path / "mine", "comparison")[1]["systems"]["before"]["lines"] == 50
 
 
+@pytest.mark.thorough
 def test_replay_of_the_memory_leaves_its_held_out_pairs_out(bare: Path, tmp_path: Path) -> None:
     log = tune(bare, tmp_path / "mine", replay=MEMORY)
 
     assert any("8 pairs left out, like a held-out one" in message for message in log.messages)
 
 
+@pytest.mark.thorough
 def test_the_memory_of_a_tuned_base_is_no_general_text(base: Path, bare: Path, tmp_path: Path) -> None:
     tune(base, tmp_path / "first")
     tune(bare, tmp_path / "alone")
@@ -287,6 +304,7 @@ def test_the_memory_of_a_tuned_base_is_no_general_text(base: Path, bare: Path, t
     assert any("no general text to measure with" in text for text in alone.messages)
 
 
+@pytest.mark.thorough
 def test_translations_by_the_base_are_replayed(bare: Path, tmp_path: Path) -> None:
     log = tune(bare, tmp_path / "mine", "tuning.replay_from=self")
 
@@ -297,6 +315,7 @@ def test_translations_by_the_base_are_replayed(bare: Path, tmp_path: Path) -> No
     assert not any(message.startswith("translating 112") for message in again.messages)
 
 
+@pytest.mark.thorough
 def test_a_base_without_its_text_cannot_replay_it(bare: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no longer has the text"):
         tune(bare, tmp_path / "mine", "tuning.replay_from=base")
@@ -308,6 +327,7 @@ def test_a_base_without_its_text_cannot_replay_it(bare: Path, tmp_path: Path) ->
         tune(bare, tmp_path / "mine", "tuning.replay=0", replay=GENERAL)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("option", ['data.train=["a.en", "a.de"]', 'data.valid=["v.en", "v.de"]'])
 def test_options_name_no_text_beside_the_memory(bare: Path, tmp_path: Path, option: str) -> None:
     with pytest.raises(ConfigError, match="beside text on the command line"):
@@ -327,6 +347,7 @@ def distance(one: Path, other: Path) -> float:
     return sum(float((a[name] - b[name]).square().sum()) for name in a)
 
 
+@pytest.mark.thorough
 def test_the_penalty_keeps_the_weights_near_the_base(bare: Path, tmp_path: Path) -> None:
     alone = ["tuning.interpolate=1", "training.clip=0"]
     tune(bare, tmp_path / "free", *alone)
@@ -335,6 +356,7 @@ def test_the_penalty_keeps_the_weights_near_the_base(bare: Path, tmp_path: Path)
     assert distance(tmp_path / "held", bare) < 0.5 * distance(tmp_path / "free", bare)
 
 
+@pytest.mark.thorough
 def test_interpolation_is_the_mean_with_the_base(bare: Path, tmp_path: Path) -> None:
     for share in ("1", "0.25"):
         tune(bare, tmp_path / share, f"tuning.interpolate={share}")
@@ -359,6 +381,7 @@ def test_adapters_become_part_of_the_weights(bare: Path, tmp_path: Path) -> None
 # ---- bases
 
 
+@pytest.mark.thorough
 def test_an_imported_model(tmp_path: Path) -> None:
     """Marian's, from Hugging Face: another tokenizer, other special ids, post-norm."""
     tune(FIXTURES / "hf-opus", tmp_path / "mine", "tuning.interpolate=1", "training.learning_rate=1e-9")
@@ -369,11 +392,13 @@ def test_an_imported_model(tmp_path: Path) -> None:
     assert read_config(tmp_path / "mine").generation == Translator.load(FIXTURES / "hf-opus").generation
 
 
+@pytest.mark.thorough
 def test_a_model_of_several_target_languages(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="several target languages"):
         tune(FIXTURES / "hf-multilingual", tmp_path / "mine")
 
 
+@pytest.mark.thorough
 def test_an_archive(bare: Path, tmp_path: Path) -> None:
     archive = shutil.make_archive(str(tmp_path / "model"), "zip", bare)
 
@@ -383,6 +408,7 @@ def test_an_archive(bare: Path, tmp_path: Path) -> None:
     assert equal(tmp_path / "one", tmp_path / "two")
 
 
+@pytest.mark.thorough
 def test_a_quantised_model_becomes_float32(bare: Path, tmp_path: Path) -> None:
     from dragoman.folder.quantisation import quantise_folder
 
@@ -393,6 +419,7 @@ def test_a_quantised_model_becomes_float32(bare: Path, tmp_path: Path) -> None:
     assert read_config(tmp_path / "mine").quantised is None
 
 
+@pytest.mark.thorough
 def test_what_the_base_is_stays(base: Path, tmp_path: Path) -> None:
     """Reserved pieces, lower case, its search, and its head that aligns."""
     options = [*SHAPE, "tokenizer.lowercase=true", "tokenizer.placeholders=3", "generation.size=2"]
@@ -454,11 +481,13 @@ def test_text_of_another_direction_is_refused(
     assert hint in caught.value.hint
 
 
+@pytest.mark.thorough
 def test_languages_are_those_of_the_base(bare: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="target language fr, but the base translates from en to de"):
         tune(bare, tmp_path / "mine", target_language="fr")
 
 
+@pytest.mark.thorough
 def test_a_memory_of_twins_has_nothing_left(bare: Path, tmp_path: Path) -> None:
     data = [(f"Page {n}", f"Seite {n}") for n in range(60)]
 
@@ -471,6 +500,7 @@ def test_a_memory_of_twins_has_nothing_left(bare: Path, tmp_path: Path) -> None:
 # ---- resuming
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "method", [[], ["tuning.penalty=1"], ["tuning.lora_rank=2"], ["tuning.replay_from=self"]]
 )
@@ -503,6 +533,7 @@ def test_a_finished_run_is_left_alone(bare: Path, tmp_path: Path) -> None:
     assert (tmp_path / "mine/model.safetensors").stat().st_mtime_ns == before
 
 
+@pytest.mark.thorough
 def test_another_base_or_option_is_another_run(bare: Path, tmp_path: Path) -> None:
     tune(bare, tmp_path / "mine")
     bundle: Bundle = load(bare)
@@ -520,6 +551,7 @@ def test_another_base_or_option_is_another_run(bare: Path, tmp_path: Path) -> No
         tune(bare, bare)
 
 
+@pytest.mark.thorough
 def test_other_replayed_text_is_another_run(bare: Path, tmp_path: Path) -> None:
     tune(bare, tmp_path / "mine", replay=GENERAL, general=GENERAL[:6])
 

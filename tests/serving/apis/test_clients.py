@@ -155,6 +155,7 @@ def test_deepl_documents(locked: Running, tmp_path: Path, monkeypatch: pytest.Mo
     translator.close()
 
 
+@pytest.mark.thorough
 def test_transpolibre_translates_a_po_file(locked: Running, tmp_path: Path) -> None:
     import polib
 

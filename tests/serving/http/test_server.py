@@ -138,6 +138,7 @@ def started(*words: str, **environment: str) -> tuple[subprocess.Popen[str], str
 needs_engine = pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
 
 
+@pytest.mark.thorough
 @needs_engine
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_program_with_0(number: int) -> None:
@@ -156,6 +157,7 @@ def test_a_signal_ends_the_program_with_0(number: int) -> None:
         process.communicate()
 
 
+@pytest.mark.thorough
 @needs_engine
 def test_a_real_model_answers_on_every_family_of_routes() -> None:
     from dragoman import Translator
@@ -189,6 +191,7 @@ def test_a_real_model_answers_on_every_family_of_routes() -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.thorough
 @needs_engine
 def test_serving_with_the_native_engine_needs_no_torch() -> None:
     """Torch is hidden, so that an import of it would fail."""

@@ -223,6 +223,7 @@ def test_without_pytorch(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) 
     assert client.get("/how").status_code == 200
 
 
+@pytest.mark.thorough
 def test_offering_loads_no_torch() -> None:
     code = f"""
 import sys

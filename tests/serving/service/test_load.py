@@ -25,6 +25,7 @@ def load(*words: str, seconds: int) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_no_answer_is_lost_or_wrong() -> None:
     load("--clients", "16", "--texts", "10", seconds=2)
 

@@ -113,6 +113,7 @@ def test_target_languages_have_their_usual_codes() -> None:
     assert served("n", Shift()).told("de") is None
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
 def test_serving_with_the_native_engine_needs_no_torch() -> None:
     code = f"""

@@ -210,6 +210,7 @@ def command(*words: str, **more: Any) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_the_command_serves_until_it_is_interrupted(run: Path) -> None:
     process = command(str(run), "--port", "0")
     assert process.stderr is not None
@@ -226,6 +227,7 @@ def test_the_command_serves_until_it_is_interrupted(run: Path) -> None:
     assert rest == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -523,6 +523,7 @@ def test_the_corpus_is_a_function_of_seed_and_count() -> None:
     assert toy.pairs(4, 200) != toy.pairs(3, 200)
 
 
+@pytest.mark.thorough
 def test_the_corpus_does_not_depend_on_the_hashes_of_a_process() -> None:
     code = "from dragoman.text import toy; print(ascii(toy.pairs(1, 400)))"
     made = {

@@ -102,6 +102,7 @@ with Workers(chunker, 2) as pool:  # without a guard: workers do not import this
 """
 
 
+@pytest.mark.thorough
 def test_they_end_with_a_process_that_is_killed(chunker: Chunker, tmp_path: Path) -> None:
     chunker.tokenizer.save(tmp_path)
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -125,7 +126,7 @@ def alive(number: int) -> bool:
     """Whether a process runs; one that has ended may wait for a parent that never asks."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

@@ -110,11 +110,13 @@ def check_equal(folder: Path, name: str, alone: Trainer, rtol: float = 1e-10, at
             assert one[key] == pytest.approx(other[key], rel=max(rtol, 1e-9))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["replicated", "sharded"])
 def test_two_processes_train_the_model_that_one_does(name: str, folder: Path, alone: Trainer) -> None:
     check_equal(folder, name, alone)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("parallel", ["replicated", "sharded"])
 def test_two_processes_average_the_weights_that_one_does(
     parallel: str, folder: Path, corpora: Corpora, tmp_path: Path
@@ -129,6 +131,7 @@ def test_two_processes_average_the_weights_that_one_does(
     assert len(rows) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["muon", "muon-replicated"])
 def test_two_processes_train_with_muon(name: str, folder: Path, corpora: Corpora, tmp_path: Path) -> None:
     """Muon may round to bfloat16, so that a difference in the last digit grows."""
@@ -139,6 +142,7 @@ def test_two_processes_train_with_muon(name: str, folder: Path, corpora: Corpora
     check_equal(folder, name, run, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["replicated", "sharded", "muon"])
 def test_both_processes_hold_the_same_model(name: str, folder: Path) -> None:
     moments = [read_weights(folder / f"{name}-moments-{rank}") for rank in range(2)]
@@ -149,6 +153,7 @@ def test_both_processes_hold_the_same_model(name: str, folder: Path) -> None:
         assert all(torch.equal(final[key], own[key]) for key in final)
 
 
+@pytest.mark.thorough
 def test_each_process_holds_about_half_of_shared_weights(folder: Path, alone: Trainer) -> None:
     parameters = sum(weight.numel() for weight in weights(alone).values())
     rows = [report["rows"] for report in reports(folder)]
@@ -157,6 +162,7 @@ def test_each_process_holds_about_half_of_shared_weights(folder: Path, alone: Tr
     assert max(rows) < 0.55 * parameters
 
 
+@pytest.mark.thorough
 def test_a_run_is_resumed_in_other_numbers_of_processes(
     folder: Path, corpora: Corpora, tmp_path: Path
 ) -> None:
@@ -182,6 +188,7 @@ def test_a_run_is_resumed_in_other_numbers_of_processes(
         torch.testing.assert_close(weights(run)[key], value, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_processes_that_share_weights_write_a_file_each(folder: Path) -> None:
     files = reports(folder)[0]
 
@@ -195,12 +202,14 @@ def test_processes_that_share_weights_write_a_file_each(folder: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_a_signal_that_one_has_noticed_stops_both(folder: Path) -> None:
     for report in reports(folder):
         assert report["stopped"] == 3
         assert report["exit_code"] == 130
 
 
+@pytest.mark.thorough
 def test_what_the_processes_tell_each_other(folder: Path) -> None:
     for rank, report in enumerate(reports(folder)):
         assert (report["rank"], report["leads"]) == (rank, rank == 0)
@@ -213,6 +222,7 @@ def test_what_the_processes_tell_each_other(folder: Path) -> None:
         assert report["gradients"] == [[1, 2], [1, 1, 1]]
 
 
+@pytest.mark.thorough
 def test_each_process_draws_masks_of_its_own(folder: Path) -> None:
     first, second = reports(folder)
 

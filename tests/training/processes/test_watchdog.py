@@ -155,6 +155,7 @@ def test_nobody_is_blamed_who_left_in_good_order() -> None:
     assert run.ranks[0].lost() == ""
 
 
+@pytest.mark.thorough
 def test_the_end_of_the_store_is_that_of_the_first_process() -> None:
     run = Machines()
     run.pass_time(1, 0, 1, 2)

@@ -38,6 +38,7 @@ def test_the_environment_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> N
     assert [os.environ[name] for name in CAPACITIES] == ["7", "64"]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="no bf16 in this processor")
 def test_products_of_many_shapes_take_little_memory() -> None:
     """Over 400 numbers of rows: a third at most of what it is with the caches as they come."""

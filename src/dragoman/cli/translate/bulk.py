@@ -133,15 +133,9 @@ def bulk(
     start = time.monotonic()
     with waiting("reading", shown=not quiet) as say:
         outcome = translate_bulk(
-            job,
-            tasks,
-            work_place(tasks, output),
-            pool,
-            about=about,
-            column=column,
-            part_lines=part_lines,
-            say=say,
-        )
+            job, tasks, work_place(tasks, output), pool,
+            about=about, column=column, part_lines=part_lines, say=say,
+        )  # fmt: skip
     if not quiet:
         _say(outcome, time.monotonic() - start, decoding)
     if outcome.failed:
