@@ -200,10 +200,10 @@ TRAININGS = {
     "run": Training("training", ("tokenizer.vocab_size=300", "training.ema=0.9", "training.stop_on=bleu",
                                  "model.dropout=0.1"), 4),
     "tokens": Training("tokenising", ("tokenizer.vocab_size=300",),
-                       ("dragoman.training.chunk.Chunker.chunk", 1), times=170),
+                       ("dragoman.training.data.chunk.Chunker.chunk", 1), times=170),
     "tuned": Training("tuning", ("tuning.lora_rank=2", "tuning.interpolate=1"), 4, base=MODEL),
     "translating": Training("distillation", ("teacher.beam=1",),
-                            ("dragoman.runs.translations.TeachersOutputs._translate", 1), (MODEL,), times=34),
+                            ("dragoman.runs.text.translations.TeachersOutputs._translate", 1), (MODEL,), times=34),
     "distributions": Training("distillation-of-words", (*WORDS, "teacher.outputs=none"),
                               ("dragoman.training.distillation.distributions.LessonsInProgress.put", 40),
                               (MODEL,)),
@@ -252,8 +252,7 @@ def make_training(name: str, training: Training) -> None:
         except Interrupted as stopped:
             print(stopped)
     else:
-        from dragoman.training.unfinished import UnfinishedCorpus
-
+        from dragoman.training.data.unfinished import UnfinishedCorpus
         from dragoman.training.distillation.distributions import LessonsInProgress
 
         with (
