@@ -35,7 +35,7 @@ from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
 from dragoman.bench.turns import orders
 from dragoman.cli.bench import speaker
-from dragoman.cli.options import Debug, Json, Quiet
+from dragoman.cli.options import Commands, Json, Quiet
 from dragoman.cli.outcome import run
 from dragoman.models.cache import KeyValueCache
 from dragoman.models.convolutional import Convolution
@@ -415,7 +415,6 @@ def complexity(
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Measure how the time and memory of each kind of layer grow with the length of a sentence.
 
@@ -449,11 +448,7 @@ def complexity(
         write_whole(output, to_html(setting, costs))
 
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+app = Commands()
 app.command()(complexity)
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from goodput import Machines, best_interval, counts, expected_goodput, simulate
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.tables import aligned
-from dragoman.cli.options import Debug, Json
+from dragoman.cli.options import Commands, Json
 from dragoman.cli.options import Recipe as RecipeFile
 from dragoman.cli.outcome import run
 from dragoman.models.operations import (
@@ -277,7 +277,6 @@ def cost(
     ] = 1000,
     machine: Annotated[int, typer.Option("--machine", metavar="N", min=1, help="GPUs of a machine.")] = 8,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Forecast what training by a recipe takes on some GPUs: hours and money.
 
@@ -311,11 +310,7 @@ def cost(
     )
 
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+app = Commands()
 app.command()(cost)
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.tables import aligned
-from dragoman.cli.options import Debug, Json
+from dragoman.cli.options import Commands, Json
 from dragoman.cli.outcome import run
 
 FAILURES = 2000  # that a simulation meets on average, unless its hours are limited
@@ -244,7 +244,6 @@ def goodput(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the failures.")] = 1,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Simulate training on machines that fail, and find the best time between two checkpoints.
 
@@ -273,11 +272,7 @@ def counts(option: str, text: str) -> list[int]:
     return counts
 
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+app = Commands()
 app.command()(goodput)
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from dragoman.bench.contenders import OURS
 from dragoman.bench.peers import MISSING, drivers, python_of
 from dragoman.bench.turns import MARK, NOTE, OtherWork, disturbed
 from dragoman.cli.bench import Busy, Peers, check_quiet, speaker
-from dragoman.cli.options import Data, Debug, Json, Quiet
+from dragoman.cli.options import Commands, Data, Json, Quiet
 from dragoman.cli.outcome import run
 from dragoman.models.shapes import TransformerConfig
 from dragoman.runs.recipe import Recipe, find_data, resolve
@@ -392,7 +392,6 @@ def measure(
     busy: Busy = False,
     as_json: Json = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Train until greedy translations of the validation text reach a BLEU, and compare the minutes.
 
@@ -433,11 +432,7 @@ def measure(
     print(json.dumps(to_table(curves, task), indent=2) if as_json else to_text(curves, task))
 
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+app = Commands()
 app.command()(measure)
 
 if __name__ == "__main__":

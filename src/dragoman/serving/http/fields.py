@@ -245,7 +245,7 @@ def whole(default: int | None, *, least: int, most: Bound) -> Field:
     return Field(parse, schema, default)
 
 
-def number(*, least: float, most: Bound) -> Field:
+def number(*, least: float, most: float | Bound) -> Field:
     """A number within bounds. `most` may be a limit of the server."""
 
     def parse(one: Value) -> float:
@@ -354,8 +354,8 @@ def _valid(one: Value, value: str) -> str:
     return value
 
 
-def _bound(most: Bound, limits: Limits) -> int:
-    return most if isinstance(most, int) else most(limits)
+def _bound(most: float | Bound, limits: Limits) -> float:
+    return most(limits) if callable(most) else most
 
 
 KEYS: Fields = {"api_key": text(), "auth_key": text()}
