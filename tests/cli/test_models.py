@@ -76,7 +76,7 @@ def test_evaluate_several(dragoman_, place: Path) -> None:
     [
         (["translate", "1", "other", "in.en"], "model 2 has another vocabulary"),
         (["translate", "1", "in.en", "--average", "probabilities"], "--average with one model"),
-        (["translate", "1", "2", "in.en", "--average", "median"], "average = 'median'"),
+        (["translate", "1", "2", "in.en", "--average", "median"], "--average median"),
         (["translate", "1", "2", "in.en", "--adapter", "x"], "--adapter with several models"),
         (["evaluate", "1", "2", "in.en", "in.de", "--risk"], "--risk with several models"),
     ],

@@ -97,7 +97,7 @@ def test_documents_mark_what_is_not_used(dragoman_, soft: Path, text: Path, tmp_
     [
         (["--terms", "none.csv"], 3, "none.csv: no such file"),
         (["--terms-mode", "hard"], 2, "--terms-mode without --terms"),
-        (["--terms", "{text}/terms.csv", "--terms-mode", "both"], 2, "use soft, hard"),
+        (["--terms", "{text}/terms.csv", "--terms-mode", "both"], 2, "it must be one of: soft, hard"),
         (["--terms", "{text}/in.en"], 3, "in.en:1: no translation"),
     ],
 )

@@ -56,11 +56,11 @@ COMMANDS = {
     ),
     "import": _Command("model.imports", "import_model", "Import a model of Hugging Face or Marian."),
     "export": _Command("model.exports", "export_model", "Export a model to another program."),
+    "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
+    "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
     "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),
     "model": _Command("model.model", "model", "Look into model folders; check, average and compare them."),
     "bench": _Command("bench", "bench", "Measure speed on this machine."),
-    "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
-    "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
 }
 
 

@@ -35,7 +35,7 @@ _BACK = {
     "--max-extra -1": "--max-extra -1",
     "--to klingon": "klingon",
     "--dtype float16": "float16",
-    "--average median": "--average with one model",
+    "--average median": "--average median",
     "-o out.gz": "not compressed",
     "-o out.txt": "tab-separated",
     "-o out": "tab-separated",
