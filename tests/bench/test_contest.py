@@ -181,6 +181,7 @@ def test_all_may_fail(conditions: Conditions, monkeypatch: pytest.MonkeyPatch, k
     assert held.to_table()["contenders"][0]["tokens_per_second"] is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("processes", [1, 2])
 def test_ours_takes_a_turn(conditions: Conditions, processes: int) -> None:
     """The real thing, in a process of its own and in two. It needs no folder of drivers."""

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,23 +37,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "mono.de").write_text("".join(f"{line}\n" for line in LINES * 6), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def stopping(monkeypatch):
-    """Stops after so many lines, as Ctrl-C does; None no longer stops."""
-    whole = Translator.stream
-
-    def stop_after(lines: int | None) -> None:
-        def stream(self, *words, **options) -> Iterator:
-            for number, translation in enumerate(whole(self, *words, **options)):
-                if number == lines:
-                    raise KeyboardInterrupt
-                yield translation
-
-        monkeypatch.setattr(Translator, "stream", stream)
-
-    return stop_after
 
 
 def test_the_pairs_are_parallel_text_in_the_direction_of_the_system(dragoman_, folder, models):

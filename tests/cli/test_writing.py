@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.writing import Unfinished, Written, can_resume, made_of
 from dragoman.memory.store import TranslationMemory
 from dragoman.text import toy
-from dragoman.translator import Translator
 
 SAVED = Path(__file__).parents[1] / "saved/0.1/transformer"
 LINES = [source for source, _ in toy.pairs(seed=3, count=40)]
@@ -29,23 +27,6 @@ LINES = [source for source, _ in toy.pairs(seed=3, count=40)]
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
     return tmp_path
-
-
-@pytest.fixture
-def stopping(monkeypatch):
-    """Stops every translation after so many lines, as Ctrl-C does; None no longer stops it."""
-    whole = Translator.stream
-
-    def stop_after(lines: int | None) -> None:
-        def stream(self, *words, **options) -> Iterator:
-            for number, translation in enumerate(whole(self, *words, **options)):
-                if number == lines:
-                    raise KeyboardInterrupt
-                yield translation
-
-        monkeypatch.setattr(Translator, "stream", stream)
-
-    return stop_after
 
 
 @pytest.mark.parametrize(

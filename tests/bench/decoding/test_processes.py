@@ -29,6 +29,7 @@ def conditions(tmp_path_factory: pytest.TempPathFactory) -> DecodingConditions:
     return DecodingConditions(material=made, threads=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("beam", [1, 4])
 def test_ours_translates_what_the_search_does(
     conditions: DecodingConditions, beam: int, tmp_path: Path
@@ -54,6 +55,7 @@ def test_ours_translates_what_the_search_does(
     assert turn.version.startswith("dragoman ")
 
 
+@pytest.mark.thorough
 def test_one_by_one(conditions: DecodingConditions) -> None:
     (ours,) = choose_translators(["dragoman-pytorch"])
     turn = ours.run(ours.job(conditions, "latency", 1, {"engine": "pytorch", "threads": 1}), 1)
