@@ -28,7 +28,7 @@ class EngineHook(BuildHookInterface):
             return
         sys.path.insert(0, str(Path(self.root, "src")))
         from dragoman.base.compiler import CompilerError
-        from dragoman.engine.build import PACKAGED, compile_to
+        from dragoman.translation.native.build import PACKAGED, compile_to
 
         self._folder = tempfile.TemporaryDirectory()
         library = Path(self._folder.name, PACKAGED)

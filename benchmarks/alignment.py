@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from dragoman import Alignment, Translation, Translator
 from dragoman.base.tables import aligned
-from dragoman.decoding.alignment import links_of
 from dragoman.evaluation.alignment import score_alignments
 from dragoman.models.shapes import TransformerOptions
-from dragoman.text.lexicon import Lines, learn
-from dragoman.text.pharaoh import Gold
+from dragoman.text.lexicon.lexicon import Lines, learn
+from dragoman.text.lexicon.pharaoh import Gold
 from dragoman.text.toy import gold_alignment
+from dragoman.translation.search.alignment import links_of
 
 _WIDTH = 400  # translations of a token that Model 1 keeps
 

@@ -32,9 +32,9 @@ from pathlib import Path
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned
+from dragoman.bulk.join import join_parts
+from dragoman.bulk.plan import parts_of
 from dragoman.documents.files import Task
-from dragoman.runs.bulk.join import join_parts
-from dragoman.runs.bulk.plan import parts_of
 from dragoman.text import toy
 
 TICK, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")

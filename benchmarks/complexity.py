@@ -28,7 +28,6 @@ import torch
 import typer
 from torch import Tensor, nn
 
-from dragoman import native
 from dragoman.base import charts, machine
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
@@ -37,8 +36,9 @@ from dragoman.bench.turns import orders
 from dragoman.cli.bench import speaker
 from dragoman.cli.options import Commands, Json, Quiet
 from dragoman.cli.outcome import run
-from dragoman.models.cache import KeyValueCache
+from dragoman.models import loops as native
 from dragoman.models.convolutional import Convolution
+from dragoman.models.layers.cache import KeyValueCache
 from dragoman.models.operations import product, self_attention, window_keys
 from dragoman.models.recurrent import LSTM, read_words
 from dragoman.models.shapes import ConvolutionalConfig, TransformerConfig

@@ -37,9 +37,9 @@ import numpy as np
 from dragoman.base import machine
 from dragoman.base.tables import aligned
 from dragoman.text import toy
-from dragoman.text.corpus import open_corpus
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.corpora.corpus import open_corpus
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.tokenised import TokenisedCorpus, tokenise
 
 if sys.version_info >= (3, 14):

@@ -29,15 +29,9 @@ from dragoman.base.tables import aligned
 from dragoman.cli.options import Commands, Json
 from dragoman.cli.options import Recipe as RecipeFile
 from dragoman.cli.outcome import run
-from dragoman.models.operations import (
-    attention_products,
-    forward,
-    product,
-    training_step,
-    window_keys,
-)
+from dragoman.models.operations import attention_products, forward, product, training_step, window_keys
 from dragoman.models.shapes import FARTHEST_RELATIVE, SSRUConfig, TransformerOptions
-from dragoman.runs.recipe import Recipe, resolve
+from dragoman.training.runs.recipe import Recipe, resolve
 
 _BYTES = 4  # of a weight, a gradient or a moment, in float32
 

@@ -51,9 +51,9 @@ from dragoman.base import machine
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
-from dragoman.folder.header import read_header
-from dragoman.runs.comparison.seeds import spread_of
-from dragoman.runs.recipe import Recipe, find_data, resolve
+from dragoman.training.runs.comparison.seeds import spread_of
+from dragoman.training.runs.recipe import Recipe, find_data, resolve
+from dragoman.translation.folder.header import read_header
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,10 +40,10 @@ from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
 from dragoman.bench.peers import python_of
 from dragoman.evaluation.evaluate import evaluate
-from dragoman.folder.digest import digest_of
-from dragoman.folder.header import read_header
-from dragoman.runs.recipe import Recipe, find_data, resolve
-from dragoman.text.corpus import open_corpus
+from dragoman.text.corpora.corpus import open_corpus
+from dragoman.training.runs.recipe import Recipe, find_data, resolve
+from dragoman.translation.folder.digest import digest_of
+from dragoman.translation.folder.header import read_header
 
 DRIVER = Path(__file__).parent / "peers" / PEER
 OURS = "dragoman"

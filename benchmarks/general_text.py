@@ -21,9 +21,9 @@ from pathlib import Path
 
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
-from dragoman.runs.tuning import held_out
-from dragoman.text.corpus import Corpus, open_corpus
-from dragoman.text.lines import Line
+from dragoman.text.corpora.corpus import Corpus, open_corpus
+from dragoman.text.corpora.lines import Line
+from dragoman.training.runs.tuning import held_out
 
 Pair = tuple[str, str]
 

@@ -53,7 +53,6 @@ from goodput import Machines, simulate
 from dragoman import train
 from dragoman.base import machine
 from dragoman.base.tables import aligned
-from dragoman.runs import fit  # noqa: F401  (forks find it loaded)
 from dragoman.text import toy
 from dragoman.training.checkpoints.paths import Checkpoints, whole
 from dragoman.training.trainer import Trainer

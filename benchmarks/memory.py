@@ -32,13 +32,13 @@ from rapidfuzz.distance import Levenshtein
 
 from dragoman import Translation, Translator
 from dragoman.base.tables import aligned
-from dragoman.evaluation.measures import score_corpus
-from dragoman.memory.exchange import open_memory
-from dragoman.memory.likeness import LONGEST, likeness, single_spaced
-from dragoman.memory.store import TranslationMemory
-from dragoman.memory.store_rows import Remembered
+from dragoman.evaluation.metrics import score_corpus
+from dragoman.text.corpora.lines import read_lines
 from dragoman.text.guidance import LEAST
-from dragoman.text.lines import read_lines
+from dragoman.translation.memory.exchange import open_memory
+from dragoman.translation.memory.likeness import LONGEST, likeness, single_spaced
+from dragoman.translation.memory.store import TranslationMemory
+from dragoman.translation.memory.store_rows import Remembered
 
 _BANDS = ((100.0, "100"), (85.0, "85-99"), (70.0, "70-84"), (0.0, "< 70"))
 

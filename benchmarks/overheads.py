@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
-from dragoman import native
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
 from dragoman.bench import workload
 from dragoman.bench.contenders import Conditions
 from dragoman.bench.ours import collated, learner
 from dragoman.bench.timing import END, PAD, START
+from dragoman.models import loops as native
 from dragoman.training.data.batches import Batch, collate
 from dragoman.training.processes import distributed
 from dragoman.training.processes.distributed import World

@@ -22,12 +22,12 @@ from sacrebleu.metrics.chrf import CHRF
 
 from dragoman import Translator
 from dragoman.base.tables import aligned
-from dragoman.decoding.engine import Engine, Hypothesis, Request
-from dragoman.decoding.phrases import missing
-from dragoman.decoding.phrasing import Phrasing
-from dragoman.decoding.requests import beam_rows
-from dragoman.decoding.rules import Phrases
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.search.engine import Engine, Hypothesis, Request
+from dragoman.translation.search.phrases import missing
+from dragoman.translation.search.phrasing import Phrasing
+from dragoman.translation.search.requests import beam_rows
+from dragoman.translation.search.rules import Phrases
 
 _LETTERS = 5  # of a word that may be a phrase
 

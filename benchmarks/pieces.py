@@ -30,7 +30,6 @@ from unittest.mock import patch
 import torch
 from torch import Tensor, nn
 
-from dragoman import native
 from dragoman.base import machine
 from dragoman.base.tables import aligned, count
 from dragoman.bench import workload
@@ -38,6 +37,7 @@ from dragoman.bench.contenders import Conditions
 from dragoman.bench.ours import collated, learner
 from dragoman.bench.timing import answer
 from dragoman.bench.turns import MARK, NOTE, OtherWork, answer_of, disturbed, megabytes, orders, spread
+from dragoman.models import loops as native
 from dragoman.training.data.batches import Batch
 from dragoman.training.processes.distributed import World
 from dragoman.training.step import loss, optimizer
@@ -165,7 +165,7 @@ def plain_dropout() -> Iterator[None]:
         x = nn.functional.dropout(x, p)
         return x if base is None else base + x
 
-    with patch("dragoman.models.dropout.dropout", dropout):
+    with patch("dragoman.models.layers.dropout.dropout", dropout):
         yield
 
 

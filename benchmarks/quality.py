@@ -16,9 +16,9 @@ from typing import Any
 
 from dragoman import Translator
 from dragoman.base.tables import aligned
-from dragoman.decoding.options import Sample
-from dragoman.evaluation.measures import score_corpus
-from dragoman.text.lines import read_lines
+from dragoman.evaluation.metrics import score_corpus
+from dragoman.text.corpora.lines import read_lines
+from dragoman.translation.search.options import Sample
 
 
 def ways(reverse: bool) -> Iterator[tuple[str, bool, dict[str, Any]]]:

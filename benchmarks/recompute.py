@@ -31,11 +31,11 @@ def measure(preset: str, layers: int, tokens: int, steps: int, recompute: bool) 
 
     import torch
 
-    from dragoman import native
+    from dragoman.models import loops as native
     from dragoman.models.seq2seq import build_model
-    from dragoman.runs.recipe import resolve
     from dragoman.training.data.batches import collate
     from dragoman.training.processes.distributed import World
+    from dragoman.training.runs.recipe import resolve
     from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
     from dragoman.training.step.update import Learner
 

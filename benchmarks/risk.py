@@ -20,9 +20,9 @@ from pathlib import Path
 
 from dragoman import Decoding, Translator
 from dragoman.base.tables import aligned
-from dragoman.decoding.risk import DETECTED
 from dragoman.evaluation.risk.calibrate import Example, examples_of, fit_risk, measure_risk
 from dragoman.evaluation.risk.fit import threshold
+from dragoman.translation.search.risk import DETECTED
 
 _TURNS = 3
 _TIMED = 500  # lines

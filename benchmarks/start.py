@@ -28,7 +28,7 @@ from pathlib import Path
 from dragoman.base import machine
 from dragoman.base.tables import aligned
 from dragoman.text import toy
-from dragoman.text.lines import read_lines
+from dragoman.text.corpora.lines import read_lines
 
 LOAD = "load the program"
 PHASES = {  # what `dragoman train` prints when each begins

@@ -3,7 +3,7 @@
     python benchmarks/terms.py MODEL test.en test.de --lexicon train.en train.de
 
 The terms of a line are words and phrases that word alignment links with their translations in the reference
-(`text/term_pairs.py`), at most three. The alignment is learnt from the lexicon and the text. A system is
+(`text/lexicon/term_pairs.py`), at most three. The alignment is learnt from the lexicon and the text. A system is
 given the commonest form of each translation, as a dictionary has it, and not the form of the reference.
 `--count` lines that have terms are translated.
 
@@ -23,11 +23,11 @@ from random import Random
 
 from dragoman import Translator
 from dragoman.base.tables import aligned
-from dragoman.evaluation.measures import score_corpus
-from dragoman.memory.terms import unused_terms
+from dragoman.evaluation.metrics import score_corpus
+from dragoman.text.corpora.lines import read_lines
 from dragoman.text.guidance import Guidance, Note
-from dragoman.text.lines import read_lines
-from dragoman.text.term_pairs import TermPair, TermPairs
+from dragoman.text.lexicon.term_pairs import TermPair, TermPairs
+from dragoman.translation.terms.terms import unused_terms
 
 Pair = tuple[str, str]
 _MOST = 3  # terms of a line

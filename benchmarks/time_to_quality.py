@@ -37,9 +37,9 @@ from dragoman.cli.bench import Busy, Peers, check_quiet, speaker
 from dragoman.cli.options import Commands, Data, Json, Quiet
 from dragoman.cli.outcome import run
 from dragoman.models.shapes import TransformerConfig
-from dragoman.runs.recipe import Recipe, find_data, resolve
-from dragoman.runs.text.texts import open_training
-from dragoman.text.corpus import open_corpus
+from dragoman.text.corpora.corpus import open_corpus
+from dragoman.training.runs.recipe import Recipe, find_data, resolve
+from dragoman.training.runs.text.texts import open_training
 from dragoman.training.step.precision import multiplies_bf16
 
 PEER = "huggingface_training.py"  # among the drivers of other toolkits
@@ -288,7 +288,7 @@ def _our_points(folder: Path) -> list[Point]:
 
 def _their_points(task: QualityTask) -> Callable[[Path], list[Point]]:
     """A reader of what the driver writes: its translations of the validation text, scored once each."""
-    from dragoman.evaluation.measures import score_corpus
+    from dragoman.evaluation.metrics import score_corpus
 
     references = task.valid[1].read_text(encoding="utf-8").split("\n")[:-1]
     points: list[Point] = []

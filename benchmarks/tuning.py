@@ -37,11 +37,11 @@ from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned
 from dragoman.bench.peers import python_of
 from dragoman.evaluation.evaluate import evaluate
-from dragoman.folder.bundle import load
 from dragoman.interop.exports import export_model
-from dragoman.runs.tuning.replay import draw_pairs
-from dragoman.text.corpus import open_corpus
-from dragoman.translator import Translator
+from dragoman.models.folder.bundle import load
+from dragoman.text.corpora.corpus import open_corpus
+from dragoman.training.runs.tuning.replay import draw_pairs
+from dragoman.translation.translator import Translator
 
 Pairs = list[tuple[str, str]]
 PEER = Path(__file__).parent / "peers" / "huggingface_tuning.py"

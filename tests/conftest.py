@@ -44,7 +44,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def without_loops() -> Iterator[None]:
     """A test that trains turns the loops in C on; the next one begins without them."""
     yield
-    if native := sys.modules.get("dragoman.native"):
+    if native := sys.modules.get("dragoman.models.loops"):
         native.disable()
 
 

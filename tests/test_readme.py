@@ -97,7 +97,7 @@ def blocks(text: str, page: str = "README.md") -> list[Block]:
 def put_data(folder: Path) -> None:
     """Small stand-ins for the reader's own files."""
     from dragoman.text import toy
-    from dragoman.text.formats import tmx
+    from dragoman.text.corpora.formats import tmx
 
     pairs = iter(toy.pairs(seed=1, count=320))
     for name, count in [("train", 200), ("valid", 30), ("test", 30)]:

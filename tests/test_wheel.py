@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.compiler import CompilerError, find_compiler
-from dragoman.translator import Translator
+from dragoman.translation.translator import Translator
 
 pytest.importorskip("hatchling")
 pytestmark = pytest.mark.slow
@@ -77,7 +77,7 @@ def test_it_has_the_pages(tmp_path: Path) -> None:
         names = {*wheel.namelist()}
 
     source = ROOT / "src"
-    rooms = ("dragoman/web", "dragoman/inspection/page")
+    rooms = ("dragoman/serving/web", "dragoman/inspection/views/page")
     pages = [path for room in rooms for path in (source / room).rglob("*") if path.is_file()]
     assert len(pages) > 40
     assert {path.relative_to(source).as_posix() for path in pages} <= names

@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.tables import aligned
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Beam
-from dragoman.engine.build import library
-from dragoman.engine.library import TYPES
-from dragoman.engine.native import NativeEngine
-from dragoman.engine.weights import map_weights
 from dragoman.models.shapes import TransformerConfig
+from dragoman.translation.native.build import library
+from dragoman.translation.native.library import TYPES
+from dragoman.translation.native.native import NativeEngine
+from dragoman.translation.native.weights import map_weights
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
 
 LOADED = (0, 1, 3)  # adapters
 ROWS = 20  # of a step: four sentences with a beam of 5
@@ -88,7 +88,7 @@ def answer(function: Any, *arguments: Any) -> str:
 def make(config: TransformerConfig, rank: int, folder: Path) -> None:
     import torch
 
-    from dragoman.folder.weights import weights_of, write_weights
+    from dragoman.models.folder.weights import weights_of, write_weights
     from dragoman.models.lora import add_lora, lora_weights
     from dragoman.models.seq2seq import build_model
 

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import torch
 
-from dragoman.decoding.engine import Engine, Hypothesis, Request
-from dragoman.decoding.options import Beam, Sample
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.decoding.rules import MinimumLength, NoRepeatedNgram, Prefix, Rule
-from dragoman.engine.native import NativeEngine
-from dragoman.engine.tensors import place_weights
-from dragoman.folder.bundle import load
+from dragoman.models.folder.bundle import load
+from dragoman.models.search.engine import PyTorchEngine
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
+from dragoman.translation.native.native import NativeEngine
+from dragoman.translation.native.tensors import place_weights
+from dragoman.translation.search.engine import Engine, Hypothesis, Request
+from dragoman.translation.search.options import Beam, Sample
+from dragoman.translation.search.rules import MinimumLength, NoRepeatedNgram, Prefix, Rule
 
 TIE = 1e-4
 SEARCHES: dict[str, tuple[Beam | Sample, tuple[Rule, ...]]] = {

@@ -21,7 +21,7 @@ from ctypes import c_char_p, c_double, c_int, c_int64, c_void_p
 import numpy as np
 
 from dragoman.base.tables import aligned
-from dragoman.engine import build
+from dragoman.translation.native import build
 
 LEVELS = ("portable", "avx2", "avx512", "avx512-bf16", "amx")
 TYPES = ("float32", "bfloat16", "int8")

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from dragoman import Translator
-from dragoman.decoding.engine import NOTHING, Hypothesis, Request
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.search.engine import NOTHING, Hypothesis, Request
 
 
 class AtOnce:

@@ -38,9 +38,9 @@ import torch
 from material import Hypothesis, Text
 
 from dragoman import Translator
-from dragoman.decoding.engine import Hypothesis as Ours
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Beam
+from dragoman.translation.search.engine import Hypothesis as Ours
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
 
 BEAM = 4
 TIE = 1e-5

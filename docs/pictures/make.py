@@ -15,7 +15,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from dragoman import Translator
-from dragoman.inspection.pictures import beam_svg
+from dragoman.inspection.views.pictures import beam_svg
 
 HERE = Path(__file__).parent
 SERVER = "http://127.0.0.1:5098"

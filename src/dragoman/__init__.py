@@ -34,32 +34,33 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError, TrainingError
-    from dragoman.decoding.alignment import Alignment
-    from dragoman.decoding.options import Decoding, Sample
     from dragoman.documents.files import translate_file
     from dragoman.evaluation.evaluate import Evaluation, evaluate
     from dragoman.interop.exports import export_model
     from dragoman.interop.imports import import_model
-    from dragoman.memory.exchange import export_memory, import_memory
-    from dragoman.memory.store import TranslationMemory
-    from dragoman.memory.terms import Term, TermList
-    from dragoman.runs.run import train
-    from dragoman.translator import Translation, Translator
+    from dragoman.training.runs.run import train
+    from dragoman.translation.memory.exchange import export_memory, import_memory
+    from dragoman.translation.memory.store import TranslationMemory
+    from dragoman.translation.search.alignment import Alignment
+    from dragoman.translation.search.options import Decoding, Sample
+    from dragoman.translation.terms.terms import Term, TermList
+    from dragoman.translation.translation import Translation
+    from dragoman.translation.translator import Translator
 
 
 _HOMES = {
     "dragoman.base.errors": "ConfigError DataError DragomanError ModelError TrainingError",
-    "dragoman.decoding.alignment": "Alignment",
-    "dragoman.decoding.options": "Decoding Sample",
+    "dragoman.translation.search.alignment": "Alignment",
+    "dragoman.translation.search.options": "Decoding Sample",
     "dragoman.documents.files": "translate_file",
     "dragoman.evaluation.evaluate": "Evaluation evaluate",
     "dragoman.interop.exports": "export_model",
     "dragoman.interop.imports": "import_model",
-    "dragoman.memory.exchange": "export_memory import_memory",
-    "dragoman.memory.store": "TranslationMemory",
-    "dragoman.memory.terms": "Term TermList",
-    "dragoman.runs.run": "train",
-    "dragoman.translator": "Translation Translator",
+    "dragoman.translation.memory.exchange": "export_memory import_memory",
+    "dragoman.translation.memory.store": "TranslationMemory",
+    "dragoman.translation.terms.terms": "Term TermList",
+    "dragoman.training.runs.run": "train",
+    "dragoman.translation.translator": "Translation Translator",
 }
 
 

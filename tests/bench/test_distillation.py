@@ -17,8 +17,8 @@ import pytest
 from tests.bench.test_scripts import SCRIPTS, load
 
 from dragoman.base.errors import ConfigError
-from dragoman.runs.recipe import resolve
 from dragoman.text import toy
+from dragoman.training.runs.recipe import resolve
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks" / "distillation.py"

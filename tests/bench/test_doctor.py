@@ -237,7 +237,7 @@ def test_importing_it_imports_no_torch() -> None:
 
 
 def test_the_native_engine(monkeypatch) -> None:
-    from dragoman.engine import build, library
+    from dragoman.translation.native import build, library
 
     monkeypatch.delenv("DRAGOMAN_ENGINE", raising=False)
     monkeypatch.setattr(build, "unavailable", lambda: None)
@@ -260,7 +260,7 @@ def test_the_native_engine(monkeypatch) -> None:
 @pytest.mark.parametrize(("reason", "status"), [(None, "note"), ("no C++ compiler", "problem")])
 def test_without_torch(monkeypatch, reason: str | None, status: str) -> None:
     """It is a problem only if nothing else translates."""
-    from dragoman.engine import build, library
+    from dragoman.translation.native import build, library
 
     monkeypatch.setattr(build, "unavailable", lambda: reason)
     monkeypatch.setattr(library, "instructions", lambda: "avx2")

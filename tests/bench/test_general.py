@@ -14,7 +14,7 @@ import pytest
 from tests.bench.test_scripts import SCRIPTS, load
 
 from dragoman.base.errors import ConfigError
-from dragoman.runs.recipe import resolve
+from dragoman.training.runs.recipe import resolve
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

@@ -61,7 +61,7 @@ def test_every_piece_can_be_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each variant replaces things that exist, and puts them back."""
     import torch
 
-    from dragoman.models import dropout
+    from dragoman.models.layers import dropout
 
     pieces = load(next(path for path in SCRIPTS if path.stem == "pieces"), monkeypatch)
     before = dropout.dropout, torch.optim.AdamW

@@ -9,7 +9,7 @@ import pytest
 from dragoman.base.errors import DataError
 from dragoman.bench import workload
 from dragoman.text import toy
-from dragoman.text.subwords import Subwords
+from dragoman.text.tokenizers.subwords import Subwords
 
 PAIRS = toy.pairs(count=300)
 

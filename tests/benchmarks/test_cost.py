@@ -13,12 +13,12 @@ import torch
 from cost import Cluster, Work, cost_of, costs_to_text, work_of_recipe
 from torch.utils.flop_counter import FlopCounterMode
 
-from dragoman import native
 from dragoman.base.errors import ConfigError
+from dragoman.models import loops as native
 from dragoman.models.seq2seq import build_model
-from dragoman.runs.recipe import Recipe, resolve
 from dragoman.training.data.batches import collate
 from dragoman.training.processes.distributed import World
+from dragoman.training.runs.recipe import Recipe, resolve
 from dragoman.training.step.update import Learner
 
 SCRIPT = cost

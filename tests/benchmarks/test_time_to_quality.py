@@ -25,9 +25,9 @@ from time_to_quality import (
 )
 
 from dragoman.base.errors import ConfigError, DataError, TrainingError
-from dragoman.runs.recipe import resolve
-from dragoman.runs.run import train
 from dragoman.text import toy
+from dragoman.training.runs.recipe import resolve
+from dragoman.training.runs.run import train
 
 SCRIPT = quality
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.translator import Translator
+from dragoman.translation.translator import Translator
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.translator.bundles import PAIRS, learnt_bundle
+from tests.translation.bundles import PAIRS, learnt_bundle
 
-from dragoman.decoding.options import Sample
-from dragoman.folder.bundle import save
-from dragoman.text.corpus import open_corpus
-from dragoman.translator import Translator
+from dragoman.models.folder.bundle import save
+from dragoman.text.corpora.corpus import open_corpus
+from dragoman.translation.search.options import Sample
+from dragoman.translation.translator import Translator
 
 LINES = [target for _, target in PAIRS] + ["", "Ein Bäcker wartet.", "Zwei Boote, ein Hafen."]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.text import toy
-from dragoman.translator import Translator
+from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[1] / "saved/0.1/transformer"
 FAST = ("--beam", "1", "--part-lines", "7")

@@ -13,16 +13,16 @@ import pytest
 from tests.program import Ended, program
 
 import dragoman
-from dragoman import display
 from dragoman.base.errors import TrainingError
+from dragoman.cli import display
+from dragoman.cli.display import Silent
 from dragoman.cli.outcome import run
 from dragoman.cli.train.train import sort_words, spread_files
-from dragoman.display import Silent
-from dragoman.engine.build import unavailable
-from dragoman.folder.weights import read_weights
+from dragoman.models.folder.weights import read_weights
 from dragoman.text import toy
 from dragoman.training.trainer import Trainer
-from dragoman.translator import Translator
+from dragoman.translation.native.build import unavailable
+from dragoman.translation.translator import Translator
 
 COMMANDS = ["demo", "train", "translate", "evaluate", "align", "score", "config", "doctor", "model"]
 SMALL = [
@@ -227,12 +227,14 @@ def test_a_second_signal_ends_at_once(dragoman_, text, tmp_path, monkeypatch):
 def test_a_signal_before_training_leaves_what_the_command_can_go_on_with(
     dragoman_, text, tmp_path, monkeypatch
 ):
-    import dragoman.runs.text.tokens
+    import dragoman.training.runs.text.tokens
 
     words = training(text, tmp_path / "x", "training.max_updates=1")
     with monkeypatch.context() as patch:
         patch.setattr(
-            dragoman.runs.text.tokens, "tokenise", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)
+            dragoman.training.runs.text.tokens,
+            "tokenise",
+            lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM),
         )
         stopped = dragoman_(*words)
 
@@ -886,7 +888,7 @@ def test_an_interrupt_that_a_library_turned_into_an_error_is_one(dragoman_, mode
         except KeyboardInterrupt as interrupt:
             raise ImportError("initialization failed") from interrupt
 
-    monkeypatch.setattr("dragoman.translator.Translator.load", load)
+    monkeypatch.setattr("dragoman.translation.translator.Translator.load", load)
 
     assert dragoman_("translate", model, stdin=b"x") == Ended(130, "", "error: interrupted\n")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.runs import reference
-from dragoman.runs.recipe import Recipe, resolve
+from dragoman.training.runs import reference
+from dragoman.training.runs.recipe import Recipe, resolve
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "multi30k-en-de.toml"
 

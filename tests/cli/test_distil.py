@@ -7,7 +7,7 @@ from shutil import make_archive
 from typing import Any
 
 import pytest
-from tests.runs.students import PAIRS, STUDENT, make_teacher, make_twin
+from tests.training.runs.students import PAIRS, STUDENT, make_teacher, make_twin
 
 from dragoman.cli.train.distil import is_text, teachers_and_text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.documents.pretend import Pretend
 
-from dragoman.translator import Translator
+from dragoman.translation.translator import Translator
 
 
 @pytest.fixture(autouse=True)

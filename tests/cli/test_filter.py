@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.translator.bundles import PAIRS, learnt_bundle
+from tests.translation.bundles import PAIRS, learnt_bundle
 
 from dragoman.cli.evaluate import filter as filtering
 from dragoman.evaluation import dual
 from dragoman.evaluation.dual import PairScorer
-from dragoman.folder.bundle import save
-from dragoman.translator import Translator
+from dragoman.models.folder.bundle import save
+from dragoman.translation.translator import Translator
 
 NOISE = [(source, target) for source, _ in PAIRS for _, target in PAIRS if (source, target) not in PAIRS]
 TEXT = [*PAIRS, *NOISE, ("", "Ein Hund."), ("A dog.", "")] * 3

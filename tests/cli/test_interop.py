@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.folder.models import saved
+from tests.translation.folder.models import saved
 
 FIXTURES = Path(__file__).parents[1] / "interop" / "fixtures"
 

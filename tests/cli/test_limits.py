@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Sample
-from dragoman.engine.message import message_of
-from dragoman.folder.config import read_config
+from dragoman.translation.folder.config import read_config
+from dragoman.translation.native.message import message_of
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Sample
 
 SAVED = Path(__file__).parents[1] / "saved/0.1/transformer"
 HUGE = "99999999999999999999"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.folder.models import edit, saved
 from tests.program import program
+from tests.translation.folder.models import edit, saved
 
 from dragoman.cli.outcome import run
 

@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.translator.bundles import PAIRS, bundle_of
-from tests.translator.test_ensemble import another
+from tests.translation.bundles import PAIRS, bundle_of
+from tests.translation.test_ensemble import another
 
 from dragoman import Translator
 from dragoman.cli.models import models_and_text
 from dragoman.cli.translate.translate import _about
-from dragoman.folder.bundle import save
+from dragoman.models.folder.bundle import save
 
 
 @pytest.fixture(scope="module")

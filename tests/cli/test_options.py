@@ -13,7 +13,7 @@ from dragoman import cli
 from dragoman.base.options import Option, Options, entries
 from dragoman.cli.options import Commands, Flag, Flags, check_applies
 from dragoman.cli.outcome import run
-from dragoman.decoding.options import Decoding
+from dragoman.translation.search.options import Decoding
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.cli.models import Guides
-from dragoman.translator import Translator
+from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 MODEL, TEXT = SAVED / "transformer", SAVED / "text" / "test.en"

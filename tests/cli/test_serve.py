@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.cli.serve import serve
 from dragoman.cli.serve.serve import name_and_path
-from dragoman.engine.build import unavailable
+from dragoman.translation.native.build import unavailable
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 MODEL = SAVED / "transformer"

@@ -9,8 +9,8 @@ import pytest
 from tests.program import program
 
 from dragoman.cli.outcome import run
-from dragoman.folder.config import read_config
 from dragoman.text import toy
+from dragoman.translation.folder.config import read_config
 
 TRAINING = [
     "model.d_model=16",

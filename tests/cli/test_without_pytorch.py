@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.build import unavailable
+from dragoman.translation.native.build import unavailable
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 TEXT = SAVED / "text"

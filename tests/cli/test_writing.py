@@ -16,8 +16,8 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.writing import Unfinished, Written, can_resume, made_of
-from dragoman.memory.store import TranslationMemory
 from dragoman.text import toy
+from dragoman.translation.memory.store import TranslationMemory
 
 SAVED = Path(__file__).parents[1] / "saved/0.1/transformer"
 LINES = [source for source, _ in toy.pairs(seed=3, count=40)]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dragoman.decoding.alignment import Alignment
-from dragoman.decoding.options import AttentionOf, Decoding
-from dragoman.memory.store import MemoryGuide, TranslationMemory
 from dragoman.text.guidance import Match
-from dragoman.translator import Translation
+from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
+from dragoman.translation.search.alignment import Alignment
+from dragoman.translation.search.options import AttentionOf, Decoding
+from dragoman.translation.translation import Translation
 
 WORD = re.compile(r"\S+")
 Change = Callable[[str], str]

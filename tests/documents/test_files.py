@@ -11,7 +11,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents import files
 from dragoman.documents.files import Outcome, tasks_of, translate_file, translate_files
 from dragoman.documents.formats import FORMATS
-from dragoman.translator import Translator
+from dragoman.translation.translator import Translator
 from tests.documents.pretend import Pretend
 
 

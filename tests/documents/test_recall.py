@@ -12,8 +12,8 @@ from dragoman.documents.edits import decode_file
 from dragoman.documents.formats import Languages, format_named
 from dragoman.documents.segment import Code, Content, Result, Segment, Status
 from dragoman.documents.translate import Counts, translate_document, translate_segments
-from dragoman.memory.store import TranslationMemory
-from dragoman.translator import Translator
+from dragoman.translation.memory.store import TranslationMemory
+from dragoman.translation.translator import Translator
 from tests.documents.pretend import Pretend, remembering
 
 B, END = Code("<b>", "open", 1), Code("</b>", "close", 1)

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.decoding.options import Beam, Decoding, Sample
 from dragoman.documents.sentence import Sentence, Sentences, Translated, _is_shouted
 from dragoman.text.checks.placeholders import find_placeholders
-from dragoman.translator import Translator
-from dragoman.translator.choice import choosing
+from dragoman.translation.choice import choosing
+from dragoman.translation.search.options import Beam, Decoding, Sample
+from dragoman.translation.translator import Translator
 from tests.documents.pretend import Change, Pretend, same
 
 PIECES = 2

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.decoding.options import Decoding
-from dragoman.decoding.risk import Risk
 from dragoman.documents.flat import as_written, flatten, with_found
 from dragoman.documents.segment import Code, Content, Result, Segment, Status, text_of
 from dragoman.documents.translate import translate_lines, translate_segments
 from dragoman.text.checks.faults import Flag
 from dragoman.text.checks.placeholders import find_placeholders
-from dragoman.translator import Translation, Translator
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.search.risk import Risk
+from dragoman.translation.translation import Translation
+from dragoman.translation.translator import Translator
 from tests.documents.pretend import Pretend
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.base.errors import DataError
 from dragoman.evaluation.alignment import score_alignments
-from dragoman.text.pharaoh import Gold
+from dragoman.text.lexicon.pharaoh import Gold
 
 
 def test_by_hand() -> None:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 from sacrebleu.metrics.chrf import CHRF
-from tests.translator.bundles import PAIRS, learnt_bundle
+from tests.translation.bundles import PAIRS, learnt_bundle
 
 from dragoman import Translator
-from dragoman.decoding.pytorch import pad
-from dragoman.engine.build import unavailable
 from dragoman.evaluation.dual import PairScorer, best_of, dual_score
-from dragoman.folder.bundle import Bundle
-from dragoman.text.filter import FilterConfig
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.search.engine import pad
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.translation.native.build import unavailable
 
 FORWARD, REVERSE = learnt_bundle(), learnt_bundle(reverse=True)
 MIXED = [

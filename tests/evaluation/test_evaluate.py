@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
-from tests.decoding.reference import History
-from tests.translator.letters import LINES, Echo, Letters, translator_of
+from tests.translation.letters import LINES, Echo, Letters, translator_of
+from tests.translation.search.reference import History
 
 import dragoman
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.decoding.options import Decoding
-from dragoman.evaluation.measures import score_corpus
+from dragoman.evaluation.metrics import score_corpus
 from dragoman.training.processes.distributed import World
+from dragoman.translation.search.options import Decoding
 
 PAIRS = [(line, "abc def" if number % 2 else "a b c") for number, line in enumerate(LINES)]
 

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from tests.models.test_contract import CONFIGS
 
-from dragoman.decoding.options import Beam
-from dragoman.folder.bundle import Bundle
+from dragoman.models.folder.bundle import Bundle
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.text.toy.corpus import DEMO_SENTENCES
+from dragoman.translation.search.options import Beam
 
 KINDS = CONFIGS
 

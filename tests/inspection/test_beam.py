@@ -9,12 +9,12 @@ import pytest
 import torch
 from tests.inspection.models import bundle, transformer
 
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
 from dragoman.inspection import inspect
 from dragoman.inspection.record import Tree
+from dragoman.models.search.engine import PyTorchEngine
 from dragoman.models.seq2seq import build_model
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
 
 SENTENCE = "The dog sees the old woman."
 

@@ -12,13 +12,13 @@ from torch import nn
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.decoding.options import Beam
-from dragoman.decoding.rules import NoRepeatedNgram
-from dragoman.folder.bundle import Bundle
 from dragoman.inspection import Trace, inspect
-from dragoman.models.positions import sinusoidal
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.layers.positions import sinusoidal
 from dragoman.models.seq2seq import build_model
 from dragoman.models.transformer import CrossAttention, SelfAttention
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.rules import NoRepeatedNgram
 
 SENTENCE = "The old woman sees 12 dogs."
 
@@ -290,6 +290,6 @@ def test_lower_case_is_what_the_model_saw() -> None:
 
 
 def _lowercase() -> Any:
-    from dragoman.text.tokenizer import TokenizerConfig
+    from dragoman.text.tokenizers.tokenizer import TokenizerConfig
 
     return TokenizerConfig(kind="characters", vocab_size=300, lowercase=True)

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.decoding.options import Beam
-from dragoman.decoding.rules import Banned
 from dragoman.inspection import Head, Intervention, TokenAt, inspect
 from dragoman.inspection.intervening import Choices, intervened, tokens_of_text, twin
 from dragoman.models.lora import add_lora
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.rules import Banned
 
 SENTENCE = "The old woman sees 12 dogs."
 WITH_HEADS = [kind for kind in KINDS if kind.startswith(("transformer", "ssru"))]

@@ -13,7 +13,7 @@ from tests.inspection.models import KINDS, bundle, transformer
 
 from dragoman.inspection import Intervention, Trace, contrast, inspect
 from dragoman.inspection.positions import laboratory
-from dragoman.inspection.report import report
+from dragoman.inspection.views.report import report
 
 VIEWS = ("translation", "attention", "beam", "positions", "terms", "complexity")
 HOSTILE = "A </script><img src=x onerror=document.title=1> dog."

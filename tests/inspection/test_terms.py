@@ -8,7 +8,7 @@ import pytest
 from tests.inspection.models import KINDS, bundle, transformer
 
 from dragoman.inspection import Trace, inspect
-from dragoman.models.positions import sinusoidal
+from dragoman.models.layers.positions import sinusoidal
 
 SENTENCE = "The old woman sees 12 dogs."
 TRANSFORMERS = [kind for kind in KINDS if kind.startswith(("transformer", "ssru"))]

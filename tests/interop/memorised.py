@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import pad
-from dragoman.folder.bundle import Bundle
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.search.engine import pad
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.translation.search.options import Beam
 
 PAIRS = [
     ("The moon is pale tonight.", "Der Mond ist heute Nacht bleich."),

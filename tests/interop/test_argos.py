@@ -18,15 +18,15 @@ import sentencepiece
 from tests.interop.memorised import PAIRS, SOURCES, memorised, random_bundle, tokenizer
 
 from dragoman.base.errors import ConfigError, DragomanError
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.decoding.rules import MinimumLength
-from dragoman.folder.bundle import Bundle
 from dragoman.interop import argos
-from dragoman.text.ids import Specials
-from dragoman.text.mapped import Mapped
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.search.engine import PyTorchEngine
+from dragoman.text.tokenizers.ids import Specials
+from dragoman.text.tokenizers.mapped import Mapped
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.rules import MinimumLength
 
 pytest.importorskip("ctranslate2")
 

@@ -20,17 +20,17 @@ import torch
 from tests.interop.memorised import PAIRS, SOURCES, memorised, random_bundle, tokenizer
 
 from dragoman.base.errors import ConfigError, DragomanError
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.folder.bundle import Bundle
 from dragoman.interop import ctranslate2 as exporting
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.search.engine import PyTorchEngine
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import ConvolutionalConfig, RecurrentConfig, SSRUConfig
-from dragoman.text.ids import Specials
-from dragoman.text.mapped import Mapped
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.translator import Translator
+from dragoman.text.tokenizers.ids import Specials
+from dragoman.text.tokenizers.mapped import Mapped
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
+from dragoman.translation.translator import Translator
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 

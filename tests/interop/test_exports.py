@@ -8,10 +8,10 @@ import pytest
 from tests.interop.memorised import SOURCES, random_bundle, tokenizer
 
 from dragoman.base.errors import ConfigError, DragomanError
-from dragoman.folder.bundle import Bundle
 from dragoman.interop import formats
 from dragoman.interop.exports import export_model
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.models.folder.bundle import Bundle
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_disagreement_leaves_nothing_behind(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("onnxruntime")
-    from dragoman.interop import onnx
+    from dragoman.interop.onnx import onnx
 
     write, other = onnx.write, random_bundle(tokenizer(), seed=5)
     monkeypatch.setattr(onnx, "write", lambda bundle, path: write(other, path))

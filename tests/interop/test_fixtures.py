@@ -18,11 +18,11 @@ import pytest
 import torch
 
 from dragoman.base.errors import ModelError
-from dragoman.decoding.engine import Hypothesis, Request
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.folder.bundle import Bundle
 from dragoman.interop.formats import read_model as read
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.search.engine import PyTorchEngine
+from dragoman.translation.search.engine import Hypothesis, Request
+from dragoman.translation.search.options import Beam
 
 FIXTURES = Path(__file__).parent / "fixtures"
 MODELS = sorted(path.parent.name for path in FIXTURES.glob("*/expected.json"))

@@ -21,16 +21,16 @@ from torch import Tensor
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
-from dragoman.decoding.engine import Hypothesis, Request
-from dragoman.decoding.options import Beam, Stop
-from dragoman.decoding.pytorch import PyTorchEngine, pad
-from dragoman.decoding.search import search
-from dragoman.folder.bundle import Bundle, load, save
 from dragoman.interop import huggingface
 from dragoman.interop.verify import verify
+from dragoman.models.folder.bundle import Bundle, load, save
+from dragoman.models.search.beam import search
+from dragoman.models.search.engine import PyTorchEngine, pad
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import ConvolutionalConfig, RecurrentConfig, SSRUConfig, TransformerConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.translation.search.engine import Hypothesis, Request
+from dragoman.translation.search.options import Beam, Stop
 
 pytest.importorskip("transformers", reason="transformers, the reference, is not installed")
 

@@ -20,15 +20,15 @@ from tests.interop.marian_models import LINES, PRE, SSRU, UNTIED
 from tests.interop.marian_reference import Marian
 
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.folder.bundle import Bundle, load, save
 from dragoman.interop import marian
 from dragoman.interop.verify import verify
+from dragoman.models.folder.bundle import Bundle, load, save
+from dragoman.models.search.engine import PyTorchEngine
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import RecurrentConfig, SSRUConfig, TransformerConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
 
 TOP = {"transformer-postprocess-top": "n"}
 CASES: dict[str, dict[str, Any]] = {

@@ -6,7 +6,7 @@ import pytest
 import sentencepiece
 
 from dragoman.interop.pieces import sentencepiece_model
-from dragoman.text.tokenizer import Side, Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.tokenizer import Side, Tokenizer, TokenizerConfig
 
 PAIRS = [
     ("The DOG sees ONE bird.", "Der Hund sieht EINEN Vogel."),

@@ -10,11 +10,11 @@ import torch
 from tests.interop.memorised import SOURCES, random_bundle, tokenizer
 
 from dragoman.base.errors import DragomanError
-from dragoman.decoding.engine import Request, Tokens
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.folder.bundle import Bundle
 from dragoman.interop.verify import lines_to_compare, verify
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.search.engine import PyTorchEngine
+from dragoman.translation.search.engine import Request, Tokens
+from dragoman.translation.search.options import Beam
 
 
 @dataclass

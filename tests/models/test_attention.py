@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.masks import causal_bias, padding_bias
+from dragoman.models.layers.masks import causal_bias, padding_bias
+from dragoman.models.layers.window import FullView
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import CrossAttention, MultiHead, SelfAttention, attend, attention_weights
-from dragoman.models.window import FullView
 
 F64 = torch.float64
 

@@ -13,9 +13,8 @@ import torch
 from tests.marks import one_of
 from torch import Tensor, nn
 
-from dragoman.decoding.options import Beam
-from dragoman.decoding.search import search
-from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
+from dragoman.models.folder.weights import put_weights, read_weights, weights_of, write_weights
+from dragoman.models.search.beam import search
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import (
     Architecture,
@@ -26,6 +25,7 @@ from dragoman.models.shapes import (
 )
 from dragoman.training.data.batches import Batch, collate
 from dragoman.training.step.loss import Objective
+from dragoman.translation.search.options import Beam
 
 
 def transformer(**changes: Any) -> TransformerConfig:

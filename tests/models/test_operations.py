@@ -9,12 +9,9 @@ import torch
 from cost import matrix_weights, recomputed
 from torch.utils.flop_counter import FlopCounterMode
 
-from dragoman import native
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.decoding.rules import MinimumLength
+from dragoman.models import loops as native
 from dragoman.models.operations import forward, training_step, translation
+from dragoman.models.search.engine import PyTorchEngine
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.transformer import Transformer
@@ -22,6 +19,9 @@ from dragoman.training.data.batches import Batch, collate
 from dragoman.training.profile import work_of
 from dragoman.training.step.loss import LinearCrossEntropy, Objective
 from dragoman.training.step.recompute import recompute_layers
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.rules import MinimumLength
 
 SMALL = {
     "source_vocab": 40, "target_vocab": 40, "d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 3,

@@ -11,15 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError
-from dragoman.folder.weights import weights_of
-from dragoman.models.cache import RecurrentCache
-from dragoman.models.masks import causal_bias
-from dragoman.models.positions import sinusoidal
+from dragoman.models.folder.weights import weights_of
+from dragoman.models.layers.cache import RecurrentCache
+from dragoman.models.layers.masks import causal_bias
+from dragoman.models.layers.positions import sinusoidal
+from dragoman.models.layers.window import FullView
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 from dragoman.models.ssru import SSRU
 from dragoman.models.transformer import SelfAttention, Transformer
-from dragoman.models.window import FullView
 from dragoman.training.data.batches import collate
 from dragoman.training.step.loss import Objective
 from dragoman.training.step.precision import working_copies

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError
-from dragoman.folder.weights import put_weights, read_weights, weights_of, write_weights
-from dragoman.models.positions import sinusoidal
+from dragoman.models.folder.weights import put_weights, read_weights, weights_of, write_weights
+from dragoman.models.layers.positions import sinusoidal
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import FeedForward, Transformer

@@ -91,13 +91,13 @@ def make_newer(target: Path, text: Path) -> None:
     from tests.interop.memorised import random_bundle
 
     from dragoman.evaluation.risk.folder import calibrate_folder
-    from dragoman.folder import bundle
-    from dragoman.folder.quantisation import quantise_folder
-    from dragoman.folder.shortlist import make_shortlist
     from dragoman.interop.imports import import_model
-    from dragoman.memory.store import TranslationMemory
-    from dragoman.text.corpus import open_corpus
-    from dragoman.text.tokenizer import Specials, Tokenizer, TokenizerConfig
+    from dragoman.models.folder import bundle
+    from dragoman.models.folder.quantisation import quantise_folder
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.text.tokenizers.tokenizer import Specials, Tokenizer, TokenizerConfig
+    from dragoman.translation.folder.shortlist import make_shortlist
+    from dragoman.translation.memory.store import TranslationMemory
 
     model, files = fresh(target / "transformer"), [text / "train.en", text / "train.de"]
     run(model, text, NEWER)

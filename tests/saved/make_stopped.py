@@ -86,7 +86,7 @@ class Command:
 COMMANDS = {
     "lines": Command(
         ("translate", MODEL, "in", "--beam", "2", "-o", "out"), write_lines,
-        ("dragoman.translator.Translator.stream", 5),
+        ("dragoman.translation.translator.Translator.stream", 5),
     ),
     "documents": Command(
         ("translate", MODEL, "in", "--beam", "1", "-o", "out"), write_documents,
@@ -94,11 +94,11 @@ COMMANDS = {
     ),
     "parts": Command(
         ("translate", MODEL, "in", "--on", "here", "--part-lines", "3", "--beam", "1", "-o", "out"),
-        write_folder, ("dragoman.runs.bulk.worker.PartWorker.translate", 4),
+        write_folder, ("dragoman.bulk.worker.PartWorker.translate", 4),
     ),
     "back-translation": Command(
         ("back-translate", MODEL, "in", "--how", "sample", "--per-line", "2", "-o", "out.de-en.tsv"),
-        write_lines, ("dragoman.translator.Translator.stream", 7),
+        write_lines, ("dragoman.translation.translator.Translator.stream", 7),
     ),
     "scores": Command(
         ("filter", MODEL, "in.en-de.tsv", "--by", "round-trip", "--scores", "scores", "--keep", "0.5",
@@ -203,7 +203,7 @@ TRAININGS = {
                        ("dragoman.training.data.chunk.Chunker.chunk", 1), times=170),
     "tuned": Training("tuning", ("tuning.lora_rank=2", "tuning.interpolate=1"), 4, base=MODEL),
     "translating": Training("distillation", ("teacher.beam=1",),
-                            ("dragoman.runs.text.translations.TeachersOutputs._translate", 1), (MODEL,),
+                            ("dragoman.training.runs.text.translations.TeachersOutputs._translate", 1), (MODEL,),
                             times=34),
     "distributions": Training("distillation-of-words", (*WORDS, "teacher.outputs=none"),
                               ("dragoman.training.distillation.distributions.LessonsInProgress.put", 40),

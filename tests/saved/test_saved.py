@@ -15,10 +15,11 @@ from tests.saved.make import HALF_DONE, NEWER_HALF_DONE, SEARCHES, run
 
 from dragoman import Translator, train
 from dragoman.base.errors import ModelError
-from dragoman.folder import adapter, config, risk
-from dragoman.memory import store_file
-from dragoman.memory.store import TranslationMemory
-from dragoman.text import shortlist, tokenizer
+from dragoman.text.lexicon import shortlist
+from dragoman.text.tokenizers import tokenizer
+from dragoman.translation.folder import adapter, config, risk
+from dragoman.translation.memory import store_file
+from dragoman.translation.memory.store import TranslationMemory
 
 SAVED = Path(__file__).parent
 TEXT = SAVED / "0.1/text"

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from dragoman.decoding.engine import NOTHING, Hypothesis, Request
-from dragoman.decoding.watching import look_up
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.models import ServedModel
 from dragoman.serving.service.service import Service
-from dragoman.translator import Translator
-from tests.translator.letters import LETTERS, Letters
+from dragoman.translation.search.engine import NOTHING, Hypothesis, Request
+from dragoman.translation.search.watching import look_up
+from dragoman.translation.translator import Translator
+from tests.translation.letters import LETTERS, Letters
 
 
 class Shift:

@@ -30,7 +30,7 @@ from dragoman.serving.service.languages import Leg, Pairs
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.models import ServedModel
 from dragoman.serving.service.service import Service
-from dragoman.translator.next_words import NextWord
+from dragoman.translation.next_words import NextWord
 
 _PAIRS = [("en", "de"), ("en", "fr"), ("en", "pt"), ("de", "en")]
 

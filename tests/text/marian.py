@@ -8,9 +8,9 @@ from functools import lru_cache
 import sentencepiece
 from tests.text.sentences import SOURCES, TARGETS
 
-from dragoman.text.ids import Specials
-from dragoman.text.subwords import Subwords
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.ids import Specials
+from dragoman.text.tokenizers.subwords import Subwords
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 
 SIZE = 360
 SPECIALS = Specials(pad=SIZE - 1, start=SIZE - 1, end=0, unknown=1)

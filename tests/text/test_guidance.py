@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from dragoman.text.guidance import Guidance, Match, Note, combined, marks_of, reading
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 
 LINE = "The print preview opens."
 PAIRS = [(LINE, "Die Druckvorschau wird geöffnet."), ("Close the preview.", "Vorschau schließen.")] * 4

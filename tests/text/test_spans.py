@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.text.spans import spans_of_surfaces, words_of
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 
 PAIRS = [
     ("The old dogs sleep, don't they?", "Die alten Hunde schlafen, nicht wahr?"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.training.runs import Corpora, corpus, tokenizer
 
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import torch
 from tests.training.runs import Corpora, config, model, moments, tokenizer, trainer, weights
 
 from dragoman.base.errors import Interrupted
-from dragoman.folder.weights import write_weights
+from dragoman.models.folder.weights import write_weights
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.processes import distributed
 from dragoman.training.processes.distributed import World

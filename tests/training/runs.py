@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.folder.weights import weights_of
+from dragoman.models.folder.weights import weights_of
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
-from dragoman.text.corpus import open_pairs
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.corpora.corpus import open_pairs
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.checkpoints.progress import Candidate
 from dragoman.training.data.tokenised import TokenisedCorpus, tokenise

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from tests.display.runs import SAMPLES, finished, report, started, validation
+from tests.cli.display.runs import SAMPLES, finished, report, started, validation
 
 from dragoman.base.errors import Interrupted, TrainingError
 from dragoman.training.checkpoints.progress import Candidate

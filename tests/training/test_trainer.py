@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dragoman.base.errors import ConfigError, Interrupted, TrainingError
-from dragoman.folder.weights import read_weights, weights_of
+from dragoman.models.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
 from dragoman.training.checkpoints import selection
 from dragoman.training.data.batches import Batch, collate, plan

@@ -24,7 +24,7 @@ from dragoman.bench.turns import answer_of
 from dragoman.bench.workload import Workload
 from dragoman.models.operations import training_step
 from dragoman.models.shapes import TransformerConfig
-from dragoman.runs.recipe import resolve
+from dragoman.training.runs.recipe import resolve
 from dragoman.training.step.precision import multiplies_bf16
 
 OURS = "dragoman"

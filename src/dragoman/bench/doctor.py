@@ -153,8 +153,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _engine() -> Finding:
     """Whether the native engine translates. Compiles it the first time."""
-    from dragoman.engine.build import unavailable
-    from dragoman.engine.library import TYPES, instructions
+    from dragoman.translation.native.build import unavailable
+    from dragoman.translation.native.library import TYPES, instructions
 
     reason, name = unavailable(), "native engine"
     if reason is not None:
@@ -234,7 +234,7 @@ def _processor(torch: Any) -> Finding:
 
 def _loops() -> Finding:
     """Whether training uses the loops in C. Compiles them the first time."""
-    from dragoman import native
+    from dragoman.models import loops as native
 
     works = native.enable()
     off = os.environ.get("DRAGOMAN_NATIVE", "1") == "0"

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 import torch
 
-from dragoman import native
 from dragoman.bench.timing import END, PAD, START, arguments, batches, time_steps
+from dragoman.models import loops as native
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.data.batches import Batch, collate

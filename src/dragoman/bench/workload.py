@@ -22,7 +22,8 @@ import numpy as np
 from dragoman.base.errors import DataError
 from dragoman.base.machine import cache_folder
 from dragoman.bench.timing import END, PAD, START
-from dragoman.text import subwords, toy
+from dragoman.text import toy
+from dragoman.text.tokenizers import subwords
 from dragoman.training.data.batches import collate, plan
 
 VOCAB = 8000

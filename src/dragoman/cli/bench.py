@@ -90,8 +90,8 @@ def train(
     from dragoman.bench import contest, report, workload
     from dragoman.bench.contenders import Conditions, choose_contenders
     from dragoman.bench.peers import MISSING, drivers
-    from dragoman.runs.recipe import resolve
-    from dragoman.runs.text.texts import open_training
+    from dragoman.training.runs.recipe import resolve
+    from dragoman.training.runs.text.texts import open_training
 
     say = speaker(quiet)
     folder = peers or drivers()

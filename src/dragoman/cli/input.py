@@ -43,7 +43,7 @@ class Input:
         return min(self._done / sum(sizes), 1.0)
 
     def __iter__(self) -> Iterator[str]:
-        from dragoman.text.lines import ended_lines, open_bytes
+        from dragoman.text.corpora.lines import ended_lines, open_bytes
 
         number = before = 0
         for place, (name, size) in enumerate(zip(self.names, self._sizes, strict=True), 1):
@@ -62,7 +62,7 @@ class Input:
 
 def keep_apart(output: Path | None, names: Iterable[str | Path | None]) -> None:
     """Raise ConfigError if the file to write is one of those to read, by this name, another or a pattern."""
-    from dragoman.text.shards import files_of
+    from dragoman.text.corpora.shards import files_of
 
     if output is None or not output.is_file():
         return

@@ -14,8 +14,8 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.pytorch import require_pytorch
 from dragoman.cli.models import Loading
 from dragoman.cli.options import Flag, Flags, Model, Quiet
-from dragoman.decoding.options import Decoding
-from dragoman.text.lines import one_line, read_lines
+from dragoman.text.corpora.lines import one_line, read_lines
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.inspection import Contrast, Trace
@@ -113,7 +113,7 @@ def inspect(
     _check_used(form, view, kind, layer, head)
     sentence = _read() if text == STDIN else one_line(text, "the text")
     require_pytorch("inspecting")
-    from dragoman.translator import Translator
+    from dragoman.translation.translator import Translator
 
     intervention = None
     if without or force or ban or shift or no_positions or other_penalty is not None:
@@ -169,11 +169,11 @@ def positions(
       dragoman positions --width 64 --base 100 -o positions.svg
     """
     form = _format(format, output)
-    from dragoman.inspection.pictures import png, positions_svg
-    from dragoman.inspection.plain import positions_text
     from dragoman.inspection.positions import laboratory
     from dragoman.inspection.record import VERSION, to_table
-    from dragoman.inspection.report import report
+    from dragoman.inspection.views.pictures import png, positions_svg
+    from dragoman.inspection.views.plain import positions_text
+    from dragoman.inspection.views.report import report
 
     lab = laboratory(width, length, base=base, layout="sinusoidal-halves" if halves else "sinusoidal")
     match form:
@@ -194,9 +194,9 @@ def positions(
 def _content(
     traces: list[Trace], form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None
 ) -> str | bytes:
-    from dragoman.inspection import pictures
-    from dragoman.inspection.plain import text
-    from dragoman.inspection.report import report
+    from dragoman.inspection.views import pictures
+    from dragoman.inspection.views.plain import text
+    from dragoman.inspection.views.report import report
 
     match form:
         case "html":

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
 from dragoman.cli.options import Flag, NumberType
-from dragoman.decoding.options import Average
+from dragoman.translation.search.options import Average
 
 if TYPE_CHECKING:
     from dragoman.text.guidance import Match
-    from dragoman.translator import Translator
+    from dragoman.translation.translator import Translator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Loading:
 
     def load(self, models: Sequence[Path]) -> Translator:
         """Load a model, or several as an ensemble. Raises ConfigError if they do not fit each other."""
-        from dragoman.translator import Translator
+        from dragoman.translation.translator import Translator
 
         loaded = [Translator.load(model, dtype=self.dtype, adapter=self.adapter) for model in models]
         try:
@@ -114,10 +114,10 @@ class Guides:
 
     def guide(self, translator: Translator, to: str | None) -> Translator:
         """The translator with the terms for the language `to`, or its only one, and the reverse model."""
-        from dragoman.translator import Translator
+        from dragoman.translation.translator import Translator
 
         if self.terms is not None:
-            from dragoman.memory.terms import TermList
+            from dragoman.translation.terms.terms import TermList
 
             table = TermList.read(self.terms, translator.source_language, to or translator.target_language)
             translator = translator.using(terms=table, terms_mode=self.terms_mode)
@@ -135,7 +135,7 @@ class Guides:
         if self.memory is None:
             yield lambda translator: self.guide(translator, to)
             return
-        from dragoman.memory.exchange import is_exchanged, open_memory
+        from dragoman.translation.memory.exchange import is_exchanged, open_memory
 
         path = self.memory
         with ExitStack() as stack:

@@ -24,8 +24,8 @@ from dragoman.base.languages import related
 from dragoman.base.progress import Meter
 from dragoman.cli.input import STDIN
 from dragoman.cli.outcome import waiting
-from dragoman.text.compressed import SUFFIXES
-from dragoman.text.languages import of_pair
+from dragoman.text.corpora.compressed import SUFFIXES
+from dragoman.text.corpora.languages import of_pair
 from dragoman.version import __version__
 
 _LONGEST = 230  # bytes of a name that leave room for the endings
@@ -152,7 +152,7 @@ def made_of(
 
 def _digest_of_memory(place: str) -> str:
     """A digest of the pairs of a memory. Its file also counts how often they are used."""
-    from dragoman.memory.exchange import is_exchanged, open_memory
+    from dragoman.translation.memory.exchange import is_exchanged, open_memory
 
     if is_exchanged(Path(place)):
         return digest_of_place(place)
@@ -217,7 +217,7 @@ def _is_file(stream: TextIO) -> bool:
 
 def check_exist(names: Iterable[str]) -> None:
     """Raise DataError for a missing file before the model is loaded, which takes seconds."""
-    from dragoman.text.lines import unreadable
+    from dragoman.text.corpora.lines import unreadable
 
     for name in names:
         if name == STDIN:

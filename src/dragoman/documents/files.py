@@ -16,12 +16,12 @@ from typing import Any
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import write_whole
 from dragoman.base.jobs import Journal
-from dragoman.decoding.options import Decoding
 from dragoman.documents.formats import Format, Languages, document_format, format_named, format_of_name
 from dragoman.documents.segment import text_of
 from dragoman.documents.translate import Counts, translate_document
 from dragoman.text.guidance import Match
-from dragoman.translator import Translator
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.translator import Translator
 
 _LARGEST = 256 * 2**20  # bytes
 

@@ -12,8 +12,8 @@ from itertools import takewhile
 from dragoman.documents.checks import loses_codes
 from dragoman.documents.flat import as_written, with_found
 from dragoman.documents.segment import Code, Content, Result, Segment, text_of
-from dragoman.memory.store import MemoryGuide, TranslationMemory
 from dragoman.text.guidance import Match
+from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
 
 
 def recall(memory: TranslationMemory, segment: Segment) -> Result | None:

@@ -19,14 +19,15 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.decoding.options import Decoding
 from dragoman.documents.tags import Link
 from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.checks.placeholders import find_placeholders, has_language, mask
-from dragoman.text.reserved import pieces
+from dragoman.text.tokenizers.reserved import pieces
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.translator import Translation, Translator
+    from dragoman.translation.translation import Translation
+    from dragoman.translation.translator import Translator
 
 Way = Literal["copied", "memory", "plain", "pieces", "itself", "alignment", "parts"]
 Span = tuple[int, int]

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from dragoman.decoding.options import Decoding
 from dragoman.documents.checks import doubts
 from dragoman.documents.flat import Flat, as_written, flatten, parts, unflatten, with_found
 from dragoman.documents.recall import offer, recall
@@ -15,7 +14,8 @@ from dragoman.documents.segment import Code, Content, Document, Result, Segment,
 from dragoman.documents.sentence import Sentence, Sentences, Translated
 from dragoman.documents.tags import Link, place
 from dragoman.text.sentences import between, spacing, split_sentences
-from dragoman.translator import Translator
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.translator import Translator
 
 
 @dataclass

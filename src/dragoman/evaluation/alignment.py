@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.base.errors import DataError
 from dragoman.base.tables import aligned
-from dragoman.text.pharaoh import Gold, Link
+from dragoman.text.lexicon.pharaoh import Gold, Link
 
 
 @dataclass(frozen=True, kw_only=True)

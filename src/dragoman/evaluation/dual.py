@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from dragoman.decoding.mbr import sentence_chrf
 from dragoman.text.checks.faults import faults
-from dragoman.text.filter import FilterConfig, reason_to_leave_out
+from dragoman.text.corpora.filter import FilterConfig, reason_to_leave_out
+from dragoman.translation.search.mbr import sentence_chrf
 
 if TYPE_CHECKING:
-    from dragoman.translator import Translator
+    from dragoman.translation.translator import Translator
 
 By = Literal["dual", "round-trip"]
 WAYS: tuple[By, ...] = get_args(By)

@@ -10,12 +10,13 @@ from itertools import zip_longest
 from typing import Unpack
 
 from dragoman.base.tables import count
-from dragoman.decoding.options import Decoding, DecodingOptions
-from dragoman.evaluation.measures import METRICS, check_options, score_corpus
-from dragoman.evaluation.scores import MetricName, Scores
-from dragoman.text.corpus import open_pairs
+from dragoman.evaluation.metrics import METRICS, check_options, score_corpus
+from dragoman.evaluation.results import MetricName, Scores
+from dragoman.text.corpora.corpus import open_pairs
 from dragoman.training.processes.distributed import World
-from dragoman.translator import Translation, Translator
+from dragoman.translation.search.options import Decoding, DecodingOptions
+from dragoman.translation.translation import Translation
+from dragoman.translation.translator import Translator
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.decoding.engine import Hypothesis
-from dragoman.decoding.options import Beam
-from dragoman.decoding.rows import Choice
 from dragoman.inspection.record import Fate, Node, Tree
+from dragoman.models.search.rows import Choice
+from dragoman.translation.search.engine import Hypothesis
+from dragoman.translation.search.options import Beam
 
 Spell = Callable[[int], tuple[str, str]]  # a token's piece and text
 

@@ -11,17 +11,17 @@ from typing import Any, Unpack
 import torch
 from rich.cells import cell_len, set_cell_size
 
-from dragoman.decoding.pytorch import pad
-from dragoman.decoding.scoring import score
-from dragoman.folder.bundle import Bundle
 from dragoman.inspection.inspect import InspectOptions, inspect
 from dragoman.inspection.intervening import intervened
 from dragoman.inspection.intervention import Intervention
-from dragoman.inspection.plain import text, token_name
 from dragoman.inspection.record import Record, TokenChange, Word, WordChange, to_table
-from dragoman.inspection.report import report
 from dragoman.inspection.trace import Trace
+from dragoman.inspection.views.plain import text, token_name
+from dragoman.inspection.views.report import report
+from dragoman.models.folder.bundle import Bundle
 from dragoman.models.mode import evaluating
+from dragoman.models.search.engine import pad
+from dragoman.models.search.scoring import score
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.clean import clean
 

@@ -18,16 +18,6 @@ from torch import Tensor
 
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.decoding.engine import Hypothesis, Request
-from dragoman.decoding.masks import mask_of
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import pad
-from dragoman.decoding.requests import limit_of, trackers_of
-from dragoman.decoding.rows import Choice, Watch
-from dragoman.decoding.rules import Prefix, Rule, keeping
-from dragoman.decoding.scoring import score
-from dragoman.decoding.search import search
-from dragoman.folder.bundle import Bundle
 from dragoman.inspection import terms
 from dragoman.inspection.beam import Recorder
 from dragoman.inspection.intervening import Choices, intervened
@@ -36,10 +26,20 @@ from dragoman.inspection.positions import positions_of
 from dragoman.inspection.record import Alternative, Found, Model, Step, Text, Token, Word
 from dragoman.inspection.trace import Trace
 from dragoman.inspection.weights import attention_of, recording, word_alignment
+from dragoman.models.folder.bundle import Bundle
 from dragoman.models.mode import evaluating
+from dragoman.models.search.beam import search
+from dragoman.models.search.engine import pad
+from dragoman.models.search.masks import mask_of
+from dragoman.models.search.rows import Choice, Watch
+from dragoman.models.search.scoring import score
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.spans import Span, words_of
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.search.engine import Hypothesis, Request
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.requests import limit_of, trackers_of
+from dragoman.translation.search.rules import Prefix, Rule, keeping
 from dragoman.version import __version__
 
 

@@ -18,17 +18,17 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.decoding.masks import Mask
-from dragoman.decoding.options import Beam
-from dragoman.decoding.requests import never_generated_ids
 from dragoman.inspection.intervention import LONGEST, Head, Intervention, TokenAt
 from dragoman.inspection.record import Kind
 from dragoman.models.convolutional import Convolutional
-from dragoman.models.positions import AttentionPositions, IndexPositions, NoPositions
+from dragoman.models.layers.positions import AttentionPositions, IndexPositions, NoPositions
 from dragoman.models.recurrent import Recurrent
+from dragoman.models.search.masks import Mask
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import CrossAttention, MultiHead, SelfAttention, Transformer
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.requests import never_generated_ids
 
 
 def twin(model: AnySeq2Seq) -> AnySeq2Seq:

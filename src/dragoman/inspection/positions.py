@@ -12,7 +12,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.record import Positions, Table
 from dragoman.models.convolutional import Convolutional
-from dragoman.models.positions import (
+from dragoman.models.layers.positions import (
     AlibiBias,
     AttentionPositions,
     LearnedPositions,

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.inspection.record import Stack, Terms
+from dragoman.models.layers.window import AttentionView, FullView
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import (
     DecoderLayer,
@@ -31,7 +32,6 @@ from dragoman.models.transformer import (
     Transformer,
     attention_logits,
 )
-from dragoman.models.window import AttentionView, FullView
 
 NAMES = (
     "content·content",

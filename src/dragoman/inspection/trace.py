@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 
-from dragoman.inspection.plain import text
 from dragoman.inspection.record import Record
-from dragoman.inspection.report import report
+from dragoman.inspection.views.plain import text
+from dragoman.inspection.views.report import report
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dragoman.decoding.attention import source_weights
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.record import Attention, Kind, Text
 from dragoman.models.convolutional import ConvolutionalAttention
 from dragoman.models.recurrent import RecurrentAttention
+from dragoman.models.search.attention import source_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import CrossAttention, SelfAttention, attention_weights
 

@@ -35,7 +35,7 @@ from dragoman.interop.verify import Agreement
 from dragoman.version import __version__
 
 if TYPE_CHECKING:
-    from dragoman.folder.bundle import Bundle
+    from dragoman.models.folder.bundle import Bundle
 
 # What Argos Translate asks of CTranslate2 (argostranslate/translate.py, apply_packaged_translation).
 _BEAM, _LENGTH_PENALTY, _MIN_TOKENS, _MAX_TOKENS = 4, 0.2, 1, 256

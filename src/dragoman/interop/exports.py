@@ -10,9 +10,9 @@ from pathlib import Path
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_folder, replacing
-from dragoman.folder.bundle import Bundle
 from dragoman.interop.formats import FORMATS, ExportFormat
 from dragoman.interop.verify import Agreement
+from dragoman.models.folder.bundle import Bundle
 
 
 @dataclass(frozen=True, kw_only=True)

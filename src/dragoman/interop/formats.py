@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from dragoman.folder.bundle import Bundle
     from dragoman.interop.verify import Agreement
+    from dragoman.models.folder.bundle import Bundle
 
 ExportFormat = Literal["huggingface", "marian", "ctranslate2", "argos", "onnx"]
 
@@ -92,7 +92,7 @@ def _argos() -> ModuleType:
 
 
 def _onnx() -> ModuleType:
-    from dragoman.interop import onnx
+    from dragoman.interop.onnx import onnx
 
     return onnx
 
@@ -132,6 +132,6 @@ def read_model(folder: Path) -> Bundle:
     """Return the model in a folder of dragoman's or of another format, with PyTorch."""
     if (form := format_of(folder)) is not None:
         return form.read(folder)
-    from dragoman.folder.bundle import load
+    from dragoman.models.folder.bundle import load
 
     return load(folder)

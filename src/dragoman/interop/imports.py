@@ -8,11 +8,11 @@ from pathlib import Path
 
 from dragoman.base.errors import ModelError
 from dragoman.base.files import new_folder
-from dragoman.folder.bundle import Bundle, save
-from dragoman.folder.card import origin, write_card
 from dragoman.interop.formats import format_of
 from dragoman.interop.source import opened
 from dragoman.interop.verify import Agreement
+from dragoman.models.folder.bundle import Bundle, save
+from dragoman.translation.folder.card import origin, write_card
 
 
 @dataclass(frozen=True, kw_only=True)

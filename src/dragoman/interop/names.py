@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
-from dragoman.folder.weights import put_weights, weights_of
+from dragoman.models.folder.weights import put_weights, weights_of
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
 

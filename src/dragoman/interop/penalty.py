@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.decoding.options import Beam
+from dragoman.translation.search.options import Beam
 
 TYPICAL = 25  # tokens: where the length penalty of an exported model equals ours
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from dragoman.text.tokenizer import Side, Tokenizer
+from dragoman.text.tokenizers.tokenizer import Side, Tokenizer
 
 _NORMALIZER = 3  # the number of the field normalizer_spec in sentencepiece_model.proto
 

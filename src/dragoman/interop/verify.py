@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dragoman.base.errors import DragomanError
-from dragoman.decoding.engine import Hypothesis, Request, Tokens
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.folder.bundle import Bundle
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.search.engine import PyTorchEngine
 from dragoman.text.toy.corpus import pairs
+from dragoman.translation.search.engine import Hypothesis, Request, Tokens
 
 TOO_LONG = "is a line too long? leave it out of --verify-on"
 TOLERANCE = 1e-4  # nats a token: what two programs may differ by in float32

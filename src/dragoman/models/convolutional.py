@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.dropout import Dropout
-from dragoman.models.embeddings import embeddings
-from dragoman.models.layers import Layers
-from dragoman.models.masks import padding_bias, visible
-from dragoman.models.memory import Memory, PerSentence, Shared
-from dragoman.models.positions import on_input
+from dragoman.models.layers.dropout import Dropout
+from dragoman.models.layers.embeddings import embeddings
+from dragoman.models.layers.linear import Layers
+from dragoman.models.layers.masks import padding_bias, visible
+from dragoman.models.layers.memory import Memory, PerSentence, Shared
+from dragoman.models.layers.positions import on_input
 from dragoman.models.shapes import ConvolutionalConfig
 
 _HALF = math.sqrt(0.5)  # keeps the variance of a sum of two, section 3.4

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, cast
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.memory import Memory
+from dragoman.models.layers.memory import Memory
 from dragoman.models.seq2seq import AnySeq2Seq, State
 from dragoman.models.shapes import Architecture
 

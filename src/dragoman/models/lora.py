@@ -22,7 +22,7 @@ from torch.utils.hooks import RemovableHandle
 
 from dragoman.base.errors import ConfigError
 from dragoman.models.adapter import DOWN, UP, WEIGHT, AdaptedPart, AdapterShape
-from dragoman.models.layers import Blocks
+from dragoman.models.layers.linear import Blocks
 from dragoman.models.seq2seq import AnySeq2Seq
 
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.dropout import Dropout
-from dragoman.models.embeddings import embeddings
-from dragoman.models.layers import Layers
-from dragoman.models.masks import padding_bias, visible
-from dragoman.models.memory import Memory, PerSentence, Shared
+from dragoman.models.layers.dropout import Dropout
+from dragoman.models.layers.embeddings import embeddings
+from dragoman.models.layers.linear import Layers
+from dragoman.models.layers.masks import padding_bias, visible
+from dragoman.models.layers.memory import Memory, PerSentence, Shared
 from dragoman.models.shapes import AttentionScore, RecurrentConfig
 
 

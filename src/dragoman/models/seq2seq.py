@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.convolutional import Convolutional
-from dragoman.models.memory import Memory
+from dragoman.models.layers.memory import Memory
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.shapes import (
     Architecture,

@@ -13,8 +13,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.cache import RecurrentCache
-from dragoman.models.window import AttentionView
+from dragoman.models.layers.cache import RecurrentCache
+from dragoman.models.layers.window import AttentionView
 
 
 class SSRU(nn.Module):

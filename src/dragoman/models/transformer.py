@@ -18,17 +18,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.cache import KeyValueCache, SourceKeys, TransformerState
-from dragoman.models.dropout import Dropout, dropout
-from dragoman.models.embeddings import embeddings
-from dragoman.models.kernels import fast_attention
-from dragoman.models.layers import Blocks, LayerNorm, Layers
-from dragoman.models.masks import padding_bias, visible
-from dragoman.models.memory import Memory, Shared
-from dragoman.models.positions import AttentionPositions, in_layers, on_input
+from dragoman.models.layers.cache import KeyValueCache, SourceKeys, TransformerState
+from dragoman.models.layers.dropout import Dropout, dropout
+from dragoman.models.layers.embeddings import embeddings
+from dragoman.models.layers.kernels import fast_attention
+from dragoman.models.layers.linear import Blocks, LayerNorm, Layers
+from dragoman.models.layers.masks import padding_bias, visible
+from dragoman.models.layers.memory import Memory, Shared
+from dragoman.models.layers.positions import AttentionPositions, in_layers, on_input
+from dragoman.models.layers.window import AttentionView, span_of
 from dragoman.models.shapes import SSRUConfig, TransformerConfig, TransformerOptions
 from dragoman.models.ssru import SSRU
-from dragoman.models.window import AttentionView, span_of
 
 
 def attend(

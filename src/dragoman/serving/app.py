@@ -27,7 +27,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *how.ENDPOINTS,
     *status.ENDPOINTS,
 )
-_HOW = "inspection/page"  # the modules that show a sentence are those of the report
+_HOW = "inspection/views/page"  # the modules that show a sentence are those of the report
 _SWEEP = 60.0  # seconds between the looks for files that have expired
 
 
@@ -36,7 +36,7 @@ def create_app(state: ServerState) -> ASGIApp:
     state.endpoints = ENDPOINTS
     routes = [
         *_routes(state),
-        *page_routes("/", "web", "index.html", below="/web/{name:path}"),
+        *page_routes("/", "serving/web", "index.html", below="/web/{name:path}"),
         *page_routes("/how", _HOW, "how.html", below="/how/{name:path}"),
     ]
     return application(routes, lifespan=lambda _: _lifespan(state))

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 LEAST = 70.0  # likeness of a match in percent; what is less alike is seldom of use
 

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
-from dragoman.decoding.options import AttentionOf, last_but_one
 from dragoman.models.shapes import Architecture, TransformerOptions
 from dragoman.training.step import schedule
+from dragoman.translation.search.options import AttentionOf, last_but_one
 
 Schedule = Literal["paper", "inverse-sqrt", "cosine"]
 StopOn = Literal["loss", "bleu"]

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError, DataError, Elsewhere, Interrupted, TrainingError
 from dragoman.base.machine import peak_memory
-from dragoman.folder.weights import average, put_weights, read_weights, weights_of, write_weights
+from dragoman.models.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.checkpoints import selection
 from dragoman.training.checkpoints.disk_space import check_space, checkpoint_bytes

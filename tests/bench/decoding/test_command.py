@@ -14,7 +14,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.bench.decoding import contest
 from dragoman.bench.decoding.contenders import DecodingConditions, DecodingTurn, TranslationContender
 from dragoman.cli.bench import bench_translate
-from dragoman.folder.bundle import save
+from dragoman.models.folder.bundle import save
 
 
 @pytest.fixture

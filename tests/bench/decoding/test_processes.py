@@ -14,10 +14,10 @@ from tests.interop.memorised import SOURCES, random_bundle, tokenizer
 from dragoman.base.errors import TrainingError
 from dragoman.bench.decoding import material
 from dragoman.bench.decoding.contenders import CONTENDERS, DecodingConditions, choose_translators
-from dragoman.decoding.engine import Request
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.decoding.rules import MinimumLength
+from dragoman.models.search.engine import PyTorchEngine
+from dragoman.translation.search.engine import Request
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.rules import MinimumLength
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_a_command_that_does_not_translate(tmp_path: Path) -> None:
 @pytest.mark.parametrize("own", [False, True], ids=["random", "model"])
 def test_the_real_thing(own: bool, beam: int, tmp_path: Path) -> None:
     """Everything that is installed, on a small model: all agree with ours in float32."""
-    from dragoman.folder.bundle import save
+    from dragoman.models.folder.bundle import save
 
     save(random_bundle(tokenizer(), seed=3), tmp_path / "model")
     text = tmp_path / "text"

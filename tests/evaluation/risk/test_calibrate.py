@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.decoding.evidence import FIGURES, Evidence
 from dragoman.evaluation.risk.calibrate import (
     Example,
     Examples,
@@ -23,7 +22,8 @@ from dragoman.evaluation.risk.folder import calibrate_folder
 from dragoman.evaluation.risk.report import RiskReport
 from dragoman.text import toy
 from dragoman.text.checks.faults import FlagKind
-from dragoman.translator import Translator
+from dragoman.translation.search.evidence import FIGURES, Evidence
+from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1" / "transformer"
 PAIRS = toy.pairs(seed=9, count=230)

@@ -19,9 +19,9 @@ import pytest
 from tests.serving.standin import running, wait_for
 
 from dragoman.base.errors import ConfigError
-from dragoman.engine.build import unavailable
 from dragoman.serving.http.server import listen
 from dragoman.serving.service.limits import Limits
+from dragoman.translation.native.build import unavailable
 
 ROOT = Path(__file__).parents[3]
 MODEL = ROOT / "tests" / "saved" / "0.1" / "transformer"

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.serving.standin import Running, keys_file, running
-from tests.web.dictionary import service_of
+from tests.serving.web.dictionary import service_of
 
 from dragoman.serving.http.keys import Keys
 from dragoman.serving.service.limits import Limits

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dragoman.decoding.alignment import Alignment
 from dragoman.serving.page.words import sentence_table, text_table
 from dragoman.text.guidance import Match
-from dragoman.translator import Translation
+from dragoman.translation.search.alignment import Alignment
+from dragoman.translation.translation import Translation
 
 SOURCE, TEXT = "A dog runs.", "Ein Hündchen läuft."
 TARGET_SPANS = ((0, 3), (4, 8), (8, 12), (13, 18), (18, 19))  # Ein Hünd chen läuft .

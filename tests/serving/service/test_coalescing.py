@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.serving.engines import until
 
-from dragoman.decoding.watching import look_up
 from dragoman.serving.service.admission import QueuePlace, Uncounted
 from dragoman.serving.service.cache import Cache
 from dragoman.serving.service.coalescing import Coalescer
 from dragoman.serving.service.errors import NotReady
+from dragoman.translation.search.watching import look_up
 
 
 class Work:

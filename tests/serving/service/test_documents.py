@@ -12,14 +12,14 @@ import pytest
 
 from dragoman.documents.files import translate_file
 from dragoman.documents.formats import FORMATS
-from dragoman.engine.build import unavailable
 from dragoman.serving.service import documents as module
 from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.errors import Late, UnknownLanguage
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.models import ModelSpec
 from dragoman.serving.service.service import Service
-from dragoman.translator import Translator
+from dragoman.translation.native.build import unavailable
+from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1"
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import sys
 import pytest
 from tests.serving.http.test_server import MODEL, ROOT
 
-from dragoman.engine.build import unavailable
+from dragoman.translation.native.build import unavailable
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
 

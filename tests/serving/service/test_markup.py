@@ -10,10 +10,10 @@ from tests.documents.pretend import Pretend, remembering
 from tests.serving.engines import Shift, ask, served
 from tests.serving.service.test_service import run
 
-from dragoman.decoding.options import Decoding
-from dragoman.memory.store import TranslationMemory
 from dragoman.serving.service.routing import translate_markup
 from dragoman.serving.service.service import Service
+from dragoman.translation.memory.store import TranslationMemory
+from dragoman.translation.search.options import Decoding
 
 TAG = re.compile(r"<[^<>]*>")
 

@@ -12,11 +12,11 @@ from tests.serving.engines import Several, Shift, ask, served
 from tests.serving.service.test_service import run
 
 from dragoman.base.errors import ConfigError, DataError, ModelError
-from dragoman.engine.build import unavailable
-from dragoman.loading import Variant
 from dragoman.serving.service.models import ModelSpec, load_all, load_served
 from dragoman.serving.service.service import Service
-from dragoman.translator import Translator
+from dragoman.translation.loading import Variant
+from dragoman.translation.native.build import unavailable
+from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1"
 ALL: Any = {"engine": None, "device": None, "dtype": None}

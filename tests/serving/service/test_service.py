@@ -11,13 +11,13 @@ import pytest
 from tests.serving.engines import Several, Shift, ask, served, until
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
-from dragoman.engine.build import unavailable
 from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.errors import Late, NotReady, Overloaded, TooLong, UnknownLanguage
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.models import ModelSpec, ServedModel
 from dragoman.serving.service.service import Service
-from dragoman.translator import Translator
+from dragoman.translation.native.build import unavailable
+from dragoman.translation.translator import Translator
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1" / "transformer"
 

@@ -11,12 +11,12 @@ import pytest
 from tests.serving.engines import Shift
 
 from dragoman.base.errors import DragomanError
-from dragoman.decoding.engine import NOTHING, Hypothesis, Request
-from dragoman.decoding.options import Beam
-from dragoman.decoding.pytorch import PyTorchEngine
-from dragoman.decoding.watching import abandonable
-from dragoman.folder.bundle import load
+from dragoman.models.folder.bundle import load
+from dragoman.models.search.engine import PyTorchEngine
 from dragoman.serving.service.shared_engine import SharedEngine
+from dragoman.translation.search.engine import NOTHING, Hypothesis, Request
+from dragoman.translation.search.options import Beam
+from dragoman.translation.search.watching import abandonable
 
 SAVED = Path(__file__).parents[2] / "saved" / "0.1" / "transformer"
 HOW = Beam(size=3, n_best=2)

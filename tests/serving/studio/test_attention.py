@@ -12,9 +12,9 @@ from tests.serving.studio.lines import train
 from tests.serving.studio.server import serving
 
 from dragoman.base.errors import DragomanError, ModelError
-from dragoman.folder import bundle as model_folder
-from dragoman.folder.weights import read_weights, write_weights
 from dragoman.inspection import inspect
+from dragoman.models.folder import bundle as model_folder
+from dragoman.models.folder.weights import read_weights, write_weights
 from dragoman.serving.studio import attention
 from dragoman.serving.studio.attention import Attentions, available
 

@@ -17,7 +17,7 @@ from dragoman.serving.studio.watch import Watch, Watched, labels_of
 
 
 class Page:
-    """What a page does with the news (`web/studio/store.js`)."""
+    """What a page does with the news (`serving/web/studio/store.js`)."""
 
     def __init__(self) -> None:
         self.seen: tuple[int, int] | None = None

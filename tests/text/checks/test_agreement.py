@@ -10,14 +10,15 @@ from typing import cast
 import pytest
 from tests.documents.pretend import Pretend
 
-from dragoman.decoding.options import Decoding
 from dragoman.documents.formats import FORMATS, Languages
 from dragoman.documents.translate import translate_document
 from dragoman.evaluation.dual import PairScorer
-from dragoman.memory.store import TranslationMemory
 from dragoman.serving.apis.own import _result
 from dragoman.serving.service.ask import Answer, Ask, Route
-from dragoman.translator import Translation, Translator
+from dragoman.translation.memory.store import TranslationMemory
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.translation import Translation
+from dragoman.translation.translator import Translator
 
 MODEL = Path(__file__).parents[2] / "saved" / "0.1" / "transformer"
 RIGHT = [

@@ -35,9 +35,9 @@ from tests.training.runs import (
 )
 
 from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError, TrainingError
-from dragoman.text.corpus import open_pairs
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import TokenizerConfig
+from dragoman.text.corpora.corpus import open_pairs
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import TokenizerConfig
 from dragoman.training.checkpoints import saving
 from dragoman.training.checkpoints import whole as checkpoint
 from dragoman.training.checkpoints.paths import Checkpoints

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from tests.training.runs import ALONE, config, model, tokenizer
 
 from dragoman.base.errors import Elsewhere, TrainingError
-from dragoman.folder.weights import read_weights, weights_of
+from dragoman.models.folder.weights import read_weights, weights_of
 from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.checkpoints.progress import Candidate, Progress
 from dragoman.training.checkpoints.saving import FAILED, WRITING, Saver

@@ -16,7 +16,7 @@ from torch.distributed.tensor import DTensor, Shard
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from dragoman.base.errors import ModelError
-from dragoman.folder.weights import read_weights, weights_of
+from dragoman.models.folder.weights import read_weights, weights_of
 from dragoman.models.transformer import Transformer
 from dragoman.training.checkpoints import whole as checkpoint
 from dragoman.training.checkpoints.paths import is_sharded

@@ -13,7 +13,7 @@ from tests.training.runs import Corpora, config, metrics, model, step_files, tra
 from torch import Tensor
 
 from dragoman.base.errors import ConfigError
-from dragoman.folder.weights import put_weights, read_weights
+from dragoman.models.folder.weights import put_weights, read_weights
 from dragoman.training.checkpoints.selection import greedy_soup
 
 Losses = dict[frozenset[int], float]

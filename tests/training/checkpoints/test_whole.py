@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.folder.test_weights import disk_full_after
+from tests.models.folder.test_weights import disk_full_after
 from torch import nn
 
 from dragoman.base.errors import ModelError, TrainingError
-from dragoman.folder.weights import read_weights, weights_of, write_weights
+from dragoman.models.folder.weights import read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer

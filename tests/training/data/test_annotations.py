@@ -4,14 +4,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.text.test_term_pairs import PAIRS as SENTENCES
+from tests.text.lexicon.test_term_pairs import PAIRS as SENTENCES
 
 from dragoman.base.errors import ConfigError
-from dragoman.text.copied import copied
-from dragoman.text.corpus import open_pairs
-from dragoman.text.filter import FilterConfig
+from dragoman.text.corpora.corpus import open_pairs
+from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.guidance import Guidance, Note, marks_of
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.copied import copied
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.annotations import moved
 from dragoman.training.data.ragged import Ragged
 from dragoman.training.data.tokenised import TokenisedCorpus, tokenise

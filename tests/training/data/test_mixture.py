@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dragoman.text import toy
-from dragoman.text.corpus import open_pairs
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.corpora.corpus import open_pairs
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data import mixture
 from dragoman.training.data.mixture import Mixture, Weighted
 from dragoman.training.data.tokenised import TokenisedCorpus, tokenise

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.folder.test_weights import disk_full_after
+from tests.models.folder.test_weights import disk_full_after
 from tests.training.runs import pairs
 
 from dragoman.base.errors import DataError, DragomanError
-from dragoman.text.corpus import Corpus, Line, open_pairs
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.corpora.corpus import Corpus, Line, open_pairs
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.ragged import Ragged, writing
 from dragoman.training.data.tokenised import TokenisedCorpus, made_from, tokenise
 

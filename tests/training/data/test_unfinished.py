@@ -10,9 +10,9 @@ import pytest
 
 from dragoman.base.errors import DataError
 from dragoman.text import toy
-from dragoman.text.corpus import Corpus, Line, chained, open_pairs
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.corpora.corpus import Corpus, Line, chained, open_pairs
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.chunk import Chunk, Chunker
 from dragoman.training.data.tokenised import TokenisedCorpus, first_change, made_from, tokenise
 from dragoman.training.data.tokenising import Tokenising

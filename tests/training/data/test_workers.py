@@ -15,8 +15,8 @@ import pytest
 
 from dragoman.base.errors import DragomanError
 from dragoman.text import toy
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.chunk import Chunk, Chunker
 from dragoman.training.data.workers import Texts, Workers
 
@@ -90,8 +90,8 @@ def test_none_is_left_when_the_reader_stops(chunker: Chunker) -> None:
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.chunk import Chunker
 from dragoman.training.data.workers import Workers
 chunker = Chunker(tokenizer=Tokenizer.load(Path(sys.argv[1])), keep=FilterConfig(), dtype="uint16")

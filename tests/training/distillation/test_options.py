@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dragoman.base.errors import ConfigError
-from dragoman.runs.recipe import resolve
 from dragoman.training.distillation.options import TeacherConfig, outputs_of
+from dragoman.training.runs.recipe import resolve
 
 ONE = ("runs/one",)
 

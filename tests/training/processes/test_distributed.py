@@ -26,7 +26,7 @@ from tests.training.runs import (
     weights,
 )
 
-from dragoman.folder.weights import read_weights
+from dragoman.models.folder.weights import read_weights
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.processes import distributed
 from dragoman.training.step.optimizer import StackedMuon

@@ -16,7 +16,6 @@ from tests.training.runs import ALONE, tokenizer
 from torch import nn
 from torch.func import functional_call
 
-from dragoman.decoding.options import AttentionOf
 from dragoman.models.lora import add_lora, lora_weights
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import (
@@ -33,6 +32,7 @@ from dragoman.training.step.loss import Objective
 from dragoman.training.step.optimizer import optimizers
 from dragoman.training.step.precision import working_copies
 from dragoman.training.step.update import seed_masks
+from dragoman.translation.search.options import AttentionOf
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,17 +15,17 @@ from torch import Tensor
 import dragoman
 from dragoman import Translator
 from dragoman.base.errors import ConfigError
-from dragoman.decoding.alignment import Aligning
-from dragoman.decoding.options import AttentionOf
-from dragoman.folder.config import read_config
 from dragoman.models.shapes import RecurrentConfig, SSRUConfig, TransformerConfig
-from dragoman.runs.recipe import resolve
 from dragoman.text import toy
 from dragoman.training.data.batches import Batch, collate
 from dragoman.training.options import TrainingConfig
 from dragoman.training.processes.distributed import World
+from dragoman.training.runs.recipe import resolve
 from dragoman.training.step.loss import Objective, alignment_loss
 from dragoman.training.step.update import Learner
+from dragoman.translation.folder.config import read_config
+from dragoman.translation.search.alignment import Aligning
+from dragoman.translation.search.options import AttentionOf
 
 HEAD = AttentionOf(1, 1)
 ALONE = World(0, 1, torch.device("cpu"))

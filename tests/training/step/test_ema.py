@@ -13,7 +13,7 @@ from tests.training.test_trainer import poison
 from torch import Tensor, nn
 
 from dragoman.base.errors import ModelError
-from dragoman.folder.weights import read_weights, weights_of
+from dragoman.models.folder.weights import read_weights, weights_of
 from dragoman.models.lora import add_lora
 from dragoman.training.checkpoints import whole as checkpoint
 from dragoman.training.checkpoints.progress import Progress

@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from dragoman import native
-from dragoman.models.embeddings import CLOSED
-from dragoman.models.embeddings import close as shut
+from dragoman.models import loops as native
+from dragoman.models.layers.embeddings import CLOSED
+from dragoman.models.layers.embeddings import close as shut
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.data.batches import collate

@@ -12,8 +12,8 @@ from tests.training.runs import ALONE, config, corpus, model, moments, same, tok
 from tests.training.step.test_update import batch
 from torch import Tensor
 
-from dragoman import native
 from dragoman.base.errors import ConfigError
+from dragoman.models import loops as native
 from dragoman.models.lora import add_lora, lora_weights
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import ConvolutionalConfig, SSRUConfig

@@ -9,7 +9,7 @@ import torch
 from tests.training.runs import model, pairs, tokenizer
 from torch import nn
 
-from dragoman.models.embeddings import CLOSED, close
+from dragoman.models.layers.embeddings import CLOSED, close
 from dragoman.training.data.batches import Batch, collate
 from dragoman.training.options import TrainingConfig
 from dragoman.training.processes.distributed import World

@@ -26,7 +26,7 @@ from dragoman.bench.decoding.material import (
 from dragoman.bench.decoding.measured import Job, Measure, Settings
 from dragoman.bench.turns import answer_of
 from dragoman.interop.formats import FORMATS, ExportFormat
-from dragoman.text.lines import read_lines
+from dragoman.text.corpora.lines import read_lines
 
 Kind = Literal["throughput", "latency", "start", "file"]
 ProgramName = Literal["ours", "ctranslate2", "huggingface", "marian"]
@@ -96,7 +96,7 @@ class TranslationContender:
         if missing := self.missing:
             return missing
         if self.engine == "native":
-            from dragoman.engine.build import unavailable
+            from dragoman.translation.native.build import unavailable
 
             if why := unavailable():
                 return f"there is no native engine: {why}"
@@ -281,7 +281,7 @@ def prepared(
     own = list(read_lines(text)) if text is not None else embedded_lines(min(lines, EMBEDDED))
     chosen = varied(own, lines)
     if model is not None:
-        from dragoman.translator import Translator
+        from dragoman.translation.translator import Translator
 
         title, bundle = str(model), Translator.load(model, device="cpu", engine="pytorch").bundle
     else:

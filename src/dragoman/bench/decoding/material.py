@@ -20,7 +20,7 @@ from dragoman.bench.decoding.measured import SENTENCES
 from dragoman.models.operations import translation
 from dragoman.models.shapes import Architecture, TransformerConfig, TransformerOptions
 from dragoman.text import toy
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 
 OURS = "dragoman"
 LINES = "lines.txt"
@@ -70,7 +70,7 @@ def make_material(
     folder: Path, bundle: Any, lines: Sequence[str], formats: Iterable[str], *, title: str, forced: bool
 ) -> Material:
     """Write the sentences and the model into `folder`. A format that cannot hold the model is `missing`."""
-    from dragoman.folder.bundle import save
+    from dragoman.models.folder.bundle import save
 
     sources = bundle.tokenizer.encode_source(lines)
     if not all(sources):
@@ -102,7 +102,7 @@ def _write(bundle: Any, name: str, folder: Path) -> None:
     target = folder / name
     match name:
         case "int8":
-            from dragoman.folder.quantisation import quantise_folder
+            from dragoman.models.folder.quantisation import quantise_folder
 
             quantise_folder(folder / OURS, target)
         case "ctranslate2-int8":
@@ -129,10 +129,10 @@ def random_bundle(preset: str, lines: Sequence[str]) -> Any:
     """
     import torch
 
-    from dragoman.decoding.options import Beam
-    from dragoman.folder.bundle import Bundle
+    from dragoman.models.folder.bundle import Bundle
     from dragoman.models.seq2seq import build_model
-    from dragoman.runs.recipe import resolve
+    from dragoman.training.runs.recipe import resolve
+    from dragoman.translation.search.options import Beam
 
     model = resolve(preset=preset).model
     if not isinstance(model, TransformerConfig):

@@ -18,8 +18,8 @@ from dragoman.bench.decoding.measured import Job, TimedProgram, measure_program
 from dragoman.version import __version__
 
 if TYPE_CHECKING:
-    from dragoman.decoding.engine import Engine, Hypothesis
-    from dragoman.decoding.options import Beam
+    from dragoman.translation.search.engine import Engine, Hypothesis
+    from dragoman.translation.search.options import Beam
 
 
 class Ours:
@@ -28,9 +28,9 @@ class Ours:
     version = f"dragoman {__version__}"
 
     def __init__(self, job: Job) -> None:
-        from dragoman.decoding.engine import Request
-        from dragoman.decoding.rules import MinimumLength
-        from dragoman.folder.config import read_config
+        from dragoman.translation.folder.config import read_config
+        from dragoman.translation.search.engine import Request
+        from dragoman.translation.search.rules import MinimumLength
 
         generation = read_config(job.model_folder).generation
         self._how = how_to_search(generation, job.beam)
@@ -61,13 +61,13 @@ def how_to_search(generation: Beam, beam: int) -> Beam:
 def _engine(job: Job) -> Engine:
     threads = job.settings["threads"]
     if job.settings["engine"] == "native":
-        from dragoman.engine.native import NativeEngine
+        from dragoman.translation.native.native import NativeEngine
 
         return NativeEngine.load(job.model_folder, dtype=job.dtype, threads=threads)
     import torch
 
-    from dragoman.decoding.pytorch import PyTorchEngine
-    from dragoman.folder.bundle import load
+    from dragoman.models.folder.bundle import load
+    from dragoman.models.search.engine import PyTorchEngine
 
     torch.set_num_threads(threads)
     return PyTorchEngine(load(job.model_folder).model)

@@ -16,13 +16,13 @@ from dragoman.cli.input import keep_apart
 from dragoman.cli.models import files_of_models
 from dragoman.cli.options import Flag, Flags, Model, NumberType, OutputFile, Quiet, TextAndTranslation
 from dragoman.cli.outcome import waiting
-from dragoman.decoding.options import Decoding
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.decoding.alignment import Alignment, Links
-    from dragoman.text.corpus import Corpus
-    from dragoman.text.pharaoh import Gold
-    from dragoman.translator import Translator
+    from dragoman.text.corpora.corpus import Corpus
+    from dragoman.text.lexicon.pharaoh import Gold
+    from dragoman.translation.search.alignment import Alignment, Links
+    from dragoman.translation.translator import Translator
 
 _ATTENTION = "Align by this attention: of a head or the mean of a layer, from 1. [default: the model's]"
 _TOGETHER = 1024  # pairs that are held at once
@@ -58,9 +58,9 @@ def align(
         raise ConfigError("--json without --gold", hint="leave it out: alignments are lines of text")
     from dragoman.base.files import replacing
     from dragoman.evaluation.alignment import score_alignments
-    from dragoman.text.corpus import open_corpus
-    from dragoman.text.lines import open_text
-    from dragoman.translator import Translator
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.text.corpora.lines import open_text
+    from dragoman.translation.translator import Translator
 
     translator = Translator.load(model, dtype=dtype)
     # The model's languages say which key of a JSONL file is the source.
@@ -101,7 +101,7 @@ def _written(
 
 
 def _gold(line: str, where: str) -> Gold:
-    from dragoman.text.pharaoh import Gold
+    from dragoman.text.lexicon.pharaoh import Gold
 
     try:
         return Gold.of(line)

@@ -16,28 +16,17 @@ from dragoman.base.tables import count
 from dragoman.cli.evaluate import score as scoring
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text
-from dragoman.cli.options import (
-    Bootstrap,
-    Data,
-    Flag,
-    Flags,
-    Json,
-    Lowercase,
-    Model,
-    Quiet,
-    Recipe,
-    TestName,
-)
+from dragoman.cli.options import Bootstrap, Data, Flag, Flags, Json, Lowercase, Model, Quiet, Recipe, TestName
 from dragoman.cli.outcome import waiting, warn
-from dragoman.decoding.options import Decoding
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.engine.choice import DType
     from dragoman.evaluation.evaluate import Evaluation
     from dragoman.evaluation.risk.report import RiskReport
-    from dragoman.folder.config import FolderConfig
     from dragoman.training.processes.distributed import World
-    from dragoman.translator import Translator
+    from dragoman.translation.folder.config import FolderConfig
+    from dragoman.translation.native.choice import DType
+    from dragoman.translation.translator import Translator
 
 
 def evaluate(
@@ -112,12 +101,12 @@ def evaluate(
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
     from dragoman.base.files import write_whole
-    from dragoman.folder.config import read_config
-    from dragoman.text.corpus import open_corpus
-    from dragoman.text.lines import read_lines
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.text.corpora.lines import read_lines
     from dragoman.training.processes.distributed import joined
     from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
-    from dragoman.translator import Translator
+    from dragoman.translation.folder.config import read_config
+    from dragoman.translation.translator import Translator
 
     if risk_chart is not None and not risk:
         raise ConfigError("--risk-chart without --risk", hint="add --risk")
@@ -230,7 +219,7 @@ def _check_risk(
     adapter: Path | None,
 ) -> None:
     """Raise ConfigError if the risk cannot be measured: no risk.json, an adapter, or several types."""
-    from dragoman.folder.risk import read_risk
+    from dragoman.translation.folder.risk import read_risk
 
     if len(dtypes) > 1:
         raise ConfigError("--risk with several types of numbers", hint="leave out --dtype")
@@ -282,7 +271,7 @@ def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
 
     `alone`: compare with another model instead, in one type.
     """
-    from dragoman.engine.choice import DType
+    from dragoman.translation.native.choice import DType
 
     known = get_args(DType)
     names = list(dict.fromkeys(name.strip() for name in dtype.split(","))) if dtype is not None else []
@@ -300,9 +289,9 @@ def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
 def _speed(
     dtype: DType | None, translator: Translator, evaluation: Evaluation, models: Sequence[Path]
 ) -> TypeSpeed:
-    from dragoman.folder.config import WEIGHTS
-    from dragoman.folder.header import read_header
-    from dragoman.folder.quantised import bytes_in_memory
+    from dragoman.translation.folder.config import WEIGHTS
+    from dragoman.translation.folder.header import read_header
+    from dragoman.translation.folder.quantised import bytes_in_memory
 
     engine = type(translator.engine).__name__
     default = "bfloat16" if dtype == "bfloat16" else "float32"  # PyTorch's engine has no attribute dtype
@@ -339,7 +328,7 @@ def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]
         return text
     if recipe is None:
         raise ConfigError("no text to evaluate on", hint="name a source and a target file, or --recipe FILE")
-    from dragoman.runs.recipe import find_data, resolve
+    from dragoman.training.runs.recipe import find_data, resolve
 
     about = resolve(recipe=recipe).data
     if not about.test:

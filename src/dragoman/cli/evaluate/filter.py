@@ -42,12 +42,12 @@ from dragoman.cli.writing import (
     shown_rate,
     writing_to,
 )
-from dragoman.decoding.options import Decoding
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.evaluation.dual import PairScore, PairScorer
-    from dragoman.text.corpus import Corpus
-    from dragoman.translator import Translator
+    from dragoman.text.corpora.corpus import Corpus
+    from dragoman.translation.translator import Translator
 
 _TOGETHER = 1024  # pairs that are scored at once
 _NONE = "-"  # in place of the score of a pair that has none
@@ -162,7 +162,7 @@ def _filter(
     about = _about(given, models, corpus) if corpus.files and can_resume(path, corpus.files) else {}
     if not _scored(path, about):
         from dragoman.evaluation.dual import PairScorer
-        from dragoman.text.filter import FilterConfig
+        from dragoman.text.corpora.filter import FilterConfig
 
         scorer = PairScorer(
             forward=translator,
@@ -209,9 +209,9 @@ def _opened(
     loading: Loading, models: Sequence[Path], names: Sequence[str], reverse: Path | None, to: str | None
 ) -> tuple[Translator, Translator | None, Corpus]:
     """The models and the text. Raises ConfigError if they are of languages that do not fit."""
-    from dragoman.text.corpus import open_corpus
-    from dragoman.translator import Translator
-    from dragoman.translator.resources import check_reverse
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.translation.resources import check_reverse
+    from dragoman.translation.translator import Translator
 
     translator = loading.load(models)
     own = translator.source_language, to or translator.target_language

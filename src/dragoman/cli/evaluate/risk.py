@@ -13,11 +13,11 @@ from dragoman.cli.input import keep_apart
 from dragoman.cli.models import files_of_models
 from dragoman.cli.options import Flag, Flags, Model, NumberType, OutputFile, Quiet, TextAndTranslation
 from dragoman.cli.outcome import waiting, warn
-from dragoman.decoding.options import Decoding
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.text.corpus import Corpus
-    from dragoman.translator import Translator
+    from dragoman.text.corpora.corpus import Corpus
+    from dragoman.translation.translator import Translator
 
 _TOGETHER = 256  # pairs that are held at once
 
@@ -41,8 +41,8 @@ def risk(
     """
     from dragoman.base.files import replacing
     from dragoman.base.languages import closest
-    from dragoman.text.corpus import open_corpus
-    from dragoman.translator import Translator
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.translation.translator import Translator
 
     translator = Translator.load(model, dtype=dtype)
     # The model's languages say which key of a JSONL file is the source.

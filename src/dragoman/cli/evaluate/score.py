@@ -12,7 +12,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Bootstrap, Flag, Json, Lowercase, TestName
 
 if TYPE_CHECKING:
-    from dragoman.evaluation.scores import Comparison, MetricName, Scores, Test
+    from dragoman.evaluation.results import Comparison, MetricName, Scores, Test
 
 
 def score(
@@ -43,8 +43,8 @@ def score(
       dragoman score out.de test.de
       dragoman score out.de test.de --against baseline.de
     """
-    from dragoman.text.languages import of_side
-    from dragoman.text.lines import read_lines
+    from dragoman.text.corpora.languages import of_side
+    from dragoman.text.corpora.lines import read_lines
 
     names = [str(path) for path in references]
     systems = {str(hypotheses): list(read_lines(hypotheses))}
@@ -80,7 +80,7 @@ def results_of(
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
     """Return scores of one system or a comparison with the first; for each case, "cased" or "lowercased"."""
-    from dragoman.evaluation.measures import METRICS, compare, score_corpus
+    from dragoman.evaluation.metrics import METRICS, compare, score_corpus
 
     results: dict[str, Scores | Comparison] = {}
     for lowercase in cases:
@@ -114,7 +114,7 @@ def results_of(
 
 def bleu_of(results: dict[str, Scores | Comparison], name: str) -> float:
     """Return the cased BLEU of the system called `name`."""
-    from dragoman.evaluation.scores import Comparison
+    from dragoman.evaluation.results import Comparison
 
     cased = results["cased"]
     return (cased.scores[name] if isinstance(cased, Comparison) else cased).bleu.value

@@ -51,7 +51,7 @@ def export_model(
     if (suffix := FORMATS[target].suffix) and output.suffix != suffix:
         raise ConfigError(f"{output}: not an {suffix} file", hint=f"write to {output}{suffix}")
     from dragoman.interop.exports import export_model
-    from dragoman.translator import Translator
+    from dragoman.translation.translator import Translator
 
     lines = lines_to_verify(verify_on, no_verify=no_verify)
     with waiting(f"exporting to {to}", shown=not quiet):

@@ -81,7 +81,7 @@ def lines_to_verify(path: str | None, *, no_verify: bool) -> list[str]:
         return []
     if no_verify:
         raise ConfigError("--verify-on together with --no-verify", hint="leave out one of them")
-    from dragoman.text.lines import read_lines
+    from dragoman.text.corpora.lines import read_lines
 
     lines = [line for line in read_lines(path) if line.strip()]
     if not lines:

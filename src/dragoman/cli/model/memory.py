@@ -17,7 +17,7 @@ from dragoman.cli.options import Commands, Flag, Json, Quiet
 from dragoman.cli.outcome import waiting
 
 if TYPE_CHECKING:
-    from dragoman.memory.store import FuzzyMatch, TranslationMemory
+    from dragoman.translation.memory.store import FuzzyMatch, TranslationMemory
 
 memory = Commands(
     help="""Keep translations, find them again, and exchange them with other programs.
@@ -79,7 +79,7 @@ def memory_search(
     \b
       dragoman memory search app.tm "Save the files."
     """
-    from dragoman.memory.store import TranslationMemory
+    from dragoman.translation.memory.store import TranslationMemory
 
     with TranslationMemory(file) as opened:
         found = opened.search(text, least=least, most=most)
@@ -112,7 +112,7 @@ def memory_import(
       dragoman memory import app.tm old.tmx
       dragoman memory import app.tm app.en app.de
     """
-    from dragoman.memory.exchange import import_memory, languages_of
+    from dragoman.translation.memory.exchange import import_memory, languages_of
 
     given = source_language, target_language
     languages = given if file.exists() else languages_of(files, given)
@@ -136,8 +136,8 @@ def memory_export(
     \b
       dragoman memory export app.tm app.tmx
     """
-    from dragoman.memory.exchange import export_memory
-    from dragoman.memory.store import TranslationMemory
+    from dragoman.translation.memory.exchange import export_memory
+    from dragoman.translation.memory.store import TranslationMemory
 
     with TranslationMemory(file) as opened, waiting("exporting", shown=not quiet):
         count = export_memory(opened, output)
@@ -153,7 +153,7 @@ def memory_info(file: File, as_json: Json = False) -> None:
       dragoman memory info app.tm
     """
     from dragoman.base.tables import aligned
-    from dragoman.memory.store import TranslationMemory
+    from dragoman.translation.memory.store import TranslationMemory
 
     with TranslationMemory(file) as opened:
         about = opened.about()
@@ -191,7 +191,7 @@ def _made(file: Path, languages: tuple[str | None, str | None]) -> Iterator[Tran
 
 
 def _opened(file: Path, languages: tuple[str | None, str | None]) -> TranslationMemory:
-    from dragoman.memory.store import TranslationMemory
+    from dragoman.translation.memory.store import TranslationMemory
 
     source, target = languages
     if os.path.exists(file) and not (source and target):

@@ -13,8 +13,8 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet
 
 if TYPE_CHECKING:
-    from dragoman.folder.check import Check
-    from dragoman.folder.difference import FolderDifference
+    from dragoman.models.folder.check import Check
+    from dragoman.models.folder.difference import FolderDifference
 
 model = Commands(
     help="""Look into model folders: what they hold, whether they are whole, how two differ.
@@ -38,8 +38,8 @@ def model_info(folder: Model, as_json: Json = False) -> None:
       dragoman model info runs/en-de
       dragoman model info runs/en-de --json
     """
-    from dragoman.folder.adapter_summary import AdapterSummary, adapter_summary_of
-    from dragoman.folder.summary import Summary, summary_of
+    from dragoman.translation.folder.adapter_summary import AdapterSummary, adapter_summary_of
+    from dragoman.translation.folder.summary import Summary, summary_of
 
     summary: Summary | AdapterSummary
     summary = adapter_summary_of(folder) if _is_adapter(folder) else summary_of(folder)
@@ -59,11 +59,11 @@ def model_verify(folder: Model, as_json: Json = False) -> None:
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such model folder", hint="check the path")
     if _is_adapter(folder):
-        from dragoman.folder.adapter_check import check_adapter_folder
+        from dragoman.models.folder.adapter_check import check_adapter_folder
 
         checks = check_adapter_folder(folder)
     else:
-        from dragoman.folder.check import check_folder
+        from dragoman.models.folder.check import check_folder
 
         checks = check_folder(folder)
     faults = sum(check.status == "fault" for check in checks)
@@ -97,14 +97,14 @@ def model_average(
       dragoman model average runs/first runs/longer -o runs/average
     """
     from dragoman.base.files import check_new
-    from dragoman.folder.config import read_config
+    from dragoman.translation.folder.config import read_config
 
     if len(folders) < 2:
         raise ConfigError("one model has no average", hint="name two models or more")
     check_new(output)
     for folder in folders:
         read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
-    from dragoman.folder.mean import average_folders
+    from dragoman.models.folder.average import average_folders
 
     average_folders(folders, output)
     if not quiet:
@@ -130,12 +130,12 @@ def model_merge(
       dragoman model merge runs/en-de runs/help -o runs/en-de-help
     """
     from dragoman.base.files import check_new
-    from dragoman.folder.adapter import read_adapter
-    from dragoman.folder.config import read_config
+    from dragoman.translation.folder.adapter import read_adapter
+    from dragoman.translation.folder.config import read_config
 
     check_new(output)
     read_adapter(adapter, folder, read_config(folder))  # refuse wrong folders before loading torch
-    from dragoman.folder.merge import merge_adapter
+    from dragoman.models.folder.merge import merge_adapter
 
     merge_adapter(folder, adapter, output)
     if not quiet:
@@ -170,9 +170,9 @@ def model_shortlist(
       dragoman translate runs/en-de test.en --shortlist
     """
     from dragoman.cli.outcome import waiting
-    from dragoman.folder.config import read_config
-    from dragoman.folder.shortlist import make_shortlist
-    from dragoman.text.corpus import open_corpus
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.translation.folder.config import read_config
+    from dragoman.translation.folder.shortlist import make_shortlist
 
     about = read_config(folder)
     corpus = open_corpus(text, languages=(about.source_language, about.target_language))
@@ -219,9 +219,9 @@ def model_calibrate(
       dragoman translate runs/en-de test.en --risk --jsonl
     """
     from dragoman.cli.outcome import waiting
-    from dragoman.folder.config import read_config
-    from dragoman.folder.risk import RISK
-    from dragoman.text.corpus import open_corpus
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.translation.folder.config import read_config
+    from dragoman.translation.folder.risk import RISK
 
     about = read_config(folder)
     corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))
@@ -251,11 +251,11 @@ def model_quantize(
       dragoman model quantize runs/en-de -o runs/en-de.int8
     """
     from dragoman.base.files import check_new
-    from dragoman.folder.config import read_config
+    from dragoman.translation.folder.config import read_config
 
     check_new(output)
     read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
-    from dragoman.folder.quantisation import quantise_folder
+    from dragoman.models.folder.quantisation import quantise_folder
 
     sizes = quantise_folder(folder, output)
     if not quiet:
@@ -276,11 +276,11 @@ def model_diff(
     \b
       dragoman model diff runs/first runs/longer
     """
-    from dragoman.folder.config import read_config
+    from dragoman.translation.folder.config import read_config
 
     for folder in (first, second):
         read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
-    from dragoman.folder.difference import differences
+    from dragoman.models.folder.difference import differences
 
     found = differences(first, second)
     print(_json(found.to_table()) if as_json else "\n".join(_different(found)))
@@ -304,10 +304,10 @@ def model_card(
       dragoman model card runs/en-de -o card.md
     """
     from dragoman.base.files import write_whole
-    from dragoman.folder.card import render_card
-    from dragoman.folder.config import read_config
-    from dragoman.folder.summary import read_card, summary_of
     from dragoman.text.clean import clean
+    from dragoman.translation.folder.card import render_card
+    from dragoman.translation.folder.config import read_config
+    from dragoman.translation.folder.summary import read_card, summary_of
 
     read_config(folder)
     card = read_card(folder)
@@ -322,7 +322,7 @@ def model_card(
 
 
 def _is_adapter(folder: Path) -> bool:
-    from dragoman.folder.config import ADAPTER
+    from dragoman.translation.folder.config import ADAPTER
 
     return (folder / ADAPTER).exists()
 

@@ -43,8 +43,8 @@ def config(
     names = [word for word in words or [] if "=" not in word]
     if markdown and (words or preset or recipe or as_json):
         raise ConfigError("--markdown prints the page of all options", hint="leave out the other words")
-    from dragoman.runs import reference
-    from dragoman.runs.recipe import resolve
+    from dragoman.training.runs import reference
+    from dragoman.training.runs.recipe import resolve
 
     if markdown:
         print(reference.to_markdown(), end="")

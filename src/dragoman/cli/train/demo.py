@@ -25,7 +25,7 @@ def demo(
       dragoman demo
     """
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
-        from dragoman.runs.demo import PAIRS, demonstrate
+        from dragoman.training.runs.demo import PAIRS, demonstrate
 
         observer.on_message(
             f"A Transformer learns German from {PAIRS:,} sentences that a small grammar makes."

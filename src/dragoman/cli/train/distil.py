@@ -95,7 +95,7 @@ def distil(
             hint="name the teacher before the text: dragoman distil MODEL train.en train.de",
         )
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
-        from dragoman.runs import run
+        from dragoman.training.runs import run
 
         run.train(
             files or None,

@@ -63,7 +63,7 @@ def ladder(
             "the ladder cannot run under torchrun",
             hint="start it without; each run uses all cores as threads",
         )
-    from dragoman.runs.comparison.ladder import budget, climb, plan_rungs, to_text
+    from dragoman.training.runs.comparison.ladder import budget, climb, plan_rungs, to_text
 
     options = *overrides, *budget(minutes, updates)
     rungs = plan_rungs([Path(file) for file in files], options, vary, data, seeds)

@@ -19,11 +19,11 @@ from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.pytorch import require_pytorch
 from dragoman.cli.options import Data, Flag, Quiet, Recipe, Seeds, Verbose
 from dragoman.cli.signals import Stopper, number_of
-from dragoman.text.compressed import without_suffix
+from dragoman.text.corpora.compressed import without_suffix
 
 if TYPE_CHECKING:
-    from dragoman.runs.comparison.seeds import Watch
     from dragoman.training.events import Observer, Stop
+    from dragoman.training.runs.comparison.seeds import Watch
 
 _PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
 _OF_FILES = ("--valid", "--replay", "--general")
@@ -155,7 +155,7 @@ def train(
         )
 
     def train_in(folder: Path, options: Sequence[str], observer: Observer, stop: Stop) -> None:
-        from dragoman.runs import run
+        from dragoman.training.runs import run
 
         run.train(
             files or None,
@@ -215,7 +215,7 @@ def _train_seeds(
     quiet: bool,
 ) -> None:
     """Train with several seeds, one after the other, and print their scores."""
-    from dragoman.runs.comparison.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
+    from dragoman.training.runs.comparison.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
 
     runs = plan_seeds(
         count,
@@ -239,7 +239,7 @@ def _train_seeds(
     )
     if not speaks():
         return
-    from dragoman.runs.card import command_line
+    from dragoman.training.runs.card import command_line
 
     print(report_seeds(runs, output, data_root=data, command=command_line()).to_text())
     say(f"see {output / SUMMARY}")
@@ -276,7 +276,7 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
     if a signal ends the run before it saves.
     """
     require_pytorch("training")
-    from dragoman.display import Silent, observer_for
+    from dragoman.cli.display import Silent, observer_for
     from dragoman.training.step.malloc import keep_few_products, keep_freed_memory
 
     keep_freed_memory()
@@ -301,7 +301,7 @@ def training(output: Path, *, verbosity: int) -> Iterator[tuple[Observer, Stoppe
 
 
 def _resuming(output: Path) -> str:
-    from dragoman.runs.folder import RunFolder
+    from dragoman.training.runs.folder import RunFolder
 
     checkpoints = RunFolder(output).checkpoints
     if checkpoints.resumable:

@@ -27,13 +27,13 @@ from dragoman.cli.writing import (
     shown_rate,
     writing_to,
 )
-from dragoman.decoding.options import Decoding, Sample
-from dragoman.text.languages import of_side
-from dragoman.text.shards import OF_PAIRS, files_of, kind_of
+from dragoman.text.corpora.languages import of_side
+from dragoman.text.corpora.shards import OF_PAIRS, files_of, kind_of
+from dragoman.translation.search.options import Decoding, Sample
 
 if TYPE_CHECKING:
-    from dragoman.translator import Translator
-    from dragoman.translator.synthetic import How, SyntheticPairs
+    from dragoman.translation.synthetic import How, SyntheticPairs
+    from dragoman.translation.translator import Translator
 
 _OF_SAMPLES = ("temperature", "top_k", "top_p")
 _OF_BEAMS = ("beam", "length_penalty")
@@ -119,7 +119,7 @@ def back_translate(
         lines = Input(names, skipped=writer.written.lines)
         if lines.skipped and not quiet:
             _note(f"{output}: resuming after line {lines.skipped:,}")
-        from dragoman.translator.synthetic import back_translated
+        from dragoman.translation.synthetic import back_translated
 
         pairs = back_translated(
             translator,

@@ -17,10 +17,10 @@ from dragoman.cli.options import Flag, Flags, Model, Quiet
 from dragoman.cli.outcome import complain, waiting, warn
 from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH
 from dragoman.cli.writing import made_of
-from dragoman.decoding.options import Decoding
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.runs.bulk.run import BulkOutcome, Pool
+    from dragoman.bulk.run import BulkOutcome, Pool
 
 _PARTS = "Parts and workers"
 
@@ -104,9 +104,9 @@ def bulk(
     if STDIN in names or not names:
         raise ConfigError("dragoman bulk does not read standard input", hint="name files or folders")
     guides.check()
-    from dragoman.runs.bulk.plan import bulk_tasks, work_place
-    from dragoman.runs.bulk.run import translate_bulk
-    from dragoman.runs.bulk.worker import BulkJob, digest_of_model
+    from dragoman.bulk.plan import bulk_tasks, work_place
+    from dragoman.bulk.run import translate_bulk
+    from dragoman.bulk.worker import BulkJob, digest_of_model
 
     pool = _pool(on, address, workers)
     tasks = bulk_tasks(names, output)
@@ -144,10 +144,10 @@ def bulk(
 
 def _pool(on: str, address: str | None, workers: int | None) -> Pool:
     if on == "here":
-        from dragoman.runs.bulk.worker import in_this_process
+        from dragoman.bulk.worker import in_this_process
 
         return in_this_process
-    from dragoman.runs.bulk.ray import check_ray, on_ray
+    from dragoman.bulk.ray import check_ray, on_ray
 
     check_ray()
     return partial(on_ray, workers=workers, address=address)

@@ -17,9 +17,10 @@ from dragoman.cli.models import rounded
 from dragoman.cli.outcome import complain, waiting, warn
 
 if TYPE_CHECKING:
-    from dragoman.decoding.options import Decoding
     from dragoman.documents.files import Doubt, Outcome, Task
-    from dragoman.translator import Translation, Translator
+    from dragoman.translation.search.options import Decoding
+    from dragoman.translation.translation import Translation
+    from dragoman.translation.translator import Translator
 
 LINES = "lines"
 _BINARY = ("docx", "odt")
@@ -112,7 +113,7 @@ def protected(
     """Translate lines as the segments of a document are. At the end say how many have to be checked."""
     from dragoman.documents.segment import text_of
     from dragoman.documents.translate import translate_lines
-    from dragoman.translator import Translation
+    from dragoman.translation.translation import Translation
 
     doubtful: list[int] = []
     decoding = replace(decoding, sentences=False)  # they are cut anyway

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.cli.models import rounded
 
 if TYPE_CHECKING:
-    from dragoman.translator import Translation
+    from dragoman.translation.translation import Translation
 
 Show = Callable[[int, "Translation", str], str]  # line number, translation, line end -> text
 

@@ -20,11 +20,11 @@ from dragoman.cli.outcome import warn
 from dragoman.cli.translate.documents import are_documents, plan_documents, protected, run_documents
 from dragoman.cli.translate.lines import Show, json_line, n_best_rows, scored_line, text_line
 from dragoman.cli.writing import Writer, Written, check_exist, made_of, shown_rate, writing_to
-from dragoman.decoding.options import Decoding
-from dragoman.text.compressed import SUFFIXES
+from dragoman.text.corpora.compressed import SUFFIXES
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.translator import Translation
+    from dragoman.translation.translation import Translation
 
 # Kinds of input, and the sections of the help whose options are not for all of them.
 PLAIN, PROTECTED, DOCUMENTS = "lines of text", "lines with --protect", "documents"
@@ -183,8 +183,8 @@ def translate(
         raise ConfigError("--attention without --jsonl", hint="add --jsonl: attention has no place in text")
     if decoding.risk and not (jsonl or protect):
         raise ConfigError("--risk without --jsonl", hint="add --jsonl: the risk has no place in text")
-    from dragoman.text.arriving import arriving
-    from dragoman.text.lines import read_lines
+    from dragoman.text.corpora.arriving import arriving
+    from dragoman.text.corpora.lines import read_lines
 
     typed = names == [STDIN] and sys.stdin.isatty()
     with (

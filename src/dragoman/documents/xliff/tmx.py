@@ -36,7 +36,7 @@ from dragoman.documents.xml.inline import (
     write,
 )
 from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, read_xml, tree, without_collection
-from dragoman.text.formats.tmx import MACHINE
+from dragoman.text.corpora.formats.tmx import MACHINE
 
 _LANG = f"{{{XML_SPACE}}}lang"
 

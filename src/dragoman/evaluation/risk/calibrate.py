@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import closest
-from dragoman.decoding.evidence import Evidence
-from dragoman.decoding.options import Decoding
-from dragoman.decoding.risk import DETECTED, Logistic, RiskModel, assess
-from dragoman.evaluation.measures import line_ter
+from dragoman.evaluation.metrics import line_ter
 from dragoman.evaluation.risk.fit import fit_detector, fit_logistic, threshold
 from dragoman.evaluation.risk.planted import Planter
 from dragoman.evaluation.risk.report import Detection, RiskReport, report_on
 from dragoman.text.checks.faults import FlagKind
-from dragoman.translator import Translator
+from dragoman.translation.search.evidence import Evidence
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.search.risk import DETECTED, Logistic, RiskModel, assess
+from dragoman.translation.translator import Translator
 
 EDITS = 50.0  # TER above which a translation needs a correction
 LEAST_PAIRS = 200

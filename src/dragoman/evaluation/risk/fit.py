@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dragoman.decoding.evidence import FIGURES, Figures
-from dragoman.decoding.risk import Logistic, standardised
+from dragoman.translation.search.evidence import FIGURES, Figures
+from dragoman.translation.search.risk import Logistic, standardised
 
 FALSE_ALARMS = 0.035  # share of untouched translations above a threshold; elsewhere it varies by about 1%
 _RIDGE = 1.0  # penalty on the squared weights, in examples

@@ -10,11 +10,11 @@ from dragoman.base.files import write_whole
 from dragoman.base.tables import markdown
 from dragoman.evaluation.risk.calibrate import EDITS, MOST_PAIRS, Progress, calibrate, held_out_pairs
 from dragoman.evaluation.risk.report import RiskReport, detection_rows
-from dragoman.folder.card import render_card, with_section
-from dragoman.folder.config import CARD, read_config
-from dragoman.folder.risk import RISK, read_risk, write_risk
-from dragoman.folder.summary import read_card, summary_of
-from dragoman.translator import Translator
+from dragoman.translation.folder.card import render_card, with_section
+from dragoman.translation.folder.config import CARD, read_config
+from dragoman.translation.folder.risk import RISK, read_risk, write_risk
+from dragoman.translation.folder.summary import read_card, summary_of
+from dragoman.translation.translator import Translator
 
 
 def calibrate_folder(

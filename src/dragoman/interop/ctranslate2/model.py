@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.files import write_whole
-from dragoman.folder.bundle import Bundle
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.interop.pieces import sentencepiece_model
+from dragoman.models.folder.bundle import Bundle
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import CrossAttention, DecoderLayer, EncoderLayer, SelfAttention, Transformer
-from dragoman.text.tokenizer import Side, Tokenizer
+from dragoman.text.tokenizers.tokenizer import Side, Tokenizer
 
 QUANTIZATIONS = (
     *("float32", "float16", "bfloat16", "int16"),

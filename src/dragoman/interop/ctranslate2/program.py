@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dragoman.base.errors import DragomanError
-from dragoman.decoding.engine import Tokens
-from dragoman.folder.bundle import Bundle
 from dragoman.interop import verify as comparing
 from dragoman.interop.ctranslate2.model import package, write
-from dragoman.text.punctuation import normalise_punctuation
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.models.folder.bundle import Bundle
+from dragoman.text.tokenizers.punctuation import normalise_punctuation
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.search.engine import Tokens
 
 _LANGUAGE = re.compile(">>.+?<<")
 _BATCH = 2048  # tokens, padding included

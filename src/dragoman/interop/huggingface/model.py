@@ -20,8 +20,6 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
-from dragoman.folder.bundle import Bundle
-from dragoman.folder.weights import weights_of, write_weights
 from dragoman.interop.huggingface.files import Folder
 from dragoman.interop.huggingface.settings import (
     VocabularySettings,
@@ -39,7 +37,9 @@ from dragoman.interop.huggingface.tokenizer import (
     write_tokenizer,
 )
 from dragoman.interop.names import NameTable, Row, Shape, linear, model_of, shapes_of
-from dragoman.models.positions import sinusoidal
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.folder.weights import weights_of, write_weights
+from dragoman.models.layers.positions import sinusoidal
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.shapes import Tie, TransformerConfig
 

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import DragomanError
-from dragoman.decoding.engine import Tokens
-from dragoman.decoding.pytorch import pad
-from dragoman.folder.bundle import Bundle
 from dragoman.interop import verify as comparing
 from dragoman.interop.huggingface.files import CLASSES, JsonTable
 from dragoman.interop.verify import Agreement
-from dragoman.models.positions import sinusoidal
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.layers.positions import sinusoidal
+from dragoman.models.search.engine import pad
+from dragoman.translation.search.engine import Tokens
 
 _ROWS = 32  # sentences in a batch
 

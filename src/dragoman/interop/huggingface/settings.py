@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.decoding.options import Beam
 from dragoman.interop.huggingface.files import CLASSES, Folder, JsonTable
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.models.shapes import Norm, Tie, TransformerConfig
+from dragoman.translation.search.options import Beam
 
 log = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
 from dragoman.interop.huggingface.files import SEGMENTERS, Folder, JsonTable
 from dragoman.interop.pieces import sentencepiece_model
-from dragoman.text.ids import Specials
-from dragoman.text.mapped import Mapped
-from dragoman.text.tokenizer import Side, Tokenizer, TokenizerConfig, Vocabulary
+from dragoman.text.tokenizers.ids import Specials
+from dragoman.text.tokenizers.mapped import Mapped
+from dragoman.text.tokenizers.tokenizer import Side, Tokenizer, TokenizerConfig, Vocabulary
 
 log = logging.getLogger(__name__)
 

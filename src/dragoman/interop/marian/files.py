@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import DragomanError, ModelError
-from dragoman.text.languages import is_language
+from dragoman.text.corpora.languages import is_language
 
 OPTIONS = "special:model.yml"
 

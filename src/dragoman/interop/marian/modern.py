@@ -21,7 +21,7 @@ from torch import Tensor
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ModelError
 from dragoman.interop.marian.shape import BIAS, OUTPUT, SILENT, Config, ModelOptions
-from dragoman.models.positions import LearnedPositions, sinusoidal
+from dragoman.models.layers.positions import LearnedPositions, sinusoidal
 from dragoman.models.shapes import SinusoidLayout
 
 TYPE = "transformer-new"

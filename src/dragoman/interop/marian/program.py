@@ -15,13 +15,13 @@ from pathlib import Path
 import sentencepiece
 
 from dragoman.base.errors import DragomanError
-from dragoman.decoding.engine import Tokens
-from dragoman.folder.bundle import Bundle
 from dragoman.interop import verify as comparing
 from dragoman.interop.marian import files
 from dragoman.interop.marian.shape import ModelOptions, is_pre_norm, is_recurrent
 from dragoman.interop.verify import TOO_LONG, Agreement
-from dragoman.text.punctuation import normalise_punctuation
+from dragoman.models.folder.bundle import Bundle
+from dragoman.text.tokenizers.punctuation import normalise_punctuation
+from dragoman.translation.search.engine import Tokens
 
 _FIXED = ("--cpu-threads", "1", "--quiet", "--max-length", "1000000", "--workspace", "512")
 _FACTORS = (2, 8, 64, 1_000_000)

@@ -16,8 +16,6 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.decoding.options import Beam
-from dragoman.folder.bundle import Bundle
 from dragoman.interop.marian import files, modern
 from dragoman.interop.marian.shape import (
     CONTROLS,
@@ -35,10 +33,12 @@ from dragoman.interop.marian.shape import (
     unused,
 )
 from dragoman.interop.names import NameTable, model_of, shapes_of
+from dragoman.models.folder.bundle import Bundle
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.text.ids import Specials
-from dragoman.text.mapped import Mapped
-from dragoman.text.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.text.tokenizers.ids import Specials
+from dragoman.text.tokenizers.mapped import Mapped
+from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
+from dragoman.translation.search.options import Beam
 
 _BEAM, _NORMALIZE = 12, 0.0  # Marian's defaults
 _REQUIRED = (("</s>", "eos"), ("<unk>", "UNK"))  # by id; the second name is Nematus's

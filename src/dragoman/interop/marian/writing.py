@@ -21,8 +21,6 @@ from torch import Tensor
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import replacing, write_whole
-from dragoman.folder.bundle import Bundle
-from dragoman.folder.weights import weights_of
 from dragoman.interop.marian import modern
 from dragoman.interop.marian.files import OPTIONS
 from dragoman.interop.marian.shape import (
@@ -41,8 +39,10 @@ from dragoman.interop.marian.shape import (
 from dragoman.interop.names import shapes_of
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.interop.pieces import sentencepiece_model
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.folder.weights import weights_of
 from dragoman.models.shapes import SSRUConfig, TransformerConfig
-from dragoman.text.tokenizer import Tokenizer, Vocabulary
+from dragoman.text.tokenizers.tokenizer import Tokenizer, Vocabulary
 from dragoman.version import __version__
 
 _PREPROCESS = """\

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from starlette.responses import JSONResponse, Response
 
-from dragoman.decoding.options import Quality
 from dragoman.serving.apis.documents import document_of, file_answer, suffix_of, upload_format
 from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.apis.libretranslate import targets_of_all
@@ -29,6 +28,7 @@ from dragoman.serving.http.fields import (
 )
 from dragoman.serving.http.jobs import FileJob
 from dragoman.serving.service.ask import Ask, Splitting
+from dragoman.translation.search.options import Quality
 
 _TEXTS = 50
 _UNLIMITED = 10**12  # characters: there is no quota, and clients want a number

@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args, get_origin
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from dragoman.base.options import entries
-from dragoman.decoding.options import Decoding
 from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.http.errors import Refusal, refusal_of
 from dragoman.serving.http.fields import (
@@ -38,7 +37,8 @@ from dragoman.serving.http.fields import (
 )
 from dragoman.serving.service.ask import Answer, Ask, Markup, Splitting, Want
 from dragoman.serving.service.models import ServedModel
-from dragoman.translator import Translation
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.translation import Translation
 
 _HEARTBEAT = 10.0  # seconds
 _WORDS = ("name", "digest", "source", "engine")

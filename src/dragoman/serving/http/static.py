@@ -40,7 +40,7 @@ def files_of_page(page: str | Path) -> dict[str, PageFile]:
     package = Path(str(files("dragoman")))
     folder = package / page
     found = {}
-    shared = package / "web" / "dom.js"
+    shared = package / "serving" / "web" / "dom.js"
     for path in [shared, *sorted(folder.rglob("*"))] if folder.is_dir() else ():
         if path.is_file() and path.suffix in _TYPES:
             data = path.read_bytes()

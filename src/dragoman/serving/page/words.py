@@ -15,7 +15,7 @@ from dragoman.text.spans import Span, words_of
 
 if TYPE_CHECKING:
     from dragoman.text.guidance import Match
-    from dragoman.translator.translation import Translation
+    from dragoman.translation.translation import Translation
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
 

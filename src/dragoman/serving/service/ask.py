@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.decoding.options import Quality
+from dragoman.translation.search.options import Quality
 
 if TYPE_CHECKING:
     from dragoman.text.guidance import Match
-    from dragoman.translator import Translation
+    from dragoman.translation.translation import Translation
 
 Markup = Literal["text", "html", "xml"]
 Splitting = Literal["split", "lines", "one"]

@@ -15,10 +15,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from typing import Generic, TypeVar
 
-from dragoman.decoding.watching import abandonable
 from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.cache import Cache
 from dragoman.serving.service.errors import NotReady
+from dragoman.translation.search.watching import abandonable
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")

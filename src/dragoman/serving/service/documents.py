@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from dragoman.decoding.watching import abandonable
 from dragoman.documents.formats import Format, Languages
 from dragoman.documents.segment import Document, Result, Segment, text_of
 from dragoman.documents.translate import translate_segments
@@ -23,6 +22,7 @@ from dragoman.serving.service.coalescing import Stopped
 from dragoman.serving.service.errors import Overloaded
 from dragoman.serving.service.languages import detect_language
 from dragoman.serving.service.routing import Router
+from dragoman.translation.search.watching import abandonable
 
 _PORTION = 4000  # characters, or a segment that is longer
 _SAMPLE = 5000  # characters that say which language a file is in

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from dragoman.base.errors import DataError
 from dragoman.base.languages import canonical
 from dragoman.base.pytorch import has_pytorch
-from dragoman.decoding.options import Decoding
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
 from dragoman.serving.service.errors import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
-from dragoman.translator import Translator
-from dragoman.translator.lines import addressed
+from dragoman.translation.lines import addressed
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from dragoman.folder.bundle import Bundle
+    from dragoman.models.folder.bundle import Bundle
 
 Translators = Mapping[tuple[str, str], Translator]  # by source and target language
 
@@ -105,7 +105,7 @@ class Inspector:
 
     def _run(self, question: Question, deadline: float) -> dict[str, Any]:
         from dragoman.inspection import Intervention, contrast, inspect
-        from dragoman.inspection.report import data_of
+        from dragoman.inspection.views.report import data_of
 
         def in_time() -> None:
             if self._closed:

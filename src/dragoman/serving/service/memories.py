@@ -11,7 +11,7 @@ from dragoman.base.languages import canonical, related
 from dragoman.text.guidance import Match
 
 if TYPE_CHECKING:
-    from dragoman.memory.store import FuzzyMatch, TranslationMemory
+    from dragoman.translation.memory.store import FuzzyMatch, TranslationMemory
 
 Pair = tuple[str, str]
 
@@ -88,7 +88,7 @@ class Memories:
 def _opened(
     path: Path, served: list[Pair], opened: Mapping[Pair, TranslationMemory]
 ) -> tuple[Pair, TranslationMemory]:
-    from dragoman.memory.store import TranslationMemory
+    from dragoman.translation.memory.store import TranslationMemory
 
     if not path.exists():
         free = [pair for pair in served if pair not in opened]

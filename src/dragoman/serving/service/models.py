@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import canonical
-from dragoman.folder.config import WEIGHTS
-from dragoman.folder.digest import digest_of
-from dragoman.loading import Loaded, Variant, load_model
 from dragoman.serving.service.languages import Leg
 from dragoman.serving.service.shared_engine import SharedEngine
-from dragoman.translator import Translator
+from dragoman.translation.folder.config import WEIGHTS
+from dragoman.translation.folder.digest import digest_of
+from dragoman.translation.loading import Loaded, Variant, load_model
+from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from dragoman.engine.choice import DType, EngineName
-    from dragoman.memory.store import TranslationMemory
-    from dragoman.memory.terms import TermList
+    from dragoman.translation.memory.store import TranslationMemory
+    from dragoman.translation.native.choice import DType, EngineName
+    from dragoman.translation.terms.terms import TermList
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ def load_served(
     Raises ModelError if it cannot be loaded, DataError for a list that cannot be used, ConfigError for
     options that do not fit.
     """
-    from dragoman.memory.terms import TermList
+    from dragoman.translation.terms.terms import TermList
 
     loaded = load_model(
         spec.folder, engine=engine, device=device, dtype=dtype, adapters=dict(spec.adapters) or None
@@ -141,7 +141,7 @@ def shared(loaded: Loaded) -> Loaded:
 
 
 def _shared(one: Variant) -> Variant:
-    from dragoman.engine.native import NativeEngine
+    from dragoman.translation.native.native import NativeEngine
 
     native = isinstance(one.engine, NativeEngine)
     return Variant(engine=one.engine if native else SharedEngine(one.engine), load_bundle=one.load_bundle)

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from dragoman.decoding.options import Decoding
 from dragoman.documents.edits import Decoded
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.fragment import XmlFragment
-from dragoman.documents.markup.html import Html
+from dragoman.documents.markup.html.fragment import XmlFragment
+from dragoman.documents.markup.html.html import Html
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.ask import Answer, AnswerPart, Ask, Route
@@ -23,13 +22,15 @@ from dragoman.serving.service.layout import Layout, laid_out
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ServedModel
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.documents.segment import Document
-    from dragoman.memory.store import TranslationMemory
     from dragoman.text.guidance import Match
-    from dragoman.translator import Translation, Translator
-    from dragoman.translator.next_words import NextWord
+    from dragoman.translation.memory.store import TranslationMemory
+    from dragoman.translation.next_words import NextWord
+    from dragoman.translation.translation import Translation
+    from dragoman.translation.translator import Translator
 
 _WINDOW = 32  # sentences of one request in the engine, so that short requests do not wait behind long ones
 _decoding = lru_cache(256, typed=True)(Decoding)  # checking options took a fifth of the event loop's time

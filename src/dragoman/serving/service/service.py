@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dragoman.base.errors import ConfigError
-from dragoman.decoding.options import Decoding
 from dragoman.serving.service.admission import Admission, Counting, QueuePlace, Uncounted
 from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.service.cache import Cache
@@ -32,13 +31,14 @@ from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ModelSpec, ServedModel, load_all
 from dragoman.serving.service.routing import Marked, Router, WordsKey, WorkKey
+from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.documents.formats import Format
-    from dragoman.engine.choice import DType, EngineName
-    from dragoman.memory.store import FuzzyMatch
-    from dragoman.translator import Translation
-    from dragoman.translator.next_words import NextWord
+    from dragoman.translation.memory.store import FuzzyMatch
+    from dragoman.translation.native.choice import DType, EngineName
+    from dragoman.translation.next_words import NextWord
+    from dragoman.translation.translation import Translation
 
 __all__ = ["ModelSpec", "ServedModel", "Service"]
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dragoman.base.errors import DragomanError
-from dragoman.decoding.engine import NOTHING, Engine, Hypothesis, Request, Tokens
-from dragoman.decoding.options import AttentionOf, Beam
-from dragoman.decoding.watching import look_up
+from dragoman.translation.search.engine import NOTHING, Engine, Hypothesis, Request, Tokens
+from dragoman.translation.search.options import AttentionOf, Beam
+from dragoman.translation.search.watching import look_up
 
 _TOGETHER = 64  # requests of one search; those that arrive meanwhile wait for its end
 _PATIENCE = 0.05  # seconds between looks at whether the caller has left

@@ -69,7 +69,7 @@ class Studio:
                 self._route("/api/points", self.points, _POINTS),
                 self._route("/api/checkpoints", self.checkpoints, {"run": _RUN}),
                 self._route("/api/attention", self.attention, _ATTENTION, method="POST"),
-                *page_routes("/", "web/studio", "index.html", below="/{name:path}"),
+                *page_routes("/", "serving/web/studio", "index.html", below="/{name:path}"),
             ],
             lifespan=self._lifespan,
         )

@@ -16,8 +16,8 @@ from dragoman.serving.studio.recipes import recipe_at
 from dragoman.training.checkpoints.paths import Checkpoints
 
 if TYPE_CHECKING:
-    from dragoman.folder.bundle import Bundle
     from dragoman.inspection import Trace
+    from dragoman.models.folder.bundle import Bundle
 
 LONGEST = 300  # characters of a sentence
 _KEPT = 24  # traces
@@ -108,10 +108,10 @@ def load_checkpoint(folder: Path, path: Path) -> Bundle:
 
     Raises ModelError if they do not belong together.
     """
-    from dragoman.folder.bundle import Bundle, new_model
-    from dragoman.folder.header import read_header
-    from dragoman.folder.weights import put_weights, read_weights
-    from dragoman.text.tokenizer import Tokenizer
+    from dragoman.models.folder.bundle import Bundle, new_model
+    from dragoman.models.folder.weights import put_weights, read_weights
+    from dragoman.text.tokenizers.tokenizer import Tokenizer
+    from dragoman.translation.folder.header import read_header
 
     tokenizer, recipe = Tokenizer.load(folder), recipe_at(folder / "training.toml")
     if "model" not in recipe:

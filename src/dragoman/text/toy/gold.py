@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from dragoman.text.pharaoh import Gold, Link
+from dragoman.text.lexicon.pharaoh import Gold, Link
 from dragoman.text.toy import lexicon
 from dragoman.text.toy.grammar import PRONOUNS, words
 from dragoman.text.toy.words import ADJECTIVES, GERMAN_VERBS, MOODS, NOUNS, VERBS, Verb

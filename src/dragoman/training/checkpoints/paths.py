@@ -6,7 +6,7 @@ step-0000500.safetensors    weights alone, to average; with training.ema, their 
 final.safetensors           the weights that training ended with
 corpus/train, corpus/valid  the tokenised text; corpus/train.NAME of several training texts; corpus/replay,
                             corpus/general in tuning
-outputs/                    translations by teachers (`runs/text/translations.py`)
+outputs/                    translations by teachers (`training/runs/text/translations.py`)
 lessons/                    the teachers' distributions for each tokenised text (`training/distillation`)
 lock, lock.owner            the lock of the run that writes here, and who holds it
 """

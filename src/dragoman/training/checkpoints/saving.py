@@ -16,7 +16,7 @@ from torch import Tensor
 from dragoman.base.errors import DragomanError, Elsewhere, ModelError, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import listing
-from dragoman.folder.weights import not_finite, read_weights, write_weights
+from dragoman.models.folder.weights import not_finite, read_weights, write_weights
 from dragoman.training.checkpoints import selection
 from dragoman.training.checkpoints import whole as checkpoint
 from dragoman.training.checkpoints.paths import PROGRESS, Checkpoints, is_sharded

@@ -28,12 +28,12 @@ from torch.distributed.tensor import DTensor
 from dragoman.base.errors import ModelError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import listing
-from dragoman.folder.digest import digest_of
-from dragoman.folder.weights import HasWeights, not_finite, read_weights, write_weights
+from dragoman.models.folder.weights import HasWeights, not_finite, read_weights, write_weights
 from dragoman.training.checkpoints.paths import PROGRESS, whole
 from dragoman.training.checkpoints.progress import DAMAGED, Progress, read_progress
 from dragoman.training.processes.sharded import like, local_part, own_rows
 from dragoman.training.step.ema import MovingAverage
+from dragoman.translation.folder.digest import digest_of
 
 Optimizers = Sequence[torch.optim.Optimizer]
 _SHARD = re.compile(r"shard-(\d{5})-of-(\d{5})\.safetensors")

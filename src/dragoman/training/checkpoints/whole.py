@@ -17,7 +17,7 @@ from torch import Tensor
 from dragoman.base.errors import DragomanError, ModelError, TrainingError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import listing
-from dragoman.folder.weights import (
+from dragoman.models.folder.weights import (
     HasWeights,
     not_finite,
     put_weights,

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dragoman.text.copied import copied, packed
-from dragoman.text.filter import REASONS, FilterConfig, reason_to_leave_out
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.corpora.filter import REASONS, FilterConfig, reason_to_leave_out
+from dragoman.text.tokenizers.copied import copied, packed
+from dragoman.text.tokenizers.tokenizer import Tokenizer
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

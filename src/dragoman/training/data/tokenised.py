@@ -19,11 +19,11 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import write_whole
 from dragoman.base.seal import broken, digest_of_table, sealed
 from dragoman.base.tables import listing
-from dragoman.text.copied import Copied, draw_pieces, replaced, unpacked
-from dragoman.text.corpus import Corpus
-from dragoman.text.filter import FilterConfig, FilterReport
+from dragoman.text.corpora.corpus import Corpus
+from dragoman.text.corpora.filter import FilterConfig, FilterReport
 from dragoman.text.guidance import Guidance, marks_of, reading
-from dragoman.text.tokenizer import Side, Tokenizer
+from dragoman.text.tokenizers.copied import Copied, draw_pieces, replaced, unpacked
+from dragoman.text.tokenizers.tokenizer import Side, Tokenizer
 from dragoman.training.data.annotations import Annotations, annotate, moved
 from dragoman.training.data.chunk import Chunker
 from dragoman.training.data.ragged import Ragged, writing

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dragoman.base.files import explaining
-from dragoman.text.corpus import Corpus
-from dragoman.text.filter import DUPLICATE, REASONS, FilterReport
+from dragoman.text.corpora.corpus import Corpus
+from dragoman.text.corpora.filter import DUPLICATE, REASONS, FilterReport
 from dragoman.training.data import unfinished
 from dragoman.training.data.chunk import Array, Chunk, Chunker
 from dragoman.training.data.duplicates import SeenRows

@@ -23,8 +23,8 @@ from typing import BinaryIO, Self, TypeVar, cast
 
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import DragomanError
-from dragoman.text.filter import FilterConfig
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.chunk import Chunk, Chunker, put, take
 
 T = TypeVar("T")

@@ -5,6 +5,6 @@
     compute.py         how they are computed
     taught.py          the distributions in a batch; the loss is `training/step/loss.py`
 
-A whole run is needed to find teachers and to translate with them: `runs/text/teachers.py`,
-`runs/text/translations.py`.
+A whole run is needed to find teachers and to translate with them: `training/runs/text/teachers.py`,
+`training/runs/text/translations.py`.
 """

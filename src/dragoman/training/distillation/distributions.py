@@ -21,7 +21,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.files import explaining, sweep
 from dragoman.base.jobs import Record
 from dragoman.base.seal import broken, sealed
-from dragoman.text.tokenizer import Tokenizer
+from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.ragged import Ragged
 from dragoman.training.distillation.options import TeacherConfig
 

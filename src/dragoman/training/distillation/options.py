@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
 from dragoman.base.options import Option, Options
-from dragoman.decoding.options import Average, DType
+from dragoman.translation.search.options import Average, DType
 
 Outputs = Literal["best", "nearest", "all", "none"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dragoman.folder.fit import check_fit
-from dragoman.folder.weights import HasWeights, outlines
+from dragoman.models.folder.weights import HasWeights, outlines
+from dragoman.translation.folder.fit import check_fit
 
 
 def decay_of(step: int, decay: float) -> float:

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dragoman import native
-from dragoman.decoding.attention import recorded
-from dragoman.decoding.options import AttentionOf
-from dragoman.models.embeddings import open_tokens
+from dragoman.models import loops as native
+from dragoman.models.layers.embeddings import open_tokens
+from dragoman.models.search.attention import recorded
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.data.batches import Batch
 from dragoman.training.distillation.taught import TaughtRows
+from dragoman.translation.search.options import AttentionOf
 
 
 def divergence(logits_NV: Tensor, other_NV: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from dragoman.base.errors import out_of_memory
-from dragoman.folder.weights import weights_of
-from dragoman.models.embeddings import CLOSED, close
+from dragoman.models.folder.weights import weights_of
+from dragoman.models.layers.embeddings import CLOSED, close
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import Transformer
 from dragoman.training.data.batches import Batch, collate

@@ -1,0 +1,1 @@
+"""HTML: tokens, elements and the runs of text between them."""

@@ -1,0 +1,1 @@
+"""Markdown: blocks, inline marks, and the text that wraps."""

@@ -1,0 +1,163 @@
+"""The inline content of a Markdown file: what a paragraph, heading or cell says, and where it stands."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from dragoman.documents.markup.lines import TextLine, lines
+from dragoman.documents.markup.markdown.rules import parser
+from dragoman.text.width import columns
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_FRONT = re.compile(
+    r"(---|\+\+\+)[ \t]*\n(?=\s*(?:[\w\"'.-]+[ \t]*[:=]|#|\1))(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"
+)
+# In a line of a paragraph: the definition of a term, and what other readers take for a definition.
+_TERM = re.compile(r":[ \t]+|\[\^[^\[\]\s]+\]:[ \t]*")
+_REFERENCE = re.compile(r"\[(?!\^)[^\[\]]+\]:[ \t]*\S+(?:[ \t]+[\"'(].*)?")
+
+
+@dataclass(frozen=True)
+class Block:
+    """The inline content of a block, without the marks of containers.
+
+    Its rows are separated by line feeds in `text`. Pairs in `places` say: text[a] is the character b of the
+    file.
+    """
+
+    kind: Literal["paragraph", "heading", "cell"]
+    text: str
+    places: list[tuple[int, int]]
+    prefix: str = ""  # what stands before the second row and those after it
+    line_end: str = "\n"
+    width: int = 0  # columns from the first to the last one of its lines; 0 if it is one line
+
+    def place(self, offset: int) -> int:
+        """The place in the file of a character of the text."""
+        own, file = self.places[bisect_right(self.places, (offset, 1 << 62)) - 1]
+        return file + offset - own
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A Markdown file: its blocks, its link references, and its structure."""
+
+    blocks: list[Block]
+    references: dict[str, Any]
+    structure: list[tuple[str, ...]]  # see `read_blocks`
+
+
+def read_blocks(text: str) -> Parsed:
+    """Read a file. The structure is the types and levels of all blocks, and the text of those that stay."""
+    rows = list(lines(text))
+    plain = "\n".join(text[row.start : row.end] for row in rows)
+    front = _FRONT.match(plain)
+    if front is not None:  # as many empty lines, so that the numbers of lines stay
+        plain = "\n" * front.group().count("\n") + plain[front.end() :]
+    env: dict[str, Any] = {}
+    tokens = parser().parse(plain, env)
+    reader = _Reader(text, plain, rows)
+    references = env.get("references", {})
+    structure: list[tuple[str, ...]] = [
+        (one.type, one.tag, str(one.level), "" if one.type == "inline" else one.content) for one in tokens
+    ]
+    structure.append(tuple(sorted(references)))
+    return Parsed([block for block in reader.blocks(tokens) if block.text], references, structure)
+
+
+class _Reader:
+    """Finds the inline content of tokens in the text of a file."""
+
+    def __init__(self, text: str, plain: str, rows: Sequence[TextLine]) -> None:
+        self._text = text
+        self._rows = rows
+        self._starts = [0, *(match.end() for match in re.finditer("\n", plain))]  # of lines in `plain`
+
+    def blocks(self, tokens: Sequence[Token]) -> Iterator[Block]:
+        column = 0
+        for place, token in enumerate(tokens):
+            if token.type == "tr_open":
+                column = 0
+            if token.type != "inline" or token.map is None:
+                continue
+            parent = tokens[place - 1]
+            first = token.map[0]
+            begins = [
+                self._rows[line].start + start - self._starts[line]
+                for line, start in enumerate(token.meta["starts"], first)
+            ]
+            if parent.type in ("th_open", "td_open"):
+                yield self._cell(begins[0], self._rows[first].end, column)
+                column += 1
+            elif parent.type == "heading_open" and parent.markup.startswith("#"):
+                place = self._text.find(token.content, begins[0] + len(parent.markup), self._rows[first].end)
+                if place >= 0:
+                    yield Block("heading", token.content, [(0, place)])
+            else:
+                yield from self._paragraphs(first, begins, token.content)
+
+    def _paragraphs(self, first: int, begins: list[int], expected: str) -> Iterator[Block]:
+        """The rows of a paragraph. A definition behind a term is one of its own."""
+        ends = [self._rows[first + number].end for number in range(len(begins))]
+        ends[-1] = begins[-1] + len(self._text[begins[-1] : ends[-1]].rstrip())
+        found = [(begin, self._text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+        if "".join(expected.split()) != "".join("".join(raw for _, raw in found).split()):
+            return  # such as a NUL, which a reader shows as another character
+        parts: list[list[tuple[int, int, str]]] = [[]]
+        for line, (begin, raw) in enumerate(found, first):
+            term = _TERM.match(raw) if line > first else None
+            if line > first and _REFERENCE.fullmatch(raw.rstrip()):
+                parts.append([])
+                continue
+            if term is not None:
+                parts.append([])
+                begin, raw = begin + term.end(), raw[term.end() :]
+            parts[-1].append((line, begin, raw))
+        for part in filter(None, parts):
+            yield self._block(part)
+
+    def _block(self, part: Sequence[tuple[int, int, str]]) -> Block:
+        places, size = [], 0
+        for _, begin, raw in part:
+            places.append((size, begin))
+            size += len(raw) + 1
+        text = "\n".join(raw for _, _, raw in part)
+        if len(part) == 1:
+            return Block("paragraph", text, places)
+        line, begin, _ = part[1]
+        row = self._rows[line - 1]
+        width = max(columns(self._text[self._rows[one].start : at] + raw.rstrip()) for one, at, raw in part)
+        prefix = self._text[self._rows[line].start : begin]
+        return Block("paragraph", text, places, prefix, self._text[row.end : row.next], width)
+
+    def _cell(self, start: int, end: int, column: int) -> Block:
+        """The text of a cell. A bar in it has a backslash in the file, which does not belong to the text."""
+        raw = self._text[start:end]
+        start += len(raw) - len(raw.lstrip())
+        cells: list[list[int]] = [[]]  # the places of the characters
+        for place in range(start, start + len(raw.strip())):
+            if self._text[place] != "|":
+                cells[-1].append(place)
+            elif place > start and self._text[place - 1] == "\\":
+                cells[-1][-1:] = [place]
+            else:
+                cells.append([])
+        if not cells[0]:
+            del cells[0]
+        chars = cells[column] if column < len(cells) else []
+        while chars and self._text[chars[0]].isspace():
+            chars = chars[1:]
+        while chars and self._text[chars[-1]].isspace():
+            chars = chars[:-1]
+        places = [
+            (offset, place)
+            for offset, place in enumerate(chars)
+            if not offset or place != chars[offset - 1] + 1
+        ]
+        return Block("cell", "".join(self._text[place] for place in chars), places)

@@ -1,0 +1,138 @@
+"""The inline content of Markdown as items: text, and codes for emphasis, links, code, images and HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from dragoman.documents.markup.html.elements import VOID
+from dragoman.documents.markup.inline import Item, paired
+from dragoman.documents.markup.markdown.rules import inline_tokens
+from dragoman.documents.segment import Code
+
+_EMPHASIS = ("em", "strong", "s")
+_TAG = re.compile(r"</?([A-Za-z][\w.:-]*)")
+_KEPT_TAG = re.compile(
+    r"<(?:(?:code|kbd|samp|var|script|style|svg|math|pre|textarea)(?=[\s>])"
+    r"|[^>]*\s(?:translate=[\"']?no\b|class=[\"']?[^\"'>]*\bnotranslate\b))",
+    re.IGNORECASE,
+)
+_SPACES = re.compile(r"[ \t\n]+|[^ \t\n]+")
+
+
+def read_inline(text: str, references: dict[str, Any]) -> list[Item]:
+    """Return the items of inline content, paired. Their places are those in `text`."""
+    codes = sorted(_codes(text, inline_tokens(text, references)), key=lambda item: item.start)
+    found: list[Item] = []
+    place = 0
+    for item in codes:
+        if item.start < place:  # in a link whose address is all that shows
+            continue
+        found += _literal(text, place, item.start)
+        found.append(item)
+        place = item.end
+    return paired(_kept([*found, *_literal(text, place, len(text))], text))
+
+
+def _literal(text: str, start: int, end: int) -> Iterator[Item]:
+    for match in _SPACES.finditer(text, start, end):
+        yield Item(match.start(), match.end(), match.group())
+
+
+def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
+    links: list[int] = []
+    for token in tokens:
+        start, end = token.meta.get("at", (0, 0))
+        raw = text[start:end]
+        name, _, nesting = token.type.rpartition("_")
+        if name in _EMPHASIS:
+            if name == "strong":  # the token is the inner one of two
+                start, end = (start - 1, end) if nesting == "open" else (start, end + 1)
+            yield Item(start, end, Code(text[start:end], cast("Any", nesting)), name)
+        elif token.info == "auto":
+            yield Item(start, end, Code(raw, "placeholder"))
+        elif token.type == "link_open":
+            links.append(start)
+            yield Item(start, start + 1, Code("[", "open"), "link")
+        elif token.type == "link_close":
+            label_end = token.meta["pos"]
+            yield Item(label_end, end, Code(_address(text, links.pop(), label_end, end), "close"), "link")
+        elif token.type == "code_inline":
+            yield Item(start, end, Code(raw, "placeholder"))
+        elif token.type == "image":
+            yield Item(start, end, Code(raw, "empty"), visible=True)
+        elif token.type == "mark":
+            shown = token.info in ("template", "math")
+            yield Item(start, end, Code(raw, "placeholder" if shown else "empty"), visible=shown)
+        elif token.type == "html_inline":
+            yield _html(start, end, raw)
+        elif token.type == "hardbreak":
+            start -= len(text[:start]) - len(text[:start].rstrip(" "))
+            yield Item(start, end, Code(text[start:end].rstrip(" \t"), "empty", shown=" ", breaks=True))
+        elif token.type == "softbreak":
+            yield Item(start, end, " ")
+        elif token.type == "text_special":
+            yield Item(start, end, token.content)
+
+
+def _address(text: str, start: int, label_end: int, end: int) -> str:
+    """What closes a link. A reference whose text is its label gets the label, for the text will change."""
+    close = text[label_end:end]
+    if close in ("]", "][]"):
+        return f"][{' '.join(text[start + 1 : label_end].split())}]"
+    return close
+
+
+def _html(start: int, end: int, raw: str) -> Item:
+    tag = _TAG.match(raw)
+    if tag is None:  # a comment or a declaration
+        return Item(start, end, Code(raw, "empty"))
+    name = tag[1].lower()
+    if raw.startswith("</"):
+        return Item(start, end, Code(raw, "close"), "html " + name)
+    if name in VOID or raw.endswith("/>"):
+        is_break = name == "br"
+        code = Code(raw, "empty", shown=" " if is_break else "", breaks=is_break)
+        return Item(start, end, code, visible=name not in ("br", "wbr"))
+    return Item(start, end, Code(raw, "open"), "html " + name)
+
+
+def _kept(items: Sequence[Item], text: str) -> list[Item]:
+    """Make one placeholder of HTML elements that are not translated, such as <kbd>."""
+    closes: dict[str, list[int]] = {}
+    for place in range(len(items) - 1, -1, -1):
+        what = items[place].what
+        if isinstance(what, Code) and what.kind == "close":
+            closes.setdefault(items[place].name, []).append(place)
+    found: list[Item] = []
+    until = -1
+    for place, item in enumerate(items):
+        if place <= until:
+            continue
+        if isinstance(item.what, Code) and item.what.kind == "open" and _KEPT_TAG.match(item.what.text):
+            behind = closes.get(item.name, [])
+            while behind and behind[-1] < place:
+                behind.pop()
+            if behind:
+                until = behind[-1]
+                end = items[until].end
+                item = Item(item.start, end, Code(text[item.start : end], "placeholder"))
+        found.append(item)
+    return found
+
+
+def alt_text(text: str, item: Item, references: dict[str, Any]) -> tuple[int, int, str] | None:
+    """The span and the text of the alternative text of an image, if it is text without markup."""
+    token = next((one for one in inline_tokens(text[item.start : item.end], references)), None)
+    if token is None or token.type != "image":
+        return None
+    start, end = item.start + 2, item.start + 2 + len(token.content)
+    if text[end : end + 2] in ("]", "][") and text[end : end + 3] != "](":
+        following = text[end + 1 : end + 3]
+        if not following.startswith("[") or following == "[]":
+            return None  # the text is the label of a reference
+    parts = read_inline(token.content, references)
+    if any(isinstance(part.what, Code) for part in parts):
+        return None
+    return start, end, "".join(str(part.what) for part in parts)

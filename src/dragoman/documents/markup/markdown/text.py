@@ -1,0 +1,190 @@
+"""Write text as Markdown: escaped where it would be markup, and wrapped as it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dragoman.documents.markup.inline import Item, content, merged
+from dragoman.documents.markup.lines import spaced, wrap
+from dragoman.documents.markup.markdown.blocks import Block
+from dragoman.documents.markup.markdown.inline import alt_text, read_inline
+from dragoman.documents.segment import Code, Content
+from dragoman.text.width import columns
+
+_PLAIN, _ESCAPED, _WHOLLY_ESCAPED = range(3)  # how much is escaped: what surely is markup, all but URLs, all
+_SURE = re.compile(r"\\(?=[!-/:-@\[-`{-~]|\Z)|`|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
+_MAYBE = re.compile(r"[\\`*\[\]<$~{]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w)|!(?=\[|\Z)")
+_URL = re.compile(r"((?:https?|ftp)://[^\s<>\"'`]+|www\.[^\s<>\"'`]+)")
+# What makes a block of the line that it begins.
+_LINE_START = re.compile(
+    r"(#{1,6}(?=\s|\Z)|>|[-+*](?=\s|\Z)|[-=_*:|][-=_*:|\s]*\Z|```|~~~|:::|!!!|\?\?\?|===)"
+    r"|(\d{1,9})([.)])(?=\s|\Z)"
+)
+_GLUED = re.compile(r"[-+*=#>|:~`<!?\x02]|\d{1,9}[.)]\Z|\$\$")
+_GLUED_CODES = ("<", "{", "```", "~", "!", "$$", "[^")
+_HEADING_END = re.compile(r"(?<!\S)#+\Z")
+_TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
+_MARK = re.compile(r"[\x00\x02]\x01*")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a segment stands in its block: block.text[start:end], and what is before and after it."""
+
+    block: Block
+    start: int
+    end: int
+    before: Content
+    after: Content
+
+
+def written(new: Content, place: Place, references: dict[str, Any]) -> Iterator[str]:
+    """Yield ways to write a content, the plainest first. Each is read back as the content it is made of."""
+    new = _hugged(new)
+    text = place.block.text
+    for parts in dict.fromkeys((new, _starred(new), _tagged(new))):
+        expected = _essence((*place.before, *parts, *place.after))
+        for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
+            marked, codes = _marked(parts, place, level)
+            for width in (place.block.width, 0) if place.block.width else (0,):
+                made = _laid_out(marked, codes, place, width)
+                whole = text[: place.start] + made + text[place.end :]
+                if _essence(content(read_inline(whole, references))) == expected:
+                    yield made
+
+
+def written_alt(new: Content, references: dict[str, Any]) -> Iterator[str]:
+    """Yield ways to write the alternative text of an image."""
+    text = " ".join("".join(one if isinstance(one, str) else one.text for one in new).split())
+    for level in (_PLAIN, _ESCAPED, _WHOLLY_ESCAPED):
+        made = _escaped(text, level)
+        image = f"![{made}](x)"
+        if alt_text(image, Item(0, len(image), image), references) == (2, 2 + len(made), text):
+            yield made
+
+
+def _essence(parts: Content) -> list[tuple[str, str]]:
+    """What has to come back when a content is read again: all but space, and the numbers of pairs."""
+    bare = [
+        (one.kind, "".join(one.text.split())) if isinstance(one, Code) else ("text", "".join(one.split()))
+        for one in merged(parts)
+    ]
+    found: list[tuple[str, str]] = []
+    for kind, text in bare:
+        if kind == "text" and found and found[-1][0] == "text":
+            found[-1] = ("text", found[-1][1] + text)
+        elif text or kind != "text":
+            found.append((kind, text))
+    return found
+
+
+def _hugged(new: Content) -> Content:
+    """Move space out of emphasis, where it would end it, and leave out emphasis of nothing."""
+    parts = list(new)
+    for place in range(len(parts) - 2, -1, -1):
+        one, after = parts[place], parts[place + 1]
+        if _is_mark(one, "open") and isinstance(after, str) and after[:1].isspace():
+            parts[place : place + 2] = [" ", one, after.lstrip()]
+    place = 1
+    while place < len(parts):
+        before, one = parts[place - 1], parts[place]
+        if _is_mark(one, "close") and isinstance(before, str) and before[-1:].isspace():
+            parts[place - 1 : place + 1] = [before.rstrip(), one, " "]
+        elif _is_mark(one, "close") and _is_mark(before, "open"):
+            del parts[place - 1 : place + 1]
+            place = max(place - 2, 0)
+        place += 1
+    return merged(parts)
+
+
+def _is_mark(one: str | Code, kind: str) -> bool:
+    return isinstance(one, Code) and one.kind == kind and one.text in _TAGS
+
+
+def _starred(parts: Content) -> Content:
+    """Emphasis with stars, which may stand inside words."""
+    return tuple(
+        replace(one, text=one.text.replace("_", "*"))
+        if isinstance(one, Code) and (_is_mark(one, "open") or _is_mark(one, "close"))
+        else one
+        for one in parts
+    )
+
+
+def _tagged(parts: Content) -> Content:
+    """Emphasis as HTML, which may stand anywhere."""
+    found: list[str | Code] = []
+    for one in parts:
+        if isinstance(one, Code) and _is_mark(one, "open"):
+            one = replace(one, text=f"<{_TAGS[one.text]}>")
+        elif isinstance(one, Code) and _is_mark(one, "close"):
+            one = replace(one, text=f"</{_TAGS[one.text]}>")
+        found.append(one)
+    return tuple(found)
+
+
+def _marked(parts: Content, place: Place, level: int) -> tuple[list[str], list[str]]:
+    """The rows between hard breaks with marks for their codes, each as wide as its code, and the codes."""
+    rows, codes = [""], list[str]()
+    for one in parts:
+        if isinstance(one, str):
+            text = _escaped(re.sub(r"[\s\x00-\x02]+", _space, one), level)
+            rows[-1] += text if rows[-1] else _begun(text.lstrip(), place, first=len(rows) == 1)
+            continue
+        codes.append(one.text)
+        if one.breaks and "\n" in one.text:
+            rows.append("")
+        else:
+            first = "\x02" if one.text.startswith(_GLUED_CODES) else "\x00"
+            rows[-1] += first + "\x01" * (columns(one.text) - 1)
+    rows[-1] = rows[-1].rstrip()
+    if place.block.kind == "heading" and place.end == len(place.block.text):
+        rows[-1] = _HEADING_END.sub(r"\\\g<0>", rows[-1])
+    return rows, codes
+
+
+def _space(found: re.Match[str]) -> str:
+    """One space for several; spaces that do not break, and ideographic ones, stay."""
+    kept = "".join(char for char in found.group() if not char.isascii())
+    return kept or " "
+
+
+def _escaped(text: str, level: int) -> str:
+    if level == _PLAIN:
+        return _SURE.sub(r"\\\g<0>", text)
+    if level == _WHOLLY_ESCAPED:
+        return _MAYBE.sub(r"\\\g<0>", text).replace("|", "&#124;")
+    parts = _URL.split(text)
+    parts[::2] = [_MAYBE.sub(r"\\\g<0>", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _begun(text: str, place: Place, first: bool) -> str:
+    """A text that begins a line, escaped if it would begin a block."""
+    begins = not first or place.start == 0 or place.block.text[place.start - 1] == "\n"
+    if place.block.kind != "paragraph" or not begins:
+        return text
+    return (
+        _LINE_START.sub(lambda found: rf"{found[2] or ''}\{found[1] or found[3]}", text, count=1)
+        if (_LINE_START.match(text))
+        else text
+    )
+
+
+def _laid_out(rows: list[str], codes: list[str], place: Place, width: int) -> str:
+    """The rows with their codes in place of the marks, wrapped to a width unless it is 0."""
+    left = iter(codes)
+    head = columns(place.block.prefix.expandtabs())
+    found = ""
+    for number, row in enumerate(rows):
+        if number:
+            found += next(left)
+        if width:
+            before = place.block.text[: place.start].rpartition("\n")[2] if not number else ""
+            spans = wrap(row, width - head, columns(before), lambda piece: bool(_GLUED.match(piece)), spaced)
+            row = "\n".join(row[start:end] for start, end in spans)
+        found += _MARK.sub(lambda _: next(left), row)
+    return found

@@ -1,0 +1,1 @@
+"""What shows a trace: a page, pictures, plain text."""

@@ -1,0 +1,72 @@
+"""A trace as text, for a terminal or a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len, set_cell_size
+
+from dragoman.inspection.arrays import Array
+from dragoman.inspection.record import Kind, Positions, Record
+from dragoman.inspection.views.views import Chosen, choose_attention
+from dragoman.text.clean import clean
+
+_SHADES = " ·░▒▓█"
+_BAR = 20
+_ROWS, _COLUMNS = 64, 100  # of a table
+
+
+def text(trace: Record, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> str:
+    """Return the translation, the probability of each token, other translations, and one attention."""
+    lines = [clean(trace.source.text), clean(trace.target.text), ""]
+    width = max(cell_len(token_name(step.text, step.piece)) for step in trace.steps)
+    for step in trace.steps:
+        others = [one for one in step.alternatives if one.token != step.token][:3]
+        rest = "   ".join(f"{token_name(one.text, one.piece)} {one.probability:.2f}" for one in others)
+        bar = set_cell_size("█" * round(step.probability * _BAR), _BAR)
+        name = set_cell_size(token_name(step.text, step.piece), width)
+        lines.append(f"  {name}  {step.probability:.3f} {bar} {rest}".rstrip())
+    if len(trace.translations) > 1:
+        lines += ["", "translations found, and their scores"]
+        lines += [f"  {one.score:8.3f}  {clean(one.text)}" for one in trace.translations]
+    if (chosen := choose_attention(trace, kind, layer, head)) is not None:
+        lines += ["", *_attention(chosen)]
+    return "\n".join(lines) + "\n"
+
+
+def positions_text(positions: Positions) -> str:
+    """Return the tables in shades: rows are positions or distances, columns are dimensions or heads."""
+    lines = [positions.note]
+    for table in positions.tables:
+        lines += [
+            "",
+            f"{table.name}: {len(table.values)} {table.rows}s from {table.first}, by {table.columns}",
+        ]
+        low, high = float(table.values.min()), float(table.values.max())
+        lines.append(f"{_SHADES[0]!r} is {low:.3g}, {_SHADES[-1]!r} is {high:.3g}")
+        span = (high - low) or 1.0
+        rows, columns = table.values.shape
+        if rows > _ROWS or columns > _COLUMNS:
+            lines.append(f"the first {min(rows, _ROWS)} of {rows} by {min(columns, _COLUMNS)} of {columns}")
+        for number, row in enumerate(table.values[:_ROWS], table.first):
+            lines.append(f"{number:5} {_shaded((row[:_COLUMNS] - low) / span)}")
+    return "\n".join(lines) + "\n"
+
+
+def _attention(chosen: Chosen) -> Iterator[str]:
+    yield chosen.title
+    yield "  columns: " + " ".join(f"{i} {name}" for i, name in enumerate(chosen.keys, start=1))
+    width = max(map(cell_len, chosen.queries))
+    yield "  " + " " * width + " " + "".join(f"{i:>3}" for i in range(1, len(chosen.keys) + 1))
+    for name, row in zip(chosen.queries, chosen.weights, strict=True):
+        cells = "".join(f" {shade * 2}" for shade in _shaded(row))
+        yield f"  {set_cell_size(name, width)} {cells}".rstrip()
+
+
+def _shaded(row: Array | Sequence[float]) -> str:
+    return "".join(_SHADES[min(int(value * len(_SHADES)), len(_SHADES) - 1)] for value in row)
+
+
+def token_name(text: str, piece: str) -> str:
+    """Return the text of a token, or its piece if it has no text."""
+    return clean(text or piece)

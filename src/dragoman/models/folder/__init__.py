@@ -1,0 +1,1 @@
+"""The model folder with PyTorch: weights in and out, averages, merges, int8, checks."""

@@ -1,0 +1,79 @@
+"""The average of several models, as a new model folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dragoman.base.config import difference, to_table
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.files import new_folder
+from dragoman.base.tables import listing
+from dragoman.models.folder.bundle import write_folder
+from dragoman.models.folder.weights import average, not_finite
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.card import write_card
+from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config, read_json
+from dragoman.translation.folder.digest import check_digest
+from dragoman.translation.folder.shortlist import copy_shortlist
+
+
+def average_folders(folders: Sequence[Path], output: Path) -> None:
+    """Write a model whose weights are the mean of those in `folders`, summed in float64, to `output`.
+
+    A folder that is named twice counts twice. The search, the shortlist, and what matters only in training,
+    such as dropout, are those of the first. Risk models are left out: the average makes other errors. Raises
+    ConfigError for fewer than two folders, if `output` exists, and if the models differ in shape, languages
+    or tokenizer, with all differences; ModelError for a folder that is damaged or has weights that are not
+    finite. Leaves nothing behind then.
+    """
+    if len(folders) < 2:
+        raise ConfigError("one model has no average", hint="name two models or more")
+    with new_folder(output) as part:
+        configs = [read_config(folder) for folder in folders]
+        _check_alike(folders, configs)
+        paths = [folder / WEIGHTS for folder in folders]
+        for path, config in zip(paths, configs, strict=True):
+            check_digest(path, config.weights)
+        weights = average(paths)
+        if names := not_finite(weights):
+            raise ModelError(
+                f"the average is NaN or infinite in {listing(names)}",
+                hint="dragoman model verify says which model has such weights",
+            )
+        write_folder(
+            replace(configs[0], quantised=None, original=None), Tokenizer.load(folders[0]), weights, part
+        )
+        copy_shortlist(folders[0], part)
+        rows = [
+            [f"model {number}", f"{folder}, {config.weights or 'without a digest'}"]
+            for number, (folder, config) in enumerate(zip(folders, configs, strict=True), 1)
+        ]
+        write_card(part, {"Average of": rows})
+
+
+def _check_alike(folders: Sequence[Path], configs: Sequence[FolderConfig]) -> None:
+    """Raise ConfigError unless all models have the first one's shape, languages and tokenizer."""
+    tables = [_alike(folder, config) for folder, config in zip(folders, configs, strict=True)]
+    lines = [
+        f"{folders[0]} and {folder}: {line}"
+        for folder, table in zip(folders[1:], tables[1:], strict=True)
+        for line in difference(tables[0], table)
+    ]
+    if lines:
+        raise ConfigError(
+            "these models cannot be averaged\n  " + "\n  ".join(lines),
+            hint="average models that come from the same run, such as a run and its continuation",
+        )
+
+
+def _alike(folder: Path, config: FolderConfig) -> dict[str, object]:
+    """Return what must be alike: all but options that matter only in training."""
+    model = {name: value for name, value in to_table(config.model).items() if not name.endswith("dropout")}
+    tokenizer = read_json(folder, "tokenizer.json")
+    if isinstance(options := tokenizer.get("config"), dict):
+        options.pop("sampling", None)
+    languages = {"source": config.source_language, "target": config.target_language}
+    learnt = {"alignment": config.alignment and str(config.alignment), "guidance": list(config.guidance)}
+    return {"languages": languages, **learnt, "model": model, "tokenizer": tokenizer}

@@ -1,0 +1,191 @@
+"""Check every file of a model folder, and report all faults rather than the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from safetensors import SafetensorError, safe_open
+
+from dragoman.base.errors import ModelError
+from dragoman.base.tables import listing
+from dragoman.models.folder.bundle import new_model
+from dragoman.models.folder.weights import not_finite, outlines, weights_of
+from dragoman.text.lexicon.shortlist import SHORTLIST
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.config import (
+    DIGESTS,
+    WEIGHTS,
+    FolderConfig,
+    banned_outside,
+    check_digests,
+    read_generation,
+    read_json,
+    read_model_config,
+)
+from dragoman.translation.folder.digest import check_digest
+from dragoman.translation.folder.fit import misfits
+from dragoman.translation.folder.header import Outline, read_header
+from dragoman.translation.folder.quantised import dequantised, holds_int8, scale_faults
+from dragoman.translation.folder.risk import RISK, read_risk
+from dragoman.translation.folder.shortlist import read_shortlist
+from dragoman.translation.search.options import Beam
+
+T = TypeVar("T")
+Status = Literal["ok", "fault", "skipped"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One check of a folder: what was looked at, the outcome, and what was seen."""
+
+    name: str
+    status: Status
+    text: str
+
+
+def check_folder(folder: Path) -> list[Check]:
+    """Return all checks of a model folder, in order. A fault does not stop the others."""
+    return list(_checks(Path(folder)))
+
+
+def _checks(folder: Path) -> Iterator[Check]:
+    config, check = attempted("config.json", lambda: read_model_config(folder))
+    yield check
+    beam, check = attempted("generation.json", lambda: read_generation(folder))
+    yield check
+    if (folder / DIGESTS).exists():
+        yield attempted(DIGESTS, lambda: check_digests(folder))[1]
+    yield from _tokenizer_files(folder)
+    tokenizer, check = attempted("tokenizer", lambda: Tokenizer.load(folder))
+    yield check
+    yield _vocabulary(config, beam, tokenizer)
+    path = folder / WEIGHTS
+    header, check = attempted(WEIGHTS, lambda: read_header(path))
+    yield check
+    yield _digest(config, path)
+    yield from _fit(config, header, path)
+    yield finite(header, path)
+    if config is not None and (folder / SHORTLIST).exists():
+        yield attempted(SHORTLIST, lambda: read_shortlist(folder, config, whole=True))[1]
+    if config is not None and (folder / RISK).exists():
+        yield attempted(RISK, lambda: read_risk(folder, config))[1]
+
+
+def attempted(name: str, read: Callable[[], T]) -> tuple[T | None, Check]:
+    """Return what `read` returns, and its check; None and a fault if it raises ModelError."""
+    try:
+        return read(), Check(name=name, status="ok", text="can be read")
+    except ModelError as error:
+        return None, Check(name=name, status="fault", text=str(error))
+
+
+def outcome(name: str, faults: Sequence[str], fine: str) -> Check:
+    """The check that found these faults, or none."""
+    return Check(name=name, status="fault" if faults else "ok", text="; ".join(faults) or fine)
+
+
+def _skipped(name: str, needed: str) -> Check:
+    return Check(name=name, status="skipped", text=f"needs {needed}")
+
+
+def _tokenizer_files(folder: Path) -> Iterator[Check]:
+    """Compare the digests in tokenizer.json, one file each: loading the tokenizer stops at the first."""
+    try:
+        files = read_json(folder, "tokenizer.json").get("files")
+    except ModelError:
+        return  # loading the tokenizer reports it
+    for name, digest in files.items() if isinstance(files, dict) else ():
+        if Path(name).name != name:
+            yield Check(name="digest of a file", status="fault", text=f"{name!r} is not the name of a file")
+            continue
+        try:
+            data = (folder / name).read_bytes()
+        except OSError as error:
+            faults = [f"cannot be read ({error.strerror or error})"]
+        else:
+            differs = (
+                blake2b(data, digest_size=16).hexdigest() != digest
+            )  # as in text/tokenizers/tokenizer.py
+            faults = ["damaged, or from another model than tokenizer.json"] if differs else []
+        yield outcome(f"digest of {name}", faults, str(digest))
+
+
+def _vocabulary(config: FolderConfig | None, beam: Beam | None, tokenizer: Tokenizer | None) -> Check:
+    """Compare sizes and special ids of the tokenizer with those of the model, and check banned ids."""
+    if config is None or tokenizer is None:
+        return _skipped("vocabulary", "config.json and the tokenizer")
+    model = config.model
+    pairs = {
+        "source ids": (tokenizer.source_size, model.source_vocab),
+        "target ids": (tokenizer.target_size, model.target_vocab),
+        "pad": (tokenizer.pad_id, model.pad_id),
+        "start": (tokenizer.start_id, model.start_id),
+        "end": (tokenizer.end_id, model.end_id),
+    }
+    faults = [
+        f"{name}: {one} in the tokenizer, {other} in config.json"
+        for name, (one, other) in pairs.items()
+        if one != other
+    ]
+    if beam is not None and (outside := banned_outside(replace(config, generation=beam))):
+        faults.append(f"generation.json bans ids that do not exist: {listing([str(i) for i in outside])}")
+    fine = f"{tokenizer.source_size:,} source ids and {tokenizer.target_size:,} target ids"
+    return outcome("vocabulary", faults, fine)
+
+
+def _digest(config: FolderConfig | None, path: Path) -> Check:
+    name = "digest of weights"
+    if config is None:
+        return _skipped(name, "config.json")
+    if config.weights is None:
+        return Check(name=name, status="skipped", text="config.json has none: written by release 0.1")
+    try:
+        check_digest(path, config.weights)
+    except ModelError as error:
+        return Check(name=name, status="fault", text=str(error))
+    return Check(name=name, status="ok", text=config.weights)
+
+
+def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path: Path) -> Iterator[Check]:
+    """Compare names, shapes and types of the weights with those that the model needs."""
+    if config is None or header is None:
+        yield _skipped("names and shapes", "config.json and the weights")
+        return
+    if config.quantised or holds_int8(header):
+        faults = scale_faults(header)
+        if (config.quantised is None) == holds_int8(header):
+            faults.append("config.json and the weights differ in whether the model is quantised")
+        yield outcome("int8 matrices", faults, "each has its scales")
+        if faults:
+            return
+    weights = dequantised(header, path)
+    model, check = attempted("names and shapes", lambda: new_model(config.model, weights, path))
+    if model is None:
+        yield check
+        return
+    needed = outlines(weights_of(model))
+    found = misfits(weights, needed)
+    yield outcome("names of weights", found.names, f"{len(needed)} weights, as config.json needs them")
+    for name, faults in (("shapes of weights", found.shapes), ("types of weights", found.dtypes)):
+        yield outcome(name, [listing(faults, separator="; ")] if faults else [], "as config.json needs them")
+
+
+def finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
+    """Check that no weight in a file is NaN or infinite. Without a header, the check is skipped."""
+    name = "values of weights"
+    if header is None:
+        return _skipped(name, "the weights")
+    try:
+        with safe_open(path, "pt") as file:
+            bad = [
+                key
+                for key, outline in header.items()
+                if outline.floating and not_finite({key: file.get_tensor(key)})
+            ]
+    except (OSError, SafetensorError) as error:
+        return Check(name=name, status="fault", text=f"cannot be read ({error})")
+    return outcome(name, [f"NaN or infinite in {listing(bad)}"] if bad else [], "all are finite")

@@ -1,0 +1,108 @@
+"""Adapters as weights: write one, read one, add one to a model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from dragoman.base.errors import ModelError
+from dragoman.base.files import new_folder, write_whole
+from dragoman.base.tables import listing
+from dragoman.models.adapter import AdapterShape
+from dragoman.models.folder.bundle import write_folder
+from dragoman.models.folder.weights import not_finite, read_weights, weights_of, writing_weights
+from dragoman.models.lora import merged_matrices
+from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.adapter import (
+    ADAPTER_WEIGHTS,
+    AdapterConfig,
+    base_digest,
+    read_adapter,
+    write_adapter_config,
+)
+from dragoman.translation.folder.card import continue_card, render_adapter_card
+from dragoman.translation.folder.config import CARD, WEIGHTS, read_config, read_model_config
+from dragoman.translation.folder.digest import check_digest, digest_of
+from dragoman.translation.folder.shortlist import copy_shortlist
+
+
+def write_adapter(
+    weights: Mapping[str, Tensor],
+    shape: AdapterShape,
+    folder: Path,
+    *,
+    base: Path,
+    name: str,
+) -> None:
+    """Write an adapter into `folder`, the weights last, as float32.
+
+    `base` is the folder of the model that it was trained on. `name` is a title for people. Raises
+    DragomanError if the folder cannot be written.
+    """
+    about = read_model_config(base)
+    weights = {name: weight.detach().float() for name, weight in weights.items()}
+    parameters = sum(weight.numel() for weight in weights.values())
+    with writing_weights(folder / ADAPTER_WEIGHTS, weights) as part:
+        config = AdapterConfig(
+            name=name,
+            source_language=about.source_language,
+            target_language=about.target_language,
+            shape=shape,
+            base=base_digest(base, about),
+            base_name=base.absolute().name,
+            weights=digest_of(part),
+        )
+        write_adapter_config(config, folder)
+        write_whole(folder / CARD, render_adapter_card(config, parameters))
+
+
+def adapted_model(model: AnySeq2Seq, folder: Path, adapter: AdapterConfig) -> AnySeq2Seq:
+    """The model with the adapter in `folder` merged in. It shares all other weights with `model`.
+
+    `adapter` comes from `read_adapter`, which has checked the folder.
+    """
+    weights = {
+        name: weight.to(model.device) for name, weight in read_weights(folder / ADAPTER_WEIGHTS).items()
+    }
+    matrices = merged_matrices(weights_of(model), weights, adapter.shape.scale)
+    # What deepcopy is given as copied already, it takes: new matrices, and the others themselves.
+    parts = {
+        id(own): nn.Parameter(matrices[name]) if name in matrices else own
+        for name, own in model.named_parameters()
+    }
+    return copy.deepcopy(model, parts)
+
+
+def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
+    """Write the model in `folder` with an adapter merged in to the new folder `output`, as floats.
+
+    Tokenizer, shortlist, search and model card go along. Raises ConfigError if `output` exists, ModelError
+    if a folder is damaged, if the adapter is for another model, or if weights are not finite. Leaves nothing
+    behind then.
+    """
+    with new_folder(output) as part:
+        config = read_config(folder)
+        about = read_adapter(adapter, folder, config)
+        tokenizer = Tokenizer.load(folder)
+        check_digest(folder / WEIGHTS, config.weights)
+        weights = read_weights(folder / WEIGHTS)
+        added = read_weights(adapter / ADAPTER_WEIGHTS)
+        weights |= merged_matrices(weights, added, about.shape.scale)
+        if names := not_finite(weights):
+            raise ModelError(
+                f"{adapter}: the merged model is NaN or infinite in {listing(names)}",
+                hint="dragoman model verify says which of the two has such weights",
+            )
+        write_folder(replace(config, quantised=None, original=None), tokenizer, weights, part)
+        copy_shortlist(folder, part)
+        rows = [
+            ["model", f"{folder}, {config.weights or 'without a digest'}"],
+            ["adapter", f"{adapter}, {about.weights}"],
+            ["name of the adapter", about.name],
+        ]
+        continue_card(folder, config, part, {"Merged": rows})

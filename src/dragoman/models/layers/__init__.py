@@ -1,0 +1,1 @@
+"""The parts that architectures share: positions, masks, caches, embeddings."""

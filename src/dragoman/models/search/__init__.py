@@ -1,0 +1,1 @@
+"""The PyTorch engine: beam search, sampling and scoring for every architecture."""

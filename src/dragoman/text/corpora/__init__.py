@@ -1,0 +1,1 @@
+"""Parallel text in files: formats, compression, shards, filters."""

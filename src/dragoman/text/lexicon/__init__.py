@@ -1,0 +1,1 @@
+"""Which words translate which: lexicon, word links, stems, shortlists."""

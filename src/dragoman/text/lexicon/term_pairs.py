@@ -1,0 +1,142 @@
+"""Terms and their translations in parallel text: what a model learns to read notes from.
+
+A term is one word or several that are linked with each other's translations and with nothing else
+(`text/lexicon/word_links.py`): "print preview" and "Druckvorschau". Its note has the commonest form of the
+translation, not the one of the sentence, so that a model learns to inflect it (Bergmanis and Pinnis 2021,
+"Facilitating Terminology Translation with Target Lemma Annotations").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from random import Random
+from typing import NamedTuple
+
+from dragoman.text.guidance import Note
+from dragoman.text.lexicon.stems import stems
+from dragoman.text.lexicon.word_links import Progress, WordLink, WordLinks, words_of_line
+from dragoman.text.tokenizers.words import PlacedWord
+
+_LONGEST = 3  # words of a term between marks
+_LONGEST_TARGET = 6  # words of its translation; a character of Chinese is a word
+_SHORTEST = 3  # letters of a term
+_MOST = 3  # notes for a line
+_JOINED = 0.3  # chance that two neighbours whose translations are neighbours, too, become one note
+
+Pairs = Callable[[], Iterable[tuple[str, str]]]  # to be read several times
+
+
+class TermPair(NamedTuple):
+    """source[start:end] is translated as target[target_start:target_end], whose commonest form is `form`."""
+
+    start: int
+    end: int
+    target_start: int
+    target_end: int
+    form: str
+
+
+class TermPairs:
+    """Finds terms and their translations in pairs of lines."""
+
+    def __init__(self, links: WordLinks, forms: dict[str, str], target_language: str) -> None:
+        """`forms` has the commonest form of a translation by `_key`."""
+        self._links, self._forms, self._target_language = links, forms, target_language
+
+    @classmethod
+    def learn(
+        cls, pairs: Pairs, *, target_language: str, progress: Progress = lambda text: None
+    ) -> TermPairs:
+        """Learn links and forms from parallel text, which is read twice."""
+        links = WordLinks.learn(pairs(), progress=progress)
+        progress("counting the forms of words")
+        counts: Counter[tuple[str, str]] = Counter()
+        for source, target in pairs():
+            for one in _spans(links, source, target):
+                written = target[one[2] : one[3]]
+                counts[_key(source[one[0] : one[1]], written, target_language), written] += 1
+        forms: dict[str, str] = {}
+        for (key, form), _ in counts.most_common():
+            forms.setdefault(key, form)
+        return cls(links, forms, target_language)
+
+    def of(self, source: str, target: str) -> list[TermPair]:
+        """Return the terms of a pair in the order of the source."""
+        return [
+            TermPair(*span, self._form(source[span[0] : span[1]], target[span[2] : span[3]]))
+            for span in _spans(self._links, source, target)
+        ]
+
+    def _form(self, source: str, written: str) -> str:
+        return self._forms.get(_key(source, written, self._target_language), written)
+
+
+def draw_notes(terms: Sequence[TermPair], source: str, target: str, random: Random) -> tuple[Note, ...]:
+    """Return notes for some of the terms of a pair, from one to three, in order."""
+    joined: list[TermPair] = []
+    for one in terms:
+        before = joined[-1] if joined else None
+        if before is not None and _are_neighbours(before, one, source, target) and random.random() < _JOINED:
+            form = before.form + target[before.target_end : one.target_start] + one.form
+            joined[-1] = TermPair(before.start, one.end, before.target_start, one.target_end, form)
+        else:
+            joined.append(one)
+    count = min(random.randint(1, _MOST), len(joined))
+    return tuple(Note(one.start, one.end, one.form) for one in sorted(random.sample(joined, count)))
+
+
+def _are_neighbours(before: TermPair, one: TermPair, source: str, target: str) -> bool:
+    gap = target[before.target_end : one.target_start]
+    return (
+        before.target_end <= one.target_start
+        and source[before.end : one.start] == " "
+        and (gap == " " or (gap == "" and target[one.target_start] >= "\u2e80"))
+    )
+
+
+def _key(source: str, written: str, target_language: str) -> str:
+    """What forms of one word have in common: the source, and the stems of the translation."""
+    return f"{source.lower()}\n{' '.join(stems(written.split(), target_language))}"
+
+
+def _spans(links: WordLinks, source: str, target: str) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (start, end, start, end) of each term and of its translation, in characters."""
+    ours, theirs = words_of_line(source), words_of_line(target)
+    found = links.of(ours, theirs)
+    taken = {link.source for link in found}, {link.target for link in found}
+    for group in _groups(found):
+        if not any(link.mutual for link in group):
+            continue
+        first, last = min(link.source for link in group), max(link.source for link in group)
+        begin, end = min(link.target for link in group), max(link.target for link in group)
+        inside = {link.source for link in group}, {link.target for link in group}
+        apart = (taken[0] - inside[0]).isdisjoint(range(first, last + 1)) and (
+            taken[1] - inside[1]
+        ).isdisjoint(range(begin, end + 1))
+        if apart and last - first < _LONGEST and end - begin < _LONGEST_TARGET:
+            span = ours[first].start, ours[last].end, theirs[begin].start, theirs[end].end
+            if _is_one(ours[first : last + 1], source) and _is_one(theirs[begin : end + 1], target):
+                yield span
+
+
+def _is_one(words: Sequence[PlacedWord], line: str) -> bool:
+    """Whether the words are long enough, and only a space or a hyphen is between two of them."""
+    between = (line[a.end : b.start] for a, b in pairwise(words))
+    long = words[-1].end - words[0].start >= _SHORTEST or words[0].text[0] >= "\u2e80"
+    return long and all(gap in ("", " ", "-") for gap in between)
+
+
+def _groups(links: Iterable[WordLink]) -> list[list[WordLink]]:
+    """The links in groups that share no word, in the order of the source."""
+    groups: list[list[WordLink]] = []
+    for link in links:
+        sharing = [
+            group
+            for group in groups
+            if any(link.source == one.source or link.target == one.target for one in group)
+        ]
+        merged = [one for group in sharing for one in group] + [link]
+        groups = [group for group in groups if group not in sharing] + [merged]
+    return sorted(groups, key=lambda group: min(link.source for link in group))

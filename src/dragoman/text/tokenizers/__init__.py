@@ -1,0 +1,1 @@
+"""Tokenizers: subwords, words, and those of other programs."""

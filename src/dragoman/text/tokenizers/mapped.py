@@ -1,0 +1,107 @@
+"""A SentencePiece model whose pieces are numbered by a vocabulary of its own: tokenizers of other programs.
+
+Marian and Hugging Face's Marian models cut text with SentencePiece and look the pieces up in a list. A
+piece that is not in the list is unknown. The list may have tokens that no text is cut into, such as the
+target language `>>fra<<` at the beginning of a source.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from dragoman.text.tokenizers.ids import Specials
+from dragoman.text.tokenizers.reserved import piece
+from dragoman.text.tokenizers.subwords import Subwords
+
+_LANGUAGE = re.compile(r">>(.+?)<<")
+
+
+class Mapped:
+    """Pieces of SentencePiece and their ids: `pieces[i]` is the piece of id i.
+
+    Pad, start, end and unknown have no text.
+    """
+
+    spare = ()  # ids that no text has
+
+    def __init__(self, model: bytes, pieces: Sequence[str], specials: Specials) -> None:
+        """Raise ValueError if `model` is not what SentencePiece writes, or a piece is listed twice."""
+        self._subwords = Subwords(model)
+        self._pieces = list(pieces)
+        self._ids = {piece: i for i, piece in enumerate(self._pieces)}
+        if len(self._ids) != len(self._pieces):
+            twice = next(piece for i, piece in enumerate(self._pieces) if self._ids[piece] != i)
+            raise ValueError(f"the piece {twice!r} is listed twice")
+        if max(specials.ids) >= len(self._pieces):
+            raise ValueError("a special id is not in the vocabulary")
+        self._specials = specials
+        self.reserved = tuple(self._reserved())
+        self.languages = tuple(
+            match[1] for piece in self._pieces if (match := _LANGUAGE.fullmatch(piece)) is not None
+        )
+
+    @classmethod
+    def from_files(cls, files: dict[str, bytes], specials: Specials) -> Mapped:
+        """Return what `to_files` wrote. Raise ValueError if it is something else."""
+        pieces = json.loads(files[".vocab.json"])
+        if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
+            raise ValueError("not a list of pieces")
+        return cls(files[".spm"], pieces, specials)
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each line, without start and end. Raise DataError for half a surrogate pair.
+
+        A language token that begins a line is one token, if the vocabulary has it.
+        """
+        split = [self._split(line) for line in lines]
+        cut = self._subwords.cut([text for _, text in split])
+        unknown = self._specials.unknown
+        return [
+            language + [self._ids.get(piece, unknown) for piece in pieces]
+            for (language, _), pieces in zip(split, cut, strict=True)
+        ]
+
+    def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+        """Encode. Random cuts are not offered here, so nothing is random."""
+        return self.encode(lines)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of the ids. Pad, start, end and unknown have no text."""
+        silent = self._specials.ids
+        text = self._subwords.join([self._pieces[i] for i in ids if i not in silent])
+        return text.replace("▁", " ").strip()  # a joint vocabulary has pieces that this side's model lacks
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the piece of each id; ▁ is a space."""
+        return [self._pieces[i] for i in ids]
+
+    def surfaces(self, line: str) -> list[str]:
+        """Return the part of the line that each token stands for; joined they are the line."""
+        language, text = self._split(line)
+        return [line[: len(line) - len(text)]] * len(language) + self._subwords.parts(text)
+
+    def to_files(self) -> dict[str, bytes]:
+        """Return the SentencePiece model and the list of pieces, by the suffix of their files."""
+        pieces = json.dumps(self._pieces, ensure_ascii=False, indent=0).encode()
+        return {".spm": self._subwords.to_bytes(), ".vocab.json": pieces}
+
+    def _reserved(self) -> Iterator[int]:
+        """Yield the ids of the reserved pieces that an exported model of ours has."""
+        for number in count(1):
+            if piece(number) not in self._ids:
+                return
+            yield self._ids[piece(number)]
+
+    def _split(self, line: str) -> tuple[list[int], str]:
+        """Return the id of the language token that begins the line, if any, and the rest."""
+        if match := _LANGUAGE.match(line):
+            token = self._ids.get(match[0])
+            if token is not None:
+                return [token], line[match.end() :]
+        return [], line

@@ -1,0 +1,461 @@
+"""Tokenizers: text to ids and back, learnt from the training text and kept in the model folder.
+
+    tokenizer.json                    format_version, configuration, special ids, digest of each file
+    tokenizer.spm                     the subwords or characters of both sides, as SentencePiece writes them;
+                                      tokenizer.source.spm and tokenizer.target.spm if each side has its own
+    tokenizer.words.json ...          the same for words
+    tokenizer.source.vocab.json ...   imported models: the pieces of tokenizer.source.spm by id
+
+Nothing is pickled. Loading refuses a file that differs from the one that was saved.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol
+
+from dragoman.base.config import from_table, to_table
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.files import write_whole
+from dragoman.base.options import Option, Options
+from dragoman.text.corpora.reservoir import draw_sample
+from dragoman.text.spans import Span, spans_before, spans_of_prefixes, spans_of_surfaces
+from dragoman.text.tokenizers import words
+from dragoman.text.tokenizers.copied import DEFAULT, pieces_for
+from dragoman.text.tokenizers.ids import OURS, SPECIALS, Specials
+from dragoman.text.tokenizers.punctuation import normalise_punctuation, places_of_punctuation
+
+FORMAT_VERSION = 4  # 1 has only the default special ids, 2 no mapped vocabularies, 3 no reserved pieces
+
+_NAME = "tokenizer.json"
+_ENOUGH = 1_000_000  # pairs to learn from; more take longer and change little
+_BYTES = 256
+
+Side = Literal["source", "target"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerConfig(Options, section="tokenizer"):
+    """How text becomes tokens. The tokenizer is learned from the training text."""
+
+    kind: Annotated[
+        Literal["bpe", "unigram", "characters", "words", "mapped"],
+        Option(
+            "Subwords by byte-pair encoding (section 5.1) or by a unigram language model (Kudo 2018), "
+            "characters, or whole words. mapped is the tokenizer of an imported model; it cannot be learned."
+        ),
+    ] = "bpe"
+    vocab_size: Annotated[
+        int,
+        Option(
+            f"Ids in a vocabulary, including {len(SPECIALS)} special ones and, with byte_fallback, {_BYTES} "
+            "bytes. It is smaller if the text supports no more.",
+            at_least=len(SPECIALS) + 1,
+            at_most=10_000_000,
+        ),
+    ] = 8000
+    shared: Annotated[bool, Option("One vocabulary for both languages (section 5.1).")] = True
+    source_vocab_size: Annotated[
+        int | None,
+        Option(
+            "Ids in the source's vocabulary, with shared=false. Left out, vocab_size. A small target "
+            "vocabulary saves time: the output layer computes a logit for each of its ids.",
+            at_least=len(SPECIALS) + 1,
+            at_most=10_000_000,
+        ),
+    ] = None
+    lowercase: Annotated[
+        Literal[False, True, "source"], Option("Lower-case neither side, both sides, or only the source.")
+    ] = False
+    byte_fallback: Annotated[
+        bool,
+        Option("Write a character that is not in the vocabulary as its UTF-8 bytes, so no text is unknown."),
+    ] = True
+    character_coverage: Annotated[
+        float,
+        Option(
+            "Share of the characters in the training text that get their own id. 0.9995 leaves out "
+            "the rarest.",
+            at_least=0.98,  # as in SentencePiece
+            at_most=1,
+        ),
+    ] = 1.0
+    sampling: Annotated[
+        float,
+        Option(
+            "Random cuts of the training text; 0 for none, 0.1 is usual. For bpe the chance to skip a merge "
+            "(Provilkov et al. 2020), for unigram the exponent of the probabilities (Kudo 2018).",
+            at_least=0,
+            below=1,
+        ),
+    ] = 0.0
+
+    placeholders: Annotated[
+        int | Literal["auto"],
+        Option(
+            "Reserved pieces ⟦1⟧, ⟦2⟧, ... that stand for placeholders such as %s and {name}, so that the "
+            f"model learns to copy them. auto: {DEFAULT} if at least 0.2 % of the training pairs have a "
+            "placeholder of a program on both sides (URLs and numbers do not count), else 0.",
+            at_least=0,
+            at_most=1000,
+        ),
+    ] = "auto"
+
+    punctuation: Annotated[
+        str | None,
+        Option(
+            "Language whose punctuation is normalised in the source, as the Moses scripts do. Only for "
+            "mapped; left out, nothing is normalised."
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        learned = self.kind not in ("words", "mapped")
+        fixed = {"special": len(SPECIALS), "bytes": _BYTES * (self.byte_fallback and learned)}
+        fixed["placeholders"] = self.reserved + (self.kind == "words" and self.reserved > 0)
+        least = sum(fixed.values()) + 1
+        for name in ("vocab_size", "source_vocab_size"):
+            size = getattr(self, name)
+            if size is not None and size < least:
+                taken = " and ".join(f"{count} ids are {what}" for what, count in fixed.items() if count)
+                raise ConfigError(f"tokenizer.{name} = {size}", hint=f"it must be at least {least}: {taken}")
+        if self.shared and self.source_vocab_size is not None:
+            raise ConfigError(
+                f"tokenizer.source_vocab_size = {self.source_vocab_size}: both languages share a vocabulary",
+                hint="set tokenizer.shared=false, or leave it out",
+            )
+        if self.reserved and self.kind == "mapped":
+            raise ConfigError(
+                f"tokenizer.placeholders = {self.placeholders}: mapped has the pieces of the imported model",
+                hint="leave it out",
+            )
+        if self.sampling and self.kind in ("characters", "words", "mapped"):
+            raise ConfigError(
+                f"tokenizer.sampling = {self.sampling}: {self.kind} can be cut in one way only",
+                hint='set tokenizer.kind="bpe" or "unigram", or tokenizer.sampling=0',
+            )
+        if self.punctuation is not None and self.kind != "mapped":
+            raise ConfigError(
+                f'tokenizer.punctuation = "{self.punctuation}" with tokenizer.kind = "{self.kind}"',
+                hint="normalise the training text instead",
+            )
+
+    @property
+    def reserved(self) -> int:
+        """The number of reserved pieces. `auto` has none until there is text to decide by."""
+        return 0 if self.placeholders == "auto" else self.placeholders
+
+
+class Vocabulary(Protocol):
+    """How one side's text is cut into tokens: `Subwords`, `Words` or `Mapped`."""
+
+    @property
+    def languages(self) -> tuple[str, ...]: ...
+    @property
+    def reserved(self) -> tuple[int, ...]: ...
+    @property
+    def spare(self) -> tuple[int, ...]: ...
+    def __len__(self) -> int: ...
+    def encode(self, lines: Sequence[str]) -> list[list[int]]: ...
+    def sample(self, lines: Sequence[str], *, amount: float, seed: int) -> list[list[int]]: ...
+    def decode(self, ids: Sequence[int]) -> str: ...
+    def pieces(self, ids: Sequence[int]) -> list[str]: ...
+    def surfaces(self, line: str) -> list[str]: ...
+    def to_files(self) -> dict[str, bytes]: ...
+
+
+class Tokenizer:
+    """Text to ids and back, for both sides. Encoding adds neither start nor end; the model does."""
+
+    def __init__(
+        self,
+        config: TokenizerConfig,
+        source: Vocabulary,
+        target: Vocabulary,
+        *,
+        specials: Specials = OURS,
+    ) -> None:
+        self.config, self.specials = config, specials
+        self._source, self._target = source, target
+
+    @classmethod
+    def train(cls, pairs: Iterable[tuple[str, str]], config: TokenizerConfig, *, seed: int = 1) -> Tokenizer:
+        """Learn from the pairs, or from a million of them drawn with `seed`. The pairs are read once.
+
+        The vocabulary is smaller than `config.vocab_size` if the text has too few different words; a
+        warning is logged. Raise ConfigError if `vocab_size` is too small for the characters of the text or
+        if the kind cannot be learned, DataError if there is no text.
+        """
+        sample = draw_sample(pairs, _ENOUGH, random.Random(seed))
+        if config.placeholders == "auto" and (count := pieces_for(sample)):
+            config = replace(config, placeholders=count)
+        if config.lowercase:
+            sample = [(source.lower(), target) for source, target in sample]
+        if config.lowercase is True:
+            sample = [(source, target.lower()) for source, target in sample]
+        if config.shared:
+            both = _learn(chain.from_iterable(sample), config, config.vocab_size)
+            return cls(config, both, both)
+        return cls(
+            config,
+            _learn((source for source, _ in sample), config, config.source_vocab_size or config.vocab_size),
+            _learn((target for _, target in sample), config, config.vocab_size),
+        )
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills up short sentences of a batch."""
+        return self.specials.pad
+
+    @property
+    def start_id(self) -> int:
+        """The id that a decoder reads first; may be the same as `pad_id`."""
+        return self.specials.start
+
+    @property
+    def end_id(self) -> int:
+        """The id that ends a sentence."""
+        return self.specials.end
+
+    @property
+    def unk_id(self) -> int:
+        """The id of an unknown character or word."""
+        return self.specials.unknown
+
+    @property
+    def source_size(self) -> int:
+        """The number of ids on the source side; a shared vocabulary has one size."""
+        return len(self._source)
+
+    @property
+    def target_size(self) -> int:
+        """The number of ids on the target side."""
+        return len(self._target)
+
+    @property
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """The source's and the target's; the same object if they share one."""
+        return self._source, self._target
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The target languages of a multilingual model, in order of their ids; otherwise empty."""
+        return self._source.languages
+
+    @property
+    def placeholders(self) -> tuple[tuple[int, ...], tuple[int, ...]] | tuple[()]:
+        """The ids of the reserved pieces ⟦1⟧, ⟦2⟧, ... in source and target, or nothing if there are none."""
+        both = self._source.reserved, self._target.reserved
+        return both if len(both[0]) == len(both[1]) > 0 else ()
+
+    def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each line. Many lines in one call are faster."""
+        return self._source.encode(self.normalise(lines, "source"))
+
+    def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each line. Many lines in one call are faster."""
+        return self._target.encode(self.normalise(lines, "target"))
+
+    def sample(self, lines: Sequence[str], *, side: Side, seed: int) -> list[list[int]]:
+        """Encode with random cuts if `config.sampling` is set: a function of (lines, side, seed).
+
+        The cuts of a line depend on the lines before it.
+        """
+        vocabulary = self._source if side == "source" else self._target
+        return vocabulary.sample(self.normalise(lines, side), amount=self.config.sampling, seed=seed)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the target text of the ids. Pad, start and end have no text."""
+        return self._target.decode(ids)
+
+    def spans(self, line: str, side: Side) -> list[Span]:
+        """Return (start, end) in the line of each token that the side's encoding has, in characters.
+
+        Of the bytes of a character, all but the last have an empty span.
+        """
+        vocabulary = self._source if side == "source" else self._target
+        text = self.normalise([line], side)[0]
+        spans = spans_of_surfaces(vocabulary.surfaces(text), text)
+        return spans if text == line else spans_before(spans, self._places(line, side), len(line))
+
+    def source_spans(self, line: str) -> list[Span]:
+        """Return the `spans` of a source."""
+        return self.spans(line, "source")
+
+    def target_spans(self, ids: Sequence[int]) -> list[Span]:
+        """Return (start, end) in `decode(ids)` of each id, in characters."""
+        prefixes = [self.decode(ids[: end + 1]) for end in range(len(ids))]
+        return spans_of_prefixes(prefixes, self.decode(ids))
+
+    def source_pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the piece of each source id; ▁ is a space, <0xE4> a byte."""
+        return self._source.pieces(ids)
+
+    def target_pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the piece of each target id."""
+        return self._target.pieces(ids)
+
+    def normalise(self, lines: Sequence[str], side: Side) -> Sequence[str]:
+        """Return the lines as they are cut into tokens: lower-cased or with other punctuation, if set."""
+        if self.config.punctuation is not None and side == "source":
+            lines = [normalise_punctuation(line, self.config.punctuation) for line in lines]
+        return [line.lower() for line in lines] if self.config.lowercase in (True, side) else lines
+
+    def _places(self, line: str, side: Side) -> list[Span]:
+        """Return for each character of the normalised line the part of the line that it stands for."""
+        places = [(i, i + 1) for i in range(len(line))]
+        if self.config.punctuation is not None and side == "source":
+            places = places_of_punctuation(line, self.config.punctuation)
+            line = normalise_punctuation(line, self.config.punctuation)
+        if self.config.lowercase in (True, side):  # one letter becomes two: İ
+            places = [place for place, letter in zip(places, line, strict=True) for _ in letter.lower()]
+        return places
+
+    def save(self, folder: Path) -> None:
+        """Write the files into `folder`. tokenizer.json comes last: if it exists, the others do."""
+        folder = Path(folder)
+        digests = {}
+        for side, vocabulary in zip(_sides(self.config), self.vocabularies, strict=False):
+            for suffix, data in vocabulary.to_files().items():
+                name = f"tokenizer{side}{suffix}"
+                write_whole(folder / name, data)
+                digests[name] = _digest(data)
+        table: dict[str, Any] = {"format_version": 1, "config": to_table(self.config)}
+        if not self.config.reserved:
+            del table["config"]["placeholders"]  # releases without them read the file
+        if self.specials != OURS:
+            # A release that only knows the default ids refuses version 2 and reads all other files.
+            table |= {"format_version": 2, "specials": to_table(self.specials)}
+        if self.config.kind == "mapped":
+            table["format_version"] = 3
+        if self.config.reserved:
+            table["format_version"] = 4
+        write_whole(folder / _NAME, json.dumps(table | {"files": digests}, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Tokenizer:
+        """Return the tokenizer in `folder`. Raise ModelError if it is missing, damaged or too new."""
+        folder = Path(folder)
+        path = folder / _NAME
+        table = _table(_read(path), path)
+        version = table.get("format_version")
+        if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+            raise ModelError(
+                f"{path}: format_version {version!r}, but this dragoman reads versions 1 to {FORMAT_VERSION}",
+                hint="upgrade dragoman",
+            )
+        try:
+            config = from_table(TokenizerConfig, table["config"])
+            specials = from_table(Specials, table.get("specials", {}))
+            digests = {name: str(digest) for name, digest in table["files"].items()}
+            sides = [{end: f"tokenizer{side}{end}" for end in _suffixes(config)} for side in _sides(config)]
+            missing = [name for side in sides for name in side.values() if name not in digests]
+            if missing:
+                raise KeyError(missing[0])
+        except (ConfigError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
+        vocabularies = []
+        for side in sides:
+            files = {suffix: _checked(folder / name, digests[name]) for suffix, name in side.items()}
+            try:
+                vocabularies.append(_vocabulary(files, config, specials))
+            except ValueError as error:
+                raise ModelError(f"{folder / next(iter(side.values()))}: {error}", hint=_RESTORE) from error
+        if not all(0 <= i < len(vocabulary) for vocabulary in vocabularies for i in specials.ids):
+            raise ModelError(f"{path}: a special id is not in the vocabulary", hint=_RESTORE)
+        reserved = {len(vocabulary.reserved) for vocabulary in vocabularies}
+        if config.kind != "mapped" and reserved != {config.reserved}:
+            raise ModelError(f"{path}: other placeholders than in the vocabulary", hint=_RESTORE)
+        return cls(config, vocabularies[0], vocabularies[-1], specials=specials)
+
+
+_RESTORE = "restore the file, or train again in another folder"
+
+
+def _learn(lines: Iterable[str], config: TokenizerConfig, size: int) -> Vocabulary:
+    if config.kind == "mapped":
+        raise ConfigError(
+            'tokenizer.kind = "mapped" cannot be learned: it comes with an imported model',
+            hint='choose tokenizer.kind="bpe" or "unigram"',
+        )
+    if config.kind == "words":
+        return words.train(lines, vocab_size=size, placeholders=config.reserved)
+    from dragoman.text.tokenizers import subwords
+
+    return subwords.train(
+        lines,
+        config.kind,
+        vocab_size=size,
+        byte_fallback=config.byte_fallback,
+        character_coverage=config.character_coverage,
+        placeholders=config.reserved,
+    )
+
+
+def _sides(config: TokenizerConfig) -> list[str]:
+    """Return how the file names of the two sides differ; one item if they share a vocabulary."""
+    return [""] if config.shared else [".source", ".target"]
+
+
+def _suffixes(config: TokenizerConfig) -> list[str]:
+    """Return the ends of the names of a vocabulary's files."""
+    match config.kind:
+        case "words":
+            return [".words.json"]
+        case "mapped":
+            return [".spm", ".vocab.json"]
+        case _:
+            return [".spm"]
+
+
+def _vocabulary(files: dict[str, bytes], config: TokenizerConfig, specials: Specials) -> Vocabulary:
+    """Return the vocabulary of one side. Raise ValueError if the files hold something else."""
+    match config.kind:
+        case "words":
+            return words.Words.from_bytes(files[".words.json"])
+        case "mapped":
+            from dragoman.text.tokenizers.mapped import Mapped
+
+            return Mapped.from_files(files, specials)
+        case _:
+            from dragoman.text.tokenizers import subwords
+
+            return subwords.Subwords(files[".spm"])
+
+
+def _checked(path: Path, digest: str) -> bytes:
+    """Return the bytes of a file. Raise ModelError unless they have the digest."""
+    data = _read(path)
+    if _digest(data) != digest:
+        raise ModelError(f"{path}: damaged, or from another model than {_NAME}", hint=_RESTORE)
+    return data
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: missing", hint="is this the folder that training wrote?") from error
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_RESTORE) from error
+
+
+def _table(data: bytes, path: Path) -> dict[str, Any]:
+    try:
+        table = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not valid JSON ({error})", hint=_RESTORE) from error
+    if not isinstance(table, dict):
+        raise ModelError(f"{path}: not a JSON object", hint=_RESTORE)
+    return table

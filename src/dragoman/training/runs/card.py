@@ -1,0 +1,130 @@
+"""The model card: README.md of a model folder, which describes the model and its training."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from dragoman.base.files import write_whole
+from dragoman.base.tables import count, markdown
+from dragoman.training.data.mixture import TrainingText
+from dragoman.training.events import Finished, Started
+from dragoman.training.runs.prepare import Prepared
+from dragoman.training.runs.recipe import Recipe
+from dragoman.training.runs.tuning.outcome import Tuned
+from dragoman.translation.folder.summary import describe_shape
+from dragoman.version import __version__
+
+
+def write(prepared: Prepared, *, started: Started, finished: Finished, tuned: Tuned | None = None) -> None:
+    """Write the model card at the end of a run."""
+    texts: dict[str, TrainingText] = {"training": prepared.training}
+    if prepared.validation is not None:
+        texts["validation"] = prepared.validation
+    card = render(
+        prepared.recipe, started=started, finished=finished, texts=texts, command=command_line(), tuned=tuned
+    )
+    write_whole(prepared.folder.card, card)
+
+
+def command_line() -> list[str]:
+    """Return the command line, or an empty list if the run was started from Python.
+
+    What is not UTF-8 becomes a mark (U+FFFD).
+    """
+    program = Path(sys.argv[0])
+    ours = program.stem == "dragoman" or (program.stem, program.parent.name) == ("__main__", "dragoman")
+    words = (os.fsencode(word).decode(errors="replace") for word in sys.argv[1:])
+    return ["dragoman", *words] if ours else []
+
+
+def render(
+    recipe: Recipe,
+    *,
+    started: Started,
+    finished: Finished,
+    texts: Mapping[str, TrainingText],
+    command: Sequence[str],
+    tuned: Tuned | None = None,
+) -> str:
+    """Return the card as Markdown. `command` is empty for a run from Python."""
+    languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
+    head = ["", ""]
+    sections = {
+        "Model": [
+            head,
+            ["parameters", f"{started.parameters:,}"],
+            ["architecture", recipe.model.architecture],
+            ["shape", ", ".join(describe_shape(recipe.model))],
+            ["tokenizer", recipe.tokenizer.kind],
+        ],
+        "Text": [
+            ["text", "pairs", "fingerprint", "read and set aside"],
+            *(
+                [name, f"{len(text):,}", f"`{text.fingerprint}`", text.report.replace("\n", ";")]
+                for name, text in texts.items()
+            ),
+        ],
+        "Training": [
+            head,
+            ["command", f"`{shlex.join(command)}`" if command else "(from Python)"],
+            ["updates, target tokens", f"{finished.step:,}, {finished.tokens:,}"],
+            ["time", f"{finished.seconds / 60:.1f} minutes"],
+            ["arithmetic", f"{started.precision}, {_processes(started.threads, started.processes)}"],
+            ["seed", str(recipe.seed)],
+            *_teachers(recipe),
+            ["weights", finished.outcome],
+            ["torch, Python", f"{torch.__version__}, {platform.python_version()}"],
+            *_validation(finished),
+        ],
+    }
+    if tuned is not None:
+        sections["Before and after"] = [
+            head,
+            ["tuned from", f"{tuned.base}, `{recipe.tuning.base}`"],
+            ["replayed general text", recipe.tuning.replay_from],
+            ["share of the tuned weights", f"{tuned.share:.0%}, the rest of the base"],
+        ]
+    lines = [
+        f"# {recipe.title or languages}",
+        "",
+        f"Translates from {languages}. Trained with dragoman {__version__}.",
+        "",
+        "    dragoman translate THIS_FOLDER FILE",
+        "",
+    ]
+    for title, (names, *rows) in sections.items():
+        lines += [f"## {title}", "", *markdown(names, rows), ""]
+    lines += tuned.effect.to_markdown() if tuned is not None else []
+    return "\n".join([*lines, "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.", ""])
+
+
+def _teachers(recipe: Recipe) -> list[list[str]]:
+    teacher = recipe.teacher
+    each = zip(teacher.models, teacher.digests, strict=False)
+    rows = [[f"teacher {number}", f"{name}, `{digest}`"] for number, (name, digest) in enumerate(each, 1)]
+    if rows:
+        learnt = [] if teacher.outputs == "none" else [f"their translations ({teacher.outputs})"]
+        learnt += [f"their distributions (share of the loss: {teacher.words:g})"] if teacher.words else []
+        rows.append(["learnt from them", ", ".join(learnt)])
+    return rows
+
+
+def _validation(finished: Finished) -> list[list[str]]:
+    rows = []
+    if finished.loss is not None:
+        rows.append(["validation loss", f"{finished.loss:.4f} nats a token"])
+    if finished.bleu is not None:
+        rows.append([f"validation BLEU, {finished.search}", f"{finished.bleu:.2f}"])
+        rows.append(["signature", f"`{finished.signature}`"])
+    return rows
+
+
+def _processes(threads: int, processes: int) -> str:
+    return count(threads, "thread") + (f" in each of {processes} processes" if processes > 1 else "")

@@ -1,0 +1,159 @@
+"""The part of a run that needs torch: build the model, train it, write the model folder."""
+
+from __future__ import annotations
+
+import torch
+
+from dragoman.base.errors import DataError, DragomanError
+from dragoman.evaluation.risk.folder import calibrate_folder
+from dragoman.models import loops as native
+from dragoman.models.folder import bundle as model_folder
+from dragoman.models.folder.bundle import Bundle
+from dragoman.models.folder.weights import put_weights, read_weights
+from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.training.events import Finished, Observer, Started, Stop
+from dragoman.training.profile import Profile
+from dragoman.training.runs import card
+from dragoman.training.runs.initial_model import initial_model
+from dragoman.training.runs.prepare import Prepared
+from dragoman.training.runs.tuning.outcome import finish_tuning
+from dragoman.training.runs.validation_scores import search_name, translate_and_score
+from dragoman.training.step.precision import send_to_onednn
+from dragoman.training.trainer import Trainer
+from dragoman.training.validation import Scored
+from dragoman.translation.folder.risk import RISK
+
+
+def fit(prepared: Prepared, *, observer: Observer, stop: Stop, profile: bool) -> None:
+    """Continue the run to its end and write the model folder.
+
+    Raises ModelError for a base that is not finite or a damaged checkpoint, DataError and ConfigError for
+    text or processes that do not fit the run, TrainingError if the disk is too small, and what
+    `Trainer.train` raises.
+    """
+    recipe, folder, world = prepared.recipe, prepared.folder, prepared.world
+    torch.manual_seed(recipe.seed)
+    native.enable()
+    say = observer.on_message if world.leads else lambda _: None
+    model, base = initial_model(prepared, say)
+    bundle = Bundle(
+        model=model,
+        tokenizer=prepared.tokenizer,
+        source_language=prepared.source_language,
+        target_language=prepared.target_language,
+        generation=recipe.generation,
+        alignment=recipe.training.aligning(model.config) or (None if base is None else base.alignment),
+        guidance=recipe.data.annotating.names,
+    )
+
+    def translate(_: AnySeq2Seq) -> Scored:
+        greedy = recipe.training.validation_search == "greedy"
+        return translate_and_score(
+            bundle, prepared.validation_pairs, seed=recipe.seed, world=world, greedy=greedy
+        )
+
+    trainer = Trainer(
+        model=model,
+        corpus=prepared.training,
+        valid=prepared.validation,
+        config=recipe.training,
+        checkpoints=folder.checkpoints,
+        metrics=folder.metrics,
+        seed=recipe.seed,
+        world=world,
+        observer=observer,
+        translate=None if prepared.validation is None else translate,
+        stop=stop,
+        penalty=recipe.tuning.penalty,
+    )
+    if trainer.learner.precision == "fp32":
+        send_to_onednn()
+    if profile and world.leads:
+        trainer.profile = Profile(folder.profile, trainer.learner.precision, world.device, say)
+    world.leader_first(trainer.resume)
+
+    def calibrate() -> None:
+        """Learn the risk of translations from the validation text, if it has enough pairs."""
+        if not recipe.training.calibrate or stop():
+            return
+        try:
+            report = calibrate_folder(folder.path, prepared.validation_pairs, most=recipe.training.calibrate)
+        except DataError as error:
+            observer.on_message(f"the risk of translations is not calibrated: {error}")
+        else:
+            text = f"error {report.ece:.3f} on {report.lines:,} others"
+            observer.on_message(f"calibrated the risk of translations: {text}")
+
+    if world.share(trainer.progress.finished and trainer.done() and folder.complete):
+        # The run may have been stopped while it calibrated.
+        world.lead(lambda: None if (folder.path / RISK).exists() else calibrate())
+        observer.on_message(f"{folder.path}: this run is complete; nothing to do")
+        return
+
+    world.lead(trainer.check_space)
+    started = _started(trainer, prepared)
+    observer.on_start(started)  # on every process: from here on the trainer handles signals
+    if world.leads:
+        folder.metrics.begin(started)
+
+    def write(finished: Finished) -> None:
+        _write(trainer, prepared, bundle, base, started, finished)
+        calibrate()
+
+    try:
+        finished = trainer.train()
+        if trainer.profile is not None:
+            trainer.profile.end()
+        world.lead(lambda: write(finished))
+    except DragomanError as error:
+        if world.leads:
+            folder.metrics.end(error, trainer.progress.step)
+        raise
+    if world.leads:
+        folder.metrics.end(finished, finished.step)
+
+
+def _started(trainer: Trainer, prepared: Prepared) -> Started:
+    """The figures of the run as it starts."""
+    config, training = trainer.model.config, trainer.config
+    return Started(
+        output=str(prepared.folder.path),
+        parameters=sum(parameter.numel() for parameter in trainer.learner.trained.parameters()),
+        source_vocab=config.source_vocab,
+        target_vocab=config.target_vocab,
+        train_pairs=len(trainer.corpus),
+        valid_pairs=len(trainer.valid) if trainer.valid is not None else 0,
+        precision=trainer.learner.precision,
+        threads=torch.get_num_threads(),
+        processes=trainer.world.size,
+        resumed_from=trainer.progress.step,
+        max_updates=training.max_updates,
+        max_seconds=60 * training.max_minutes if training.max_minutes else None,
+        batch_tokens=training.batch_tokens,
+    )
+
+
+def _write(
+    trainer: Trainer,
+    prepared: Prepared,
+    bundle: Bundle,
+    base: Bundle | None,
+    started: Started,
+    finished: Finished,
+) -> None:
+    """Put the final weights into the bundle, and write the model folder with its card and scores."""
+    folder = prepared.folder
+    final = folder.checkpoints.final
+    put_weights(bundle.model, read_weights(final), final)
+    row = {name: getattr(finished, name) for name in ("loss", "bleu", "signature", "search")}
+    tuned = None
+    if base is not None:
+        tuned = finish_tuning(trainer, prepared, base=base, tuned=bundle)
+        if (bleu := tuned.effect.bleu) is not None:
+            search = search_name(bundle.generation)
+            row |= {"bleu": bleu.value, "signature": bleu.signature, "search": search}
+        if prepared.validation is not None:
+            row["loss"] = trainer.examiner.loss_of(prepared.validation)
+    folder.metrics.add({"kind": "result", "step": finished.step, **row})
+    card.write(prepared, started=started, finished=finished, tuned=tuned)
+    model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do

@@ -1,0 +1,179 @@
+"""The teachers of a run: where they are, whether they fit each other and the run, and how they are loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.base.config import to_table
+from dragoman.base.errors import ConfigError
+from dragoman.base.languages import closest
+from dragoman.base.tables import listing
+from dragoman.text.corpora.languages import Languages
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.training.distillation.options import TeacherConfig
+from dragoman.training.runs.folder import RunFolder
+from dragoman.training.runs.recipe import DATA_VARIABLE, DataConfig, Recipe, recipe_of_run
+from dragoman.training.runs.tuning.base import open_model
+from dragoman.translation.ensemble import same_tokens
+from dragoman.translation.folder.config import FolderConfig
+
+if TYPE_CHECKING:
+    from dragoman.models.seq2seq import AnySeq2Seq
+    from dragoman.translation.translator import Translator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Teacher:
+    """A model that teaches."""
+
+    name: str  # as the user wrote it
+    place: str  # what to load
+    digest: str  # of its weights
+    config: FolderConfig
+    tokenizer: Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Teachers:
+    """The models that teach together. They have the same languages and the same tokenizer."""
+
+    options: TeacherConfig
+    members: tuple[Teacher, ...]
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target."""
+        first = self.members[0].config
+        return first.source_language, first.target_language
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """That of all of them. It cuts text in one way only: sampling is for their own training."""
+        tokenizer = self.members[0].tokenizer
+        config = replace(tokenizer.config, sampling=0.0)
+        return Tokenizer(config, *tokenizer.vocabularies, specials=tokenizer.specials)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """The digest of the weights of each."""
+        return tuple(one.digest for one in self.members)
+
+    @property
+    def made_with(self) -> list[str]:
+        """All that their translations depend on besides the text and the options."""
+        return [f"{one.digest} {one.config.generation}" for one in self.members]
+
+    def translator(self) -> Translator:
+        """Load the models as one that translates with all of them."""
+        from dragoman.translation.translator import Translator
+
+        members = [
+            Translator.load(one.place, dtype=self.options.dtype, download=True) for one in self.members
+        ]
+        return Translator.ensemble(members, average=self.options.average)
+
+    def models(self) -> list[AnySeq2Seq]:
+        """Load the models for PyTorch, in float32."""
+        from dragoman.translation.translator import Translator
+
+        return [Translator.load(one.place, download=True).bundle.model for one in self.members]
+
+    def check_languages(self, languages: Languages, text: str) -> None:
+        """Raise ConfigError unless the text is in their languages."""
+        for side, wanted, has in zip(("source", "target"), languages, self.languages, strict=True):
+            if wanted is not None and not closest(wanted, [has]):
+                raise ConfigError(
+                    f"{text}: the {side} language is {wanted}, but {self.members[0].name} translates from "
+                    f"{self.languages[0]} to {self.languages[1]}",
+                    hint="choose teachers of the languages of the text",
+                )
+
+    def check_same(self, folder: RunFolder) -> None:
+        """Raise ConfigError if the run in the folder began with a teacher of other weights."""
+        if not (folder.recipe.exists() and folder.checkpoints.resumable):
+            return
+        before = recipe_of_run(folder.recipe).teacher.digests
+        for teacher, digest in zip(self.members, before, strict=False):
+            if teacher.digest != digest:
+                raise ConfigError(
+                    f"{folder.path}: {teacher.name} is not the teacher that this run began with; its weights "
+                    "have another digest",
+                    hint="restore that teacher, or choose another folder with -o",
+                )
+
+    def taught(self, recipe: Recipe, own: Mapping[str, Any]) -> Recipe:
+        """Return the recipe with their digests and, for `teacher.words`, their vocabulary.
+
+        `own` are the options of the user. Raises ConfigError if the vocabulary contradicts them.
+        """
+        options = replace(recipe.teacher, digests=self.digests)
+        recipe = replace(recipe, teacher=options)
+        if not options.words:
+            return recipe
+        has, wanted = to_table(self.tokenizer.config), own.get("tokenizer")
+        for name, value in (wanted if isinstance(wanted, Mapping) else {}).items():
+            none = name == "placeholders" and value == self.tokenizer.config.reserved  # as "auto" has found
+            if value != has.get(name) and not none:
+                raise ConfigError(
+                    f"tokenizer.{name} = {value!r}, but that of the teachers is {has.get(name)!r}, and "
+                    f"teacher.words = {options.words:g} needs their vocabulary",
+                    hint=f"leave tokenizer.{name} out, or set teacher.words=0",
+                )
+        return replace(recipe, tokenizer=self.tokenizer.config)
+
+
+def open_teachers(options: TeacherConfig, data: DataConfig, data_root: Path | None) -> Teachers:
+    """Find the teachers and check that they fit each other.
+
+    A name is a path, also below the folder of the data, or what else `Translator.load` takes. Raises
+    ModelError for a model that cannot be read, ConfigError for models that do not fit each other or are not
+    those of `options.digests`.
+    """
+    members: list[Teacher] = []
+    for number, name in enumerate(options.models):
+        place = _place(name, data, data_root)
+        with open_model(place) as model:
+            teacher = Teacher(
+                name=name, place=place, digest=model.digest, config=model.config, tokenizer=model.tokenizer
+            )
+        if options.digests and teacher.digest != options.digests[number]:
+            raise ConfigError(
+                f"{name}: not the teacher of this recipe, whose weights have the digest "
+                f"{options.digests[number]}, but these have {teacher.digest}",
+                hint="restore that model, or remove teacher.digests from the recipe",
+            )
+        _check(teacher, members[0] if members else teacher)
+        members.append(teacher)
+    return Teachers(options=options, members=tuple(members))
+
+
+def _place(name: str, data: DataConfig, data_root: Path | None) -> str:
+    variable = os.environ.get(DATA_VARIABLE)
+    top = data_root or (Path(variable) if variable else None)
+    places = [Path(name), *([top / data.folder / name, top / name] if top is not None else [])]
+    return next((str(place) for place in places if place.exists()), name)
+
+
+def _check(teacher: Teacher, first: Teacher) -> None:
+    """Raise ConfigError for a teacher that does not fit the first."""
+    if len(teacher.tokenizer.languages) > 1:
+        raise ConfigError(
+            f"{teacher.name}: has several target languages: {listing(teacher.tokenizer.languages)}",
+            hint="choose a teacher of one target language",
+        )
+    own, others = ((one.config.source_language, one.config.target_language) for one in (teacher, first))
+    if own != others:
+        raise ConfigError(
+            f"{teacher.name} translates from {own[0]} to {own[1]}, but {first.name} from {others[0]} to "
+            f"{others[1]}",
+            hint="teachers of one run need the same languages",
+        )
+    if not same_tokens(teacher.tokenizer, first.tokenizer):
+        raise ConfigError(
+            f"{teacher.name} has another vocabulary than {first.name}",
+            hint="teachers of one run need the same tokenizer: train them with other seeds on the same text",
+        )

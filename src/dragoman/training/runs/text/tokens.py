@@ -1,0 +1,144 @@
+"""The tokenizer and the tokens of a run: those that its folder has, or new ones."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from dragoman.base.config import to_table
+from dragoman.base.errors import DataError, ModelError
+from dragoman.base.files import write_whole
+from dragoman.text.corpora.corpus import Corpus
+from dragoman.text.corpora.filter import FilterConfig
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.training.data.tokenised import first_change, made_from, tokenise, usable
+from dragoman.training.options import NOTHING
+from dragoman.training.runs.folder import RunFolder
+from dragoman.training.runs.recipe import changes_targets
+from dragoman.training.runs.text.texts import Say, Texts
+
+# Keep every validation pair, also long and duplicate ones.
+_KEEP_ALL = FilterConfig(max_length=1_000_000, max_ratio=1e9, drop_duplicates=False)
+
+
+def tokenise_texts(
+    texts: Texts, folder: RunFolder, *, given: Tokenizer | None, begun: bool, say: Say
+) -> None:
+    """Write the tokenizer and the tokenised text, unless the folder has them for the same text.
+
+    `given` is the tokenizer of a model to tune. Raises DataError for other text than the run began with,
+    ConfigError for options that do not fit the tokenizer.
+    """
+    recipe, checkpoints = texts.recipe, folder.checkpoints
+    if texts.teachers is not None and recipe.teacher.words:
+        given = texts.teachers.tokenizer
+    if begun:
+        if _same_text(texts, folder):
+            return
+        tokenizer = Tokenizer.load(folder.path)
+    elif given is not None:
+        _clear(folder, _training_parts(texts))
+        _made(folder).unlink(missing_ok=True)  # of the tokenizer that this one replaces
+        tokenizer = given
+        tokenizer.save(folder.path)
+    else:
+        tokenizer = _learnt_tokenizer(texts, folder, say)
+    if recipe.training.close_unseen and recipe.data.placeholders and tokenizer.placeholders and not begun:
+        # Only now is it known whether `tokenizer.placeholders = "auto"` means some.
+        raise changes_targets("data.placeholders")
+    say("tokenising the text")
+    for part, corpus in _parts(texts).items():
+        learning = part not in ("valid", "general")
+        tokenised = tokenise(
+            corpus,
+            tokenizer,
+            recipe.data.filter if learning else _KEEP_ALL,
+            checkpoints.corpus(part),
+            annotating=recipe.data.annotating if learning else NOTHING,
+            workers=recipe.data.workers,
+            progress=say,
+        )
+        for line in tokenised.report.splitlines():
+            say(f"{part}: {line}")
+    _made(folder).unlink(missing_ok=True)
+
+
+def _clear(folder: RunFolder, keep: Collection[str]) -> None:
+    """Delete tokens that an earlier run left, but for those in the folders of these names."""
+    for path in (folder.checkpoints.folder / "corpus").glob("*/"):
+        if path.name not in keep:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _training_parts(texts: Texts) -> list[str]:
+    """The folders of the tokens of training text."""
+    return [part for part in _parts(texts) if part.startswith("train")]
+
+
+def _made(folder: RunFolder) -> Path:
+    """The file that says what the tokenizer was made from, until all text is tokenised."""
+    return folder.checkpoints.folder / "corpus" / "tokenizer.made.json"
+
+
+def _learnt_tokenizer(texts: Texts, folder: RunFolder, say: Say) -> Tokenizer:
+    """Learn and save the tokenizer, unless a run that was killed has made it from the same files."""
+    recipe, made = texts.recipe, _made(folder)
+    stamps = [
+        (path, Path(path).stat().st_size, Path(path).stat().st_mtime_ns) for path in texts.training.files
+    ]
+    table = json.dumps([to_table(recipe.tokenizer), recipe.seed, stamps])
+    if stamps and made.exists() and made.read_text(encoding="utf-8") == table:
+        with contextlib.suppress(ModelError):  # a damaged one is learned again
+            tokenizer = Tokenizer.load(folder.path)
+            say("the tokenizer is that of the run that was stopped")
+            _clear(folder, _parts(texts))
+            return tokenizer
+    made.unlink(missing_ok=True)
+    _clear(folder, _training_parts(texts))
+    say("training the tokenizer")
+    pairs = ((line.source.strip(), line.target.strip()) for line in texts.training)
+    tokenizer = Tokenizer.train(pairs, recipe.tokenizer, seed=recipe.seed)
+    tokenizer.save(folder.path)
+    write_whole(made, table)
+    return tokenizer
+
+
+def _parts(texts: Texts) -> dict[str, Corpus]:
+    """The text of a run by the folder of its tokens."""
+    parts: dict[str, Corpus | None] = {
+        **({f"train.{name}": corpus for name, corpus in texts.corpora.items()} or {"train": texts.training}),
+        "valid": texts.validation,
+        "replay": texts.replay,
+        "general": texts.general,
+    }
+    return {part: corpus for part, corpus in parts.items() if corpus is not None}
+
+
+def _same_text(texts: Texts, folder: RunFolder) -> bool:
+    """Whether the folder has all tokens of the text. Raises DataError if it has those of other text."""
+    parts = _parts(texts)
+    learnt = _training_parts(texts)
+    names = dict.fromkeys(learnt, "training") | _OTHERS
+    tokens = {part: folder.checkpoints.corpus(part) for part in names}
+    same: list[bool | None] = []
+    for part, name in names.items():
+        made_by_base = part == "replay" and texts.recipe.tuning.replay_from == "self"
+        if made_by_base and tokens[part].exists() and usable(tokens[part]):
+            continue  # translating again would take long, and the base and the memory are the same
+        if part in parts and (part in learnt or tokens[part].exists()):
+            same.append(made_from(parts[part], tokens[part]))
+        elif tokens[learnt[0]].exists():
+            same.append(part not in parts and not tokens[part].exists())
+        if same and same[-1] is False:
+            raise DataError(
+                f"{folder.path}: the {name} text is not what this run began with"
+                + (f"; changed: {first_change(parts[part], tokens[part])}" if part in parts else ""),
+                hint="restore the text, or choose another folder with -o",
+            )
+    return all(same)
+
+
+_OTHERS = {"valid": "validation", "replay": "replayed", "general": "general"}

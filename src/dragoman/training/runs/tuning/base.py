@@ -1,0 +1,114 @@
+"""A model of any kind that a run uses, with the digest of its weights: one to tune, or a teacher."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.base.config import read_toml
+from dragoman.base.errors import ConfigError
+from dragoman.base.tables import listing
+from dragoman.interop.formats import format_of, read_model
+from dragoman.interop.source import opened
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.training.checkpoints.paths import Checkpoints, Part
+from dragoman.training.runs.folder import RunFolder
+from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config
+from dragoman.translation.folder.digest import digest_of
+from dragoman.translation.folder.header import read_header
+from dragoman.translation.folder.vocabulary import tokenizer_of_folder
+
+if TYPE_CHECKING:
+    from dragoman.models.folder.bundle import Bundle
+
+
+_OWN: dict[Part, Part] = {"train": "train", "valid": "valid"}
+_REPLAYED: dict[Part, Part] = {"train": "replay", "valid": "general"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Base:
+    """A model that tuning starts from, or that teaches."""
+
+    name: str  # as the user wrote it
+    config: FolderConfig
+    tokenizer: Tokenizer
+    digest: str  # sha256 of its weights
+    checkpoints: Checkpoints  # of its training, if they are still there
+    general: dict[Part, Part]  # which of its texts are general, for training and for validation
+    load: Callable[[], Bundle]  # a new copy of the model in float32
+    folder: Path | None = None  # where it is, for a model of dragoman's
+
+
+@contextmanager
+def open_base(source: str | Path) -> Iterator[Base]:
+    """Open a model to tune, as `open_model` does.
+
+    Raises ConfigError for one with several target languages.
+    """
+    with open_model(source) as base:
+        if len(base.tokenizer.languages) > 1:
+            raise ConfigError(
+                f"{source}: has several target languages: {listing(base.tokenizer.languages)}",
+                hint="tune a model of one target language",
+            )
+        yield base
+
+
+@contextmanager
+def open_model(source: str | Path) -> Iterator[Base]:
+    """Open a model folder, an archive, or a model of another program, as `Translator.load` does.
+
+    Only models of other programs need PyTorch at once. Raises ModelError for a model that cannot be read.
+    """
+    with opened(source) as folder:
+        yield _ours(str(source), folder) if format_of(folder) is None else _imported(str(source), folder)
+
+
+def _ours(name: str, folder: Path) -> Base:
+    config = read_config(folder)
+    read_header(folder / WEIGHTS)  # so that missing weights are found before the text is read
+    return Base(
+        name=name,
+        config=config,
+        tokenizer=tokenizer_of_folder(folder, config),
+        digest=config.weights or digest_of(folder / WEIGHTS),
+        checkpoints=Checkpoints(folder / "checkpoints"),
+        general=_REPLAYED if _is_tuned(folder) else _OWN,
+        load=lambda: read_model(folder),
+        folder=folder,
+    )
+
+
+def _imported(name: str, folder: Path) -> Base:
+    bundle = read_model(folder)
+    return Base(
+        name=name,
+        config=bundle.config,
+        tokenizer=bundle.tokenizer,
+        digest=_digest(bundle),
+        checkpoints=Checkpoints(folder / "checkpoints"),
+        general=_OWN,
+        load=lambda: read_model(folder),
+    )
+
+
+def _is_tuned(folder: Path) -> bool:
+    """Whether tuning made the model. Then the text that it was trained on is a memory."""
+    path = RunFolder(folder).recipe
+    return path.exists() and bool(read_toml(path).get("tuning", {}).get("base"))
+
+
+def _digest(bundle: Bundle) -> str:
+    """The digest of weights that are not in a file of ours: of their names and numbers."""
+    from dragoman.models.folder.weights import weights_of
+
+    digest = hashlib.sha256()
+    for name, weight in sorted(weights_of(bundle.model).items()):
+        digest.update(name.encode())
+        digest.update(weight.contiguous().numpy().tobytes())
+    return f"sha256:{digest.hexdigest()}"

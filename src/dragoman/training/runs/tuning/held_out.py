@@ -1,0 +1,138 @@
+"""Pairs to measure with: drawn from a corpus, and kept apart from everything like them.
+
+Real memories repeat themselves: a held-out sentence often has a twin that differs in a number or a word. A
+model that was trained on the twin would score well without having learnt anything else. So every pair with a
+side like that of a held-out pair leaves the training text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dragoman.base.errors import DragomanError
+from dragoman.text.corpora.corpus import Corpus
+from dragoman.text.corpora.lines import Line
+from dragoman.text.corpora.reservoir import draw_sample
+from dragoman.text.corpora.seen import Seen
+
+Pair = tuple[str, str]
+FEWEST, MOST = 50, 500
+_SHARE, _LARGEST_SHARE = 0.05, 0.25
+_LONGEST = 1000  # characters of a held-out side; a longer one is a document
+_CHUNK = 10_000  # lines compared at once
+_SLICE = 500  # of these, lines of about one length
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """The counts and the sample from reading a corpus once."""
+
+    pairs: int  # with two sides
+    letters: int  # characters of the longer sides together
+    sample: tuple[Pair, ...]  # pairs that may be held out, drawn at random, in random order
+
+
+def count_and_draw(corpus: Corpus, *, most: int, seed: int) -> Counted:
+    """Count the pairs, and draw up to `most` of them, each equally likely and each source once.
+
+    The result is a function of the corpus and the seed.
+    """
+    chance, seen = random.Random(f"held out {seed}"), Seen()
+    pairs = letters = 0
+
+    def candidates() -> Iterator[Pair]:
+        nonlocal pairs, letters
+        for line in corpus:
+            source, target = line.source.strip(), line.target.strip()
+            if not source or not target:
+                continue
+            longest = max(len(source), len(target))
+            pairs, letters = pairs + 1, letters + longest
+            if longest <= _LONGEST and seen.add(normal(source)):
+                yield source, target
+
+    sample = draw_sample(candidates(), most, chance)
+    chance.shuffle(sample)
+    return Counted(pairs=pairs, letters=letters, sample=tuple(sample))
+
+
+def pairs_to_hold_out(pairs: int) -> int:
+    """Return how many of `pairs` to hold out: 5 %, from 50 to 500; 0 if that were over a quarter."""
+    wanted = min(max(round(_SHARE * pairs), FEWEST), MOST)
+    return wanted if wanted <= _LARGEST_SHARE * pairs else 0
+
+
+def without(corpus: Corpus, held: Sequence[Pair], *, alike: float) -> tuple[Corpus, int]:
+    """Return the corpus without the pairs that have a side like that of a held-out one, and their number.
+
+    A line without a translation is left out too, but is no pair and not counted.
+    `alike` is the least similarity that counts, from 0 to 1: rapidfuzz's ratio of `normal` texts. The corpus
+    is read once now, in chunks.
+    """
+    if not held:
+        return corpus, 0
+    sides = _Held([source for source, _ in held], alike), _Held([target for _, target in held], alike)
+    left_out: set[int] = set()
+    lines, first, pairs = iter(corpus), 0, 0
+    while chunk := list(itertools.islice(lines, _CHUNK)):
+        found = sides[0].like([line.source for line in chunk])
+        found |= sides[1].like([line.target for line in chunk])
+        left_out |= {first + place for place in found}
+        pairs += sum(bool(chunk[place].source.strip() and chunk[place].target.strip()) for place in found)
+        first += len(chunk)
+
+    def read() -> Iterator[Line]:
+        return (line for place, line in enumerate(corpus) if place not in left_out)
+
+    return Corpus(corpus.name, read, (corpus.source_language, corpus.target_language)), pairs
+
+
+def normal(text: str) -> str:
+    """Return text as it is compared: without case, runs of spaces, and the values of digits."""
+    return _DIGIT.sub("0", " ".join(text.casefold().split()))
+
+
+class _Held:
+    """One side of the held-out pairs, by length: texts of very different lengths need no comparison."""
+
+    def __init__(self, texts: Iterable[str], alike: float) -> None:
+        self._texts = sorted({normal(text) for text in texts}, key=len)
+        self._lengths = [len(text) for text in self._texts]
+        self._alike = alike
+
+    def like(self, texts: Sequence[str]) -> set[int]:
+        """Return the places of the texts that are like a held-out one. Empty texts are like none.
+
+        Two texts of m < n characters have a ratio of at most 2 m / (m + n), so m is at least n a / (2 - a).
+        """
+        import numpy as np
+
+        try:
+            from rapidfuzz.fuzz import ratio
+            from rapidfuzz.process import cdist
+        except ImportError as error:
+            raise DragomanError(
+                "holding out text needs rapidfuzz", hint="pip install rapidfuzz, or pass --valid"
+            ) from error
+        normals = [(normal(text), place) for place, text in enumerate(texts)]
+        ordered = sorted((pair for pair in normals if pair[0]), key=lambda pair: len(pair[0]))
+        share = self._alike / (2 - self._alike)
+        found: set[int] = set()
+        for start in range(0, len(ordered), _SLICE):
+            rows = ordered[start : start + _SLICE]
+            low = np.searchsorted(self._lengths, len(rows[0][0]) * share - 1e-9)
+            high = np.searchsorted(self._lengths, len(rows[-1][0]) / share + 1e-9, side="right")
+            scores = cdist(
+                [text for text, _ in rows],
+                self._texts[low:high],
+                scorer=ratio,
+                score_cutoff=100 * self._alike - 1e-9,
+                dtype=np.float32,
+            )
+            found |= {rows[row][1] for row in np.flatnonzero((scores > 0).any(1)).tolist()}
+        return found

@@ -1,0 +1,224 @@
+"""The text of a tuning run: the memory, what is held out of it, general text, and the recipe they lead to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dragoman.base.config import from_table
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.languages import closest
+from dragoman.base.tables import count
+from dragoman.text.corpora.compressed import without_suffix
+from dragoman.text.corpora.corpus import Corpus
+from dragoman.text.corpora.languages import Languages, of_pair, of_side
+from dragoman.training.runs.recipe import DataConfig, Recipe
+from dragoman.training.runs.text.texts import Data, Request, Say, Texts, open_data, two_sided
+from dragoman.training.runs.tuning import replay
+from dragoman.training.runs.tuning.base import Base
+from dragoman.training.runs.tuning.held_out import MOST, Pair, count_and_draw, pairs_to_hold_out, without
+from dragoman.training.runs.tuning.options import ReplayFrom, TuningConfig
+from dragoman.training.runs.tuning.recipe import check_own, replay_share, tuned_recipe
+
+
+def open_tuned_texts(request: Request, base: Base, say: Say) -> Texts:
+    """Resolve the recipe for the base and the memory, and open all text.
+
+    Raises ConfigError for options that do not fit the base, DataError for text that cannot be read or is not
+    in the languages of the base.
+    """
+    data, valid, own = request.data, request.valid, request.own
+    check_own(own, request.preset)
+    files = from_table(DataConfig, own.get("data", {}), "data")
+    if data is None:
+        if not files.train:
+            raise ConfigError("no memory to tune on", hint="name a .tmx or .tsv file, or two text files")
+        data = request.find(files, files.train)
+        if valid is None and files.valid:
+            valid = request.find(files, files.valid)
+    _check_languages(base, request.languages)
+    if files.corpora:
+        raise ConfigError("data.corpora: tuning takes one text", hint="name its files in data.train")
+    _check_languages(base, (files.source_language, files.target_language))
+    memory = _open(data, base)
+    validation = None if valid is None else _open(valid, base)
+    tuning = from_table(TuningConfig, own.get("tuning", {}), "tuning")
+    seed = from_table(Recipe, {"seed": own["seed"]} if "seed" in own else {}).seed
+
+    most = 0 if validation is not None else MOST if tuning.held_out is None else tuning.held_out
+    counted = count_and_draw(memory, most=most, seed=seed)
+    if not counted.pairs:
+        raise DataError(
+            f"{memory.name}: no pair has text on both sides", hint="check the file and its languages"
+        )
+    if tuning.replay is None:
+        tuning = replace(tuning, replay=replay_share(counted.pairs))
+    held: tuple[Pair, ...] = ()
+    if validation is None:
+        held = counted.sample[: _wanted(tuning, counted.pairs)]
+        memory, lost = without(memory, held, alike=tuning.alike)
+        _check_left(memory, counted.pairs - lost)
+        for message in _held_out(held, counted.pairs, lost - len(held)):
+            say(message)
+    pairs = held or (() if validation is None else two_sided(validation))
+    if validation is None and held:
+        validation = replay.kept_pairs("held-out pairs", [*held])
+    finder = _GeneralText(request, base, tuning, seed=seed, held=held, say=say)
+    chosen, replayed = finder.to_train_on(memory)
+    general, replayed = finder.to_measure_with(replayed)
+    share = (tuning.replay or 0.0) if replayed is not None else 0.0
+    resolved = tuned_recipe(base, own, pairs=counted.pairs, letters=counted.letters, replayed=share)
+    source, target = base.config.source_language, base.config.target_language
+    resolved = replace(resolved, data=replace(resolved.data, source_language=source, target_language=target))
+    say(f"{memory.name}: {count(counted.pairs, 'pair')} to tune {base.name} on, {_plan(resolved)}")
+    return Texts(
+        recipe=replace(resolved, tuning=replace(resolved.tuning, replay=tuning.replay, replay_from=chosen)),
+        training=memory,
+        validation=validation,
+        validation_pairs=pairs or None,
+        replay=replayed,
+        general=general,
+    )
+
+
+@dataclass
+class _GeneralText:
+    """Finds the general text to train on and to measure with."""
+
+    request: Request
+    base: Base
+    tuning: TuningConfig
+    seed: int
+    held: tuple[Pair, ...]  # of the memory: nothing like them is trained on
+    say: Say
+
+    def to_train_on(self, memory: Corpus) -> tuple[ReplayFrom, Corpus | None]:
+        """Return where the text comes from, and the text."""
+        base, kind, named = self.base, self.tuning.replay_from, self.request.replay
+        if named is not None and kind not in ("auto", "files"):
+            raise ConfigError(
+                f'--replay, but tuning.replay_from = "{kind}"', hint="leave out one or the other"
+            )
+        if not self.tuning.replay or kind == "none":
+            if named is not None:
+                raise ConfigError("--replay, but tuning.replay = 0", hint="leave out one or the other")
+            return "none", None
+        if named is not None:
+            text = replay.draw_pairs(_open(named, base), replay.POOL, seed=self.seed)
+            return "files", self._apart(_not_empty(text), self.held)
+        if kind == "self":
+            return "self", replay.translated(base, memory, seed=self.seed, say=self.say)
+        if kind == "files":
+            raise ConfigError('tuning.replay_from = "files" without files', hint="name them with --replay")
+        own = replay.own_text(base, "train", replay.POOL, seed=self.seed)
+        if own is not None:
+            self.say(f"general text to train on: that of the base, in {own.name}")
+            return "base", self._apart(own, self.held)
+        if kind == "base":
+            raise ConfigError(
+                f'tuning.replay_from = "base", but {base.name} no longer has the text of its training',
+                hint="name general text with --replay",
+            )
+        return "none", None
+
+    def to_measure_with(self, replayed: Corpus | None) -> tuple[Corpus | None, Corpus | None]:
+        """Return that text, and the text to train on without what is like it."""
+        if self.request.general is not None:
+            return _not_empty(_open(self.request.general, self.base)), replayed
+        general = replay.own_text(self.base, "valid", MOST, seed=self.seed)
+        if general is None and self.request.replay is not None and replayed is not None:
+            counted = count_and_draw(replayed, most=MOST, seed=self.seed)
+            sample = counted.sample[: pairs_to_hold_out(counted.pairs)]
+            general = replay.kept_pairs("held-out general pairs", [*sample]) if sample else None
+            replayed = self._apart(replayed, sample)
+        if general is None:
+            self.say("no general text to measure with: what the model forgets will be unknown; see --general")
+        return general, replayed
+
+    def _apart(self, text: Corpus, held: tuple[Pair, ...]) -> Corpus:
+        apart, lost = without(text, held, alike=self.tuning.alike)
+        if lost:
+            self.say(f"{text.name}: {count(lost, 'pair')} left out, like a held-out one")
+        return _not_empty(apart)
+
+
+def _not_empty(text: Corpus) -> Corpus:
+    if not any(line.source.strip() and line.target.strip() for line in text):
+        raise DataError(
+            f"{text.name}: no pair to use as general text",
+            hint="name text other than the memory, with two sides",
+        )
+    return text
+
+
+def _open(data: Data, base: Base) -> Corpus:
+    """Open text of the base's languages. Raises DataError if its name says that it is other text."""
+    source, target = base.config.source_language, base.config.target_language
+    named = _named(data)
+    if named[0] is not None and named[1] is not None:
+        swapped = closest(source, [named[1]]) and closest(target, [named[0]])
+        if not closest(source, [named[0]]) or not closest(target, [named[1]]):
+            raise DataError(
+                f"{' and '.join(map(str, data))}: from {named[0]} to {named[1]}, but the base translates "
+                f"from {source} to {target}",
+                hint="swap the two sides, or tune a model of the other direction"
+                if swapped
+                else "choose a memory or a base of the same languages",
+            )
+    return open_data(data, (source, target))
+
+
+def _named(data: Data) -> Languages:
+    """The languages in the names of files. A TMX file says itself which segment is in which language."""
+    names = [str(item) for item in data if isinstance(item, str | Path)]
+    match names:
+        case [one] if not without_suffix(one).endswith(".tmx"):
+            return of_pair(one)
+        case [left, right]:
+            return of_side(left), of_side(right)
+    return None, None
+
+
+def _check_languages(base: Base, languages: Languages) -> None:
+    own = base.config.source_language, base.config.target_language
+    for side, wanted, has in zip(("source", "target"), languages, own, strict=True):
+        if wanted is not None and not closest(wanted, [has]):
+            raise ConfigError(
+                f"{side} language {wanted}, but the base translates from {own[0]} to {own[1]}",
+                hint="leave the option out; the languages are those of the base",
+            )
+
+
+def _wanted(tuning: TuningConfig, pairs: int) -> int:
+    if tuning.held_out is None:
+        return pairs_to_hold_out(pairs)
+    if tuning.held_out >= pairs:
+        raise ConfigError(
+            f"tuning.held_out = {tuning.held_out} of {count(pairs, 'pair')}", hint="leave some to train on"
+        )
+    return tuning.held_out
+
+
+def _held_out(held: tuple[Pair, ...], pairs: int, like: int) -> list[str]:
+    if held:
+        pairs_held = count(len(held), "pair")
+        return [f"held out: {pairs_held}; {like:,} more leave training because they are like one"]
+    return [
+        f"nothing is held out of {count(pairs, 'pair')}: no score in domain and no early stopping",
+        "for both, pass --valid or set tuning.held_out=20",
+    ]
+
+
+def _check_left(memory: Corpus, left: int) -> None:
+    if not left:
+        raise DataError(
+            f"{memory.name}: no pair is left to train on, because all are like a held-out one",
+            hint="pass --valid, or set tuning.held_out=0 or tuning.alike=1",
+        )
+
+
+def _plan(recipe: Recipe) -> str:
+    limits = [f"{recipe.training.max_updates:,} updates"]
+    if recipe.training.max_minutes is not None:
+        limits.append(f"{recipe.training.max_minutes:g} minutes")
+    return f"for at most {' or '.join(limits)}"

@@ -1,0 +1,136 @@
+"""An adapter folder: what one text has taught a model, a few megabytes beside it. Imports no torch.
+
+    adapter.json          format_version, name, languages, shape, the digests of the base and of the weights
+    adapter.safetensors   the adapter's weights, named as models/adapter.py says
+    README.md             the card
+
+The base is the model that the adapter was trained on. Another model gets no sense from it, so an adapter
+is used only with the weights that its digest names, or with a folder that was quantised from them.
+`models/folder/merge.py` writes adapters.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.base.config import from_table, to_table
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.files import write_whole
+from dragoman.models.adapter import AdapterShape
+from dragoman.translation.folder.config import ADAPTER, WEIGHTS, FolderConfig, read_json
+from dragoman.translation.folder.digest import digest_of, is_digest
+from dragoman.translation.folder.fit import check_fit
+from dragoman.translation.folder.header import Outline, read_header
+from dragoman.translation.folder.quantised import dequantised
+
+ADAPTER_WEIGHTS = "adapter.safetensors"
+_VERSION = 1
+_RESTORE = "copy the adapter again, or train it again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterConfig:
+    """The contents of adapter.json."""
+
+    name: str
+    source_language: str
+    target_language: str
+    shape: AdapterShape
+    base: str  # the digest of the weights of the model that it was trained on
+    base_name: str  # what the folder of that model was called
+    weights: str  # the digest of adapter.safetensors
+
+
+@dataclass(frozen=True)
+class _Shape:
+    shape: AdapterShape
+
+
+def write_adapter_config(config: AdapterConfig, folder: Path) -> None:
+    """Write adapter.json."""
+    table = {"format_version": _VERSION, **to_table(config)}
+    write_whole(folder / ADAPTER, json.dumps(table, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_adapter_config(folder: Path) -> AdapterConfig:
+    """The contents of adapter.json. Raises ModelError if it is missing, damaged or of a newer format."""
+    folder, path = Path(folder), Path(folder) / ADAPTER
+    if not path.is_file():
+        hint = "check the path"
+        if (folder / "config.json").exists():
+            hint = f"this is a model folder; name the one that has {ADAPTER}"
+        raise ModelError(f"{folder}: not an adapter folder: it has no {ADAPTER}", hint=hint)
+    table = read_json(folder, ADAPTER)
+    if (version := table.get("format_version")) != _VERSION or type(version) is not int:
+        raise ModelError(
+            f"{path}: format_version {version!r}, this dragoman reads {_VERSION}", hint="upgrade dragoman"
+        )
+    for name in ("base", "weights"):
+        if not is_digest(table.get(name)):
+            raise _unusable(path, f"{name} = {table.get(name)!r} is not a digest")
+    for name in ("name", "source_language", "target_language", "base_name"):
+        if not isinstance(table.get(name), str):
+            raise _unusable(path, f"{name} = {table.get(name)!r} is not a text")
+    try:
+        shape = from_table(_Shape, {"shape": table["shape"]}).shape
+    except (ConfigError, KeyError, TypeError, AttributeError) as error:
+        raise _unusable(path, error) from error
+    return AdapterConfig(
+        name=table["name"],
+        source_language=table["source_language"],
+        target_language=table["target_language"],
+        shape=shape,
+        base=table["base"],
+        base_name=table["base_name"],
+        weights=table["weights"],
+    )
+
+
+def read_adapter(folder: Path, base: Path, config: FolderConfig) -> AdapterConfig:
+    """The contents of adapter.json, for use with the model in `base`, whose configuration is `config`.
+
+    Raises ModelError if the adapter is damaged or was made for another model. The weights' names, shapes
+    and types are checked in the header of the file, and then its digest.
+    """
+    adapter = read_adapter_config(folder)
+    check_base(folder, adapter, base, config)
+    path, matrices = folder / ADAPTER_WEIGHTS, dequantised(read_header(base / WEIGHTS), base / WEIGHTS)
+    needed = adapter.shape.weights({name: outline.shape for name, outline in matrices.items()})
+    outlines = {name: Outline(shape=shape, dtype="float32") for name, shape in needed.items()}
+    check_fit(read_header(path), outlines, path)
+    check_adapter_digest(folder, adapter)
+    return adapter
+
+
+def check_base(folder: Path, adapter: AdapterConfig, base: Path, config: FolderConfig) -> None:
+    """Raise ModelError unless the adapter was made for the weights of the model in `base`."""
+    own = base_digest(base, config)
+    if adapter.base == own:
+        return
+    hint = f"use the model it was trained on, {adapter.base_name}: its weights have the digest {adapter.base}"
+    if config.quantised and config.original is None:
+        hint += f". {base} does not say what it was quantised from: quantise that model again"
+    raise ModelError(f"{folder}: not an adapter for {base}, whose weights have the digest {own}", hint=hint)
+
+
+def base_digest(base: Path, config: FolderConfig) -> str:
+    """The digest that an adapter for a model must name: of its weights before they were quantised."""
+    return config.original or config.weights or digest_of(base / WEIGHTS)
+
+
+def check_adapter_digest(folder: Path, adapter: AdapterConfig) -> None:
+    """Raise ModelError unless adapter.safetensors is the file that adapter.json names."""
+    path = folder / ADAPTER_WEIGHTS
+    if digest_of(path) != adapter.weights:
+        raise ModelError(
+            f"{path}: damaged, or not the weights that {ADAPTER} names: their digests differ", hint=_RESTORE
+        )
+
+
+def _unusable(path: Path, reason: Any) -> ModelError:
+    if isinstance(reason, KeyError):
+        reason = f"{reason.args[0]} is missing"
+    return ModelError(f"{path}: not a usable adapter: {reason}", hint=_RESTORE)

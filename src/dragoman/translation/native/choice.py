@@ -1,0 +1,64 @@
+"""Which engine translates: the native one if it can, otherwise PyTorch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, get_args
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.pytorch import has_pytorch
+from dragoman.models.shapes import Architecture
+from dragoman.translation.native.build import unavailable
+from dragoman.translation.native.native import unsupported
+from dragoman.translation.search.options import DType as DType
+
+EngineName = Literal["auto", "native", "pytorch"]
+
+_GPU = Path("/dev/nvidiactl")  # with an NVIDIA driver
+
+
+def against_native(
+    engine: EngineName | None, config: Architecture, *, device: str | None = None, dtype: DType | None = None
+) -> str | None:
+    """Return why PyTorch translates, in a few words, or None if the native engine does.
+
+    `engine` is by default the environment variable DRAGOMAN_ENGINE, then `auto`. `device` is None if any will
+    do. May compile the native engine. Raises ConfigError for an unknown name, for `native` if it cannot
+    translate, and for int8 without it.
+    """
+    wanted = engine or os.environ.get("DRAGOMAN_ENGINE") or "auto"
+    _check("engine", wanted, get_args(EngineName))
+    _check("dtype", dtype or "auto", get_args(DType))
+    reason = "engine = pytorch" if wanted == "pytorch" else _obstacle(config, device)
+    if wanted == "auto" and dtype != "int8" and reason is None and device is None and _gpu():
+        reason = "a GPU is faster"
+    if reason is None:
+        # Last, because it may take seconds.
+        reason = unavailable()
+    if reason is not None and wanted == "native":
+        raise ConfigError(f"engine = native: {reason}", hint="leave the engine out, or use pytorch")
+    if reason is not None and dtype == "int8":
+        raise ConfigError(
+            f"dtype = int8 needs the native engine: {reason}",
+            hint="dragoman doctor says more; float32 and bfloat16 work without it",
+        )
+    return reason
+
+
+def _obstacle(config: Architecture, device: str | None) -> str | None:
+    return unsupported(config) or (None if device in (None, "cpu") else f"it does not run on {device}")
+
+
+def _gpu() -> bool:
+    """Whether PyTorch has a GPU. Without a driver, PyTorch is not imported: that takes seconds."""
+    if not _GPU.exists() or not has_pytorch():
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _check(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{option} = {value!r}", hint=f"choose one of {', '.join(choices)}")

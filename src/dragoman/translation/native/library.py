@@ -1,0 +1,219 @@
+"""The functions of the engine's library, as `cpp/api.cpp` declares them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from ctypes import c_char_p, c_double, c_float, c_int32, c_int64, c_void_p
+from typing import get_args
+
+from dragoman.base.errors import ConfigError, ModelError
+from dragoman.models.shapes import Activation, SSRUConfig, Tie, TransformerConfig
+from dragoman.translation.native.build import library
+from dragoman.translation.native.weights import SCALE, Placed, PlacedWeights
+from dragoman.translation.search.options import Average, Normalization, Stop
+
+TYPES = ("float32", "bfloat16", "int8")
+STOPS: tuple[Stop, ...] = get_args(Stop)
+NORMALIZATIONS: tuple[Normalization, ...] = get_args(Normalization)
+AVERAGES: tuple[Average, ...] = get_args(Average)
+
+# The enumerations of the library, in its order.
+_STORED = ("float32", "float64", "float16", "bfloat16", "int8")
+_ACTIVATIONS: tuple[Activation, ...] = ("relu", "gelu", "quick-gelu", "swish", "swiglu")
+_TIES: tuple[Tie, ...] = ("all", "decoder", "none")
+_POSITIONS = (
+    *("sinusoidal", "sinusoidal-halves", "sinusoidal-t2t", "learned", "index", "fraction", "none"),
+    *("relative", "t5", "alibi", "rotary"),
+)
+_MESSAGE = 400  # bytes
+
+
+class _Shape(ctypes.Structure):
+    """`Shape` in cpp/shape.h."""
+
+    _fields_ = [
+        *((name, c_int32) for name in ("source_vocab", "target_vocab", "width", "hidden", "heads")),
+        *((name, c_int32) for name in ("encoder_layers", "decoder_layers", "pad", "start", "end")),
+        *((name, c_int32) for name in ("tie", "positions", "activation", "window", "ssru", "pre_norm")),
+        *((name, c_int32) for name in ("final_norm", "scale_embeddings", "attention_bias", "output_bias")),
+        ("epsilon", c_float),
+    ]
+
+
+class _Weight(ctypes.Structure):
+    """`NamedWeight` in cpp/api.cpp."""
+
+    _fields_ = [
+        ("name", c_char_p), ("data", c_void_p), ("scale", c_void_p),
+        ("rows", c_int64), ("columns", c_int64), ("stored", c_int32),
+    ]  # fmt: skip
+
+
+class Collected(ctypes.Structure):
+    """`Collected` in cpp/api.cpp."""
+
+    _fields_ = [
+        ("answers", c_int64),
+        ("numbers", ctypes.POINTER(c_int32)),
+        ("fractions", ctypes.POINTER(c_float)),
+        ("scores", ctypes.POINTER(c_double)),
+        ("count_numbers", c_int64),
+        ("count_fractions", c_int64),
+        ("count_scores", c_int64),
+    ]
+
+
+def functions() -> ctypes.CDLL:
+    """Return the library with the types of its functions. Raises ConfigError if there is no library."""
+    found = library()
+    found.dragoman_instructions.restype = c_char_p
+    found.dragoman_instructions.argtypes = [c_char_p, c_int64]
+    found.dragoman_open.restype = c_void_p
+    found.dragoman_open.argtypes = [
+        ctypes.POINTER(_Shape), ctypes.POINTER(_Weight), c_int64, c_int32, c_int32, c_int32, c_char_p,
+        c_int64,
+    ]  # fmt: skip
+    found.dragoman_adapt.restype = c_void_p
+    found.dragoman_adapt.argtypes = [
+        c_void_p, ctypes.POINTER(_Weight), c_int64, c_int32, ctypes.POINTER(_Weight), c_int64, c_double,
+        c_int32, c_char_p, c_int64,
+    ]  # fmt: skip
+    found.dragoman_ensemble.restype = c_void_p
+    found.dragoman_ensemble.argtypes = [
+        ctypes.POINTER(c_void_p), c_int32, c_int32, c_int32, c_char_p, c_int64,
+    ]  # fmt: skip
+    found.dragoman_close.argtypes = [c_void_p]
+    found.dragoman_begin.restype = c_void_p
+    found.dragoman_begin.argtypes = [c_void_p, c_int64]
+    found.dragoman_end.argtypes = [c_void_p]
+    found.dragoman_submit.argtypes = [c_void_p, c_int64, c_void_p, c_void_p]
+    found.dragoman_collect.restype = ctypes.POINTER(Collected)
+    found.dragoman_collect.argtypes = [c_void_p, c_int64, c_int32]
+    found.dragoman_free.argtypes = [ctypes.POINTER(Collected)]
+    return found
+
+
+def instructions() -> str:
+    """Return the name of the instruction set in use.
+
+    Raises ConfigError if there is no library, or DRAGOMAN_INSTRUCTIONS names an instruction set that the
+    processor lacks.
+    """
+    message = ctypes.create_string_buffer(_MESSAGE)
+    name: bytes | None = functions().dragoman_instructions(message, _MESSAGE)
+    if name is None:
+        raise ConfigError(message.value.decode(), hint="unset DRAGOMAN_INSTRUCTIONS, or choose another")
+    return name.decode()
+
+
+def open_engine(
+    config: TransformerConfig | SSRUConfig, weights: PlacedWeights, dtype: str, threads: int, where: str
+) -> int:
+    """Pack the weights and return the engine, for `dragoman_close`. `where` names the weights in errors."""
+    instructions()  # raises ConfigError for a wrong setting
+    table = _table(weights, where)
+    message = ctypes.create_string_buffer(_MESSAGE)
+    handle: int | None = functions().dragoman_open(
+        ctypes.byref(_shape(config)), table, len(table), TYPES.index(dtype), weights.mapped, threads,
+        message, _MESSAGE,
+    )  # fmt: skip
+    if handle is None:
+        raise ModelError(
+            f"{where}: {message.value.decode()}", hint="config.json and the weights do not belong together"
+        )
+    return handle
+
+
+def open_adapted(
+    base: int,
+    weights: PlacedWeights,
+    adapter: PlacedWeights,
+    scale: float,
+    *,
+    threads: int,
+    where: str,
+    where_adapter: str,
+) -> int:
+    """Return an engine for the model of the engine `base` with an adapter, for `dragoman_close`.
+
+    `weights` are those of the base. `where` names them in errors, and `where_adapter` those of the adapter.
+    """
+    own, added = _table(weights, where), _table(adapter, where_adapter)
+    message = ctypes.create_string_buffer(_MESSAGE)
+    handle: int | None = functions().dragoman_adapt(
+        base, own, len(own), weights.mapped, added, len(added), scale, threads, message, _MESSAGE
+    )
+    if handle is None:
+        raise ModelError(
+            f"{where_adapter}: {message.value.decode()}", hint="this adapter belongs to another model"
+        )
+    return handle
+
+
+def open_ensemble(engines: Sequence[int], average: Average, threads: int) -> int:
+    """Return an engine for the models of several engines together, for `dragoman_close`.
+
+    Their weights have to stay where they are.
+    """
+    message = ctypes.create_string_buffer(_MESSAGE)
+    handle: int | None = functions().dragoman_ensemble(
+        (c_void_p * len(engines))(*engines), len(engines), AVERAGES.index(average), threads, message, _MESSAGE
+    )
+    if handle is None:
+        raise ModelError(f"ensemble: {message.value.decode()}", hint="use fewer models")
+    return handle
+
+
+def _table(weights: PlacedWeights, where: str) -> ctypes.Array[_Weight]:
+    placed = {name: one for name, one in weights.weights.items() if not name.endswith(SCALE)}
+    return (_Weight * len(placed))(
+        *(_weight(name, one, weights.weights, where) for name, one in placed.items())
+    )
+
+
+def _shape(config: TransformerConfig | SSRUConfig) -> _Shape:
+    return _Shape(
+        source_vocab=config.source_vocab,
+        target_vocab=config.target_vocab,
+        width=config.d_model,
+        hidden=config.d_ff,
+        heads=config.heads,
+        encoder_layers=config.encoder_layers,
+        decoder_layers=config.decoder_layers,
+        pad=config.pad_id,
+        start=config.start_id,
+        end=config.end_id,
+        tie=_TIES.index(config.tie),
+        positions=_POSITIONS.index(config.positions),
+        activation=_ACTIVATIONS.index(config.activation),
+        window=min(config.window or 0, 2**30),
+        ssru=isinstance(config, SSRUConfig),
+        pre_norm=config.norm == "pre",
+        final_norm=config.final_norm,
+        scale_embeddings=config.embedding_scale,
+        attention_bias=config.attention_bias,
+        output_bias=config.output_bias,
+        epsilon=config.norm_epsilon,
+    )
+
+
+def _weight(name: str, one: Placed, weights: Mapping[str, Placed], where: str) -> _Weight:
+    """Raises ModelError for a type that holds no weights, or int8 without its scales."""
+    outline = one.outline
+    if outline.dtype not in _STORED or len(outline.shape) not in (1, 2):
+        raise ModelError(
+            f"{where}: {name} holds {outline.dtype} of shape {outline.shape}, not weights",
+            hint="restore the file or train again",
+        )
+    rows, columns = (*outline.shape, 1)[:2]
+    scale = None
+    if outline.dtype == "int8":
+        scales = weights.get(name + SCALE)
+        if scales is None or scales.outline != type(outline)(shape=(rows,), dtype="float32"):
+            raise ModelError(
+                f"{where}: {name} is int8 without a scale for each of its {rows} rows",
+                hint="quantise the model again: dragoman model quantize",
+            )
+        scale = scales.address
+    return _Weight(name.encode(), one.address, scale, rows, columns, _STORED.index(outline.dtype))

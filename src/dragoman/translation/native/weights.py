@@ -1,0 +1,51 @@
+"""The weights of a model folder, mapped to memory: read when they are packed, without a copy."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.base.errors import ModelError
+from dragoman.translation.folder.header import Outline, read_header
+
+SCALE = ".scale"  # ends the name of the scales of a weight that is stored as int8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """A weight and where it is in memory."""
+
+    outline: Outline
+    address: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedWeights:
+    """Weights by name. `memory` keeps them where they are."""
+
+    weights: Mapping[str, Placed]
+    memory: Any
+    mapped: bool = False  # from a file: pages may be given back
+
+
+def map_weights(path: Path) -> PlacedWeights:
+    """Map a safetensors file. Raises ModelError if it is missing or damaged."""
+    header = read_header(path)
+    try:
+        with path.open("rb") as file:
+            # A private, writable mapping, because ctypes takes no address of a read-only one.
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"{path}: cannot be read as weights ({error})",
+            hint="was it copied whole? restore it or train again",
+        ) from error
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    weights = {
+        name: Placed(outline=outline, address=start + outline.place) for name, outline in header.items()
+    }
+    return PlacedWeights(weights=weights, memory=memory, mapped=True)

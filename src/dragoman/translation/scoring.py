@@ -1,0 +1,81 @@
+"""Scores of given translations, from any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar, cast
+
+from dragoman.base.errors import DataError
+from dragoman.translation.lines import addressed, checked_lines
+from dragoman.translation.search.engine import Engine, Tokens
+from dragoman.translation.search.options import Beam
+from dragoman.translation.translation import Translation, TranslationMaker
+
+T = TypeVar("T")
+# Source times target tokens of a pair whose attention is held: about 95 bytes and two microseconds each.
+MOST_ATTENTION = 16_000_000
+
+
+def sides(
+    sources: Iterable[str] | Iterable[tuple[str, str]], targets: Iterable[str] | None
+) -> tuple[list[str], list[str]]:
+    """Return sources and targets, given as two lists or, without `targets`, as pairs.
+
+    Raises TypeError for anything else, DataError if the numbers of sources and targets differ.
+    """
+    if targets is None:
+        pairs = list(sources)
+        if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
+            raise TypeError("pairs (source, translation) are needed, or a list of sources and one of targets")
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    sources, targets = checked_lines(cast("Iterable[str]", sources)), checked_lines(targets)
+    if len(sources) != len(targets):
+        raise DataError(
+            f"{len(sources)} sources and {len(targets)} translations to score",
+            hint="give one translation for each source",
+        )
+    return sources, targets
+
+
+def scored_pairs(
+    engine: Engine, maker: TranslationMaker, how: Beam, sources: Sequence[str], targets: Sequence[str]
+) -> list[Translation]:
+    """Return a Translation for each source and target, as the model scores it.
+
+    Spaces around a line are not read, as in training. Raises DataError for a pair that is too long for its
+    attention to be held.
+    """
+    tokenizer, decoding = maker.tokenizer, maker.decoding
+    read = [addressed(source.strip(), decoding.to) for source in sources]
+    encoded = tokenizer.encode_source(read)
+    answered = tokenizer.encode_target([target.strip() for target in targets])
+    if maker.attention is not None:
+        _check_size(sources, encoded, answered)
+    pairs = zip(encoded, answered, strict=True)
+    answers = engine.score(pairs, how, attention=maker.attention, batch_tokens=decoding.batch_tokens)
+    scored = zip(sources, read, encoded, _in_order(answers), targets, strict=True)
+    return [
+        maker.translation(source, line, tokens, hypothesis, given=target)
+        for source, line, tokens, hypothesis, target in scored
+    ]
+
+
+def _check_size(sources: Sequence[str], encoded: Sequence[Tokens], answered: Sequence[Tokens]) -> None:
+    for source, one, other in zip(sources, encoded, answered, strict=True):
+        if len(one) * len(other) > MOST_ATTENTION:
+            start = source.strip()[:40]
+            raise DataError(
+                f"{start!r}...: {len(one):,} and {len(other):,} tokens are too many to align",
+                hint="cut this pair into sentences",
+            )
+
+
+def _in_order(answers: Iterable[tuple[int, T]]) -> Iterator[T]:
+    """Yield the answers in order of their numbers, each as soon as possible."""
+    early: dict[int, T] = {}
+    due = 0
+    for number, answer in answers:
+        early[number] = answer
+        while due in early:
+            yield early.pop(due)
+            due += 1

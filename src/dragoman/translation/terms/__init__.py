@@ -1,0 +1,1 @@
+"""Lists of terms: files, and finding terms in a line."""

@@ -1,0 +1,144 @@
+"""A translation, and how one is made: of a hypothesis, and of those of a line's sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from dragoman.base.errors import ConfigError
+from dragoman.text.guidance import Match
+from dragoman.text.sentences import between, spacing
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.lines import LineItem
+from dragoman.translation.search.alignment import Aligning, Alignment, alignment_of
+from dragoman.translation.search.engine import Hypothesis, Tokens
+from dragoman.translation.search.evidence import evidence_of
+from dragoman.translation.search.options import AttentionOf, Decoding
+from dragoman.translation.search.risk import Risk, RiskModel, assess, risk_of_parts
+
+
+@dataclass(frozen=True, repr=False)
+class Translation:
+    """A line and its translation. `print` shows the text."""
+
+    source: str
+    text: str
+    score: float  # log-probability, normalised for length; translations of one line can be compared
+    tokens: tuple[str, ...]  # the text's pieces, as the tokenizer spells them
+    token_logp: tuple[float, ...]  # log-probability of each token, then of the end
+    truncated: bool  # the source was cut, or the length limit ended the translation
+    alternatives: tuple[Translation, ...] = ()  # the next best, best first
+    attention: tuple[tuple[float, ...], ...] = ()
+    """The attention of each token, then of the end, to each source token, then to the source's end.
+
+    Empty unless the option `attention` asks for it.
+    """
+    alignment: Alignment | None = None  # which tokens and words translate which; None unless asked for
+    match: Match | None = None  # the most similar line of the memory; with a score of 100 it was taken over
+    risk: Risk | None = None  # what is doubtful about it; None unless asked for
+    unused_terms: tuple[str, ...] = ()  # translations of terms of the line that are not in the text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        """Source, text and score, and which other fields have something to show."""
+        more = ["truncated"] if self.truncated else []
+        more += [f"{len(self.alternatives)} alternatives"] if self.alternatives else []
+        more += [name for name in ("attention", "alignment", "match", "risk") if getattr(self, name)]
+        more += [f"unused_terms={self.unused_terms!r}"] if self.unused_terms else []
+        return f"<Translation {', '.join([f'{self.source!r} -> {self.text!r}', f'{self.score:.4f}', *more])}>"
+
+
+@dataclass(frozen=True)
+class TranslationMaker:
+    """Makes translations of what the engine finds."""
+
+    tokenizer: Tokenizer
+    languages: tuple[str, str]  # source and target
+    decoding: Decoding
+    aligning: Aligning | None  # see `aligning_for`
+    risk_model: RiskModel | None
+
+    @property
+    def attention(self) -> AttentionOf | None:
+        """The attention that the engine has to return."""
+        return self.decoding.attention_of if self.aligning is None else self.aligning.attention
+
+    def translation(
+        self,
+        source: str,
+        read: str,
+        tokens: Tokens,
+        hypothesis: Hypothesis,
+        *,
+        given: str | None = None,
+        cut: bool = False,
+    ) -> Translation:
+        """The translation of a source, or its `given` translation, whose tokens `hypothesis` has.
+
+        `read` is what the model read for the source, and `tokens` what it was cut into. `cut` says that these
+        are only the first.
+        """
+        text = self._text(hypothesis) if given is None else given if hypothesis.token_logp else ""
+        alignment = risk = None
+        if self.aligning is not None:
+            spans = (
+                self.tokenizer.target_spans(hypothesis.tokens) if given is None else self._given_spans(text)
+            )
+            alignment = alignment_of(
+                self.tokenizer, source, read, tokens, text, spans, hypothesis, reading=self.aligning.reading
+            )
+        if self.decoding.risk:
+            evidence = evidence_of(source, text, hypothesis.token_logp, hypothesis.attention, alignment)
+            risk = assess(self.risk_model, evidence, source, text, self.languages)
+        return Translation(
+            source=source,
+            text=text,
+            score=hypothesis.score,
+            tokens=tuple(self.tokenizer.target_pieces(hypothesis.tokens)),
+            token_logp=hypothesis.token_logp,
+            truncated=hypothesis.truncated or cut,
+            attention=hypothesis.attention if self.decoding.attention is not None else (),
+            alignment=alignment if self.decoding.alignment else None,
+            risk=risk,
+        )
+
+    def _given_spans(self, text: str) -> list[tuple[int, int]]:
+        """The spans of the tokens of a given translation, whose outer space is not read."""
+        shift = len(text) - len(text.lstrip())
+        return [(a + shift, b + shift) for a, b in self.tokenizer.spans(text.strip(), "target")]
+
+    def _text(self, hypothesis: Hypothesis) -> str:
+        # With byte fallback a translation can contain a line break. Keep it one line.
+        return self.tokenizer.decode(hypothesis.tokens).replace("\r", " ").replace("\n", " ")
+
+    def joined(self, item: LineItem, parts: Sequence[LineItem], found: Sequence[Translation]) -> Translation:
+        """The translation of a line from those of its sentences."""
+        spaces = [between(spacing(sentence)[2], *self.languages) for sentence, _ in parts[:-1]] + [""]
+        count = sum(len(one.token_logp) for one in found)
+        return Translation(
+            source=item[0],
+            text="".join(one.text + space for one, space in zip(found, spaces, strict=True)),
+            score=sum(one.score * len(one.token_logp) for one in found) / max(count, 1),
+            tokens=tuple(chain.from_iterable(one.tokens for one in found)),
+            token_logp=tuple(chain.from_iterable(one.token_logp for one in found)),
+            truncated=any(one.truncated for one in found),
+            risk=risk_of_parts([one.risk for one in found if one.risk]) if self.decoding.risk else None,
+            match=found[0].match if len(found) == 1 else None,
+            unused_terms=tuple(dict.fromkeys(chain.from_iterable(one.unused_terms for one in found))),
+        )
+
+
+def aligning_for(decoding: Decoding, own: Aligning | None) -> Aligning | None:
+    """What aligns, if the options need it: by their attention, or as the model does (`own`).
+
+    Raises ConfigError if an alignment is asked for and nothing can align.
+    """
+    if not decoding.alignment:
+        return own if decoding.risk else None
+    chosen = decoding.attention_of
+    if chosen is None and own is None:
+        raise ConfigError("this model has no attention to align words by", hint="leave alignment out")
+    return own if chosen is None or (own and own.attention == chosen) else Aligning(chosen)

@@ -1,0 +1,658 @@
+"""The public class of a trained model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
+
+from dragoman.base.errors import ConfigError
+from dragoman.base.pytorch import require_pytorch
+from dragoman.text.guidance import LEAST, Guide
+from dragoman.text.lexicon.shortlist import Shortlist
+from dragoman.text.sentences import spacing
+from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.choice import choosing
+from dragoman.translation.ensemble import check_members, engine_of_members
+from dragoman.translation.exchange import Exchange
+from dragoman.translation.lines import (
+    addressed,
+    check_lines,
+    checked_lines,
+    prefix_tokens,
+    sentences_of,
+    target_of,
+    with_prefixes,
+)
+from dragoman.translation.resources import (
+    adapter_folders,
+    check_inspection,
+    check_memory,
+    check_reverse,
+    check_term_languages,
+    check_unguided,
+    memory_guide,
+    term_guide,
+    with_term_list,
+)
+from dragoman.translation.scoring import scored_pairs, sides
+from dragoman.translation.search.alignment import Aligning, Alignment, aligning_of
+from dragoman.translation.search.engine import Engine
+from dragoman.translation.search.evidence import Evidence, evidence_of
+from dragoman.translation.search.options import Average, Beam, Decoding, DecodingOptions, Normalization
+from dragoman.translation.search.parts import by_parts
+from dragoman.translation.search.phrasing import Phrasing
+from dragoman.translation.search.risk import Risk, RiskModel, assess
+from dragoman.translation.translation import Translation, TranslationMaker, aligning_for
+
+if TYPE_CHECKING:
+    import torch
+
+    from dragoman.inspection import Contrast, Intervention, Trace
+    from dragoman.models.folder.bundle import Bundle
+    from dragoman.translation.loading import Loaded, Variant
+    from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
+    from dragoman.translation.native.choice import DType, EngineName
+    from dragoman.translation.next_words import NextWord
+    from dragoman.translation.terms.terms import TermGuide, TermList, TermsMode
+
+
+class Translator:
+    """A tokenizer and an engine, ready to translate.
+
+    `generation` has the default options of the search. `shortlist` says which target tokens a sentence may
+    use, `aligning` which attention aligns, and `risk_models` what is known about the risk of translations, by
+    target language, if the options `shortlist`, `alignment` and `risk` ask for it.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        engine: Engine,
+        *,
+        source_language: str,
+        target_language: str,
+        generation: Beam | None = None,
+        shortlist: Shortlist | None = None,
+        aligning: Aligning | None = None,
+        terms: Sequence[TermGuide] = (),
+        memory: MemoryGuide | None = None,
+        reads: Sequence[str] = (),
+        reverse: Translator | None = None,
+        risk_models: Mapping[str, RiskModel] | None = None,
+        load_bundle: Callable[[], Bundle] | None = None,
+        adapters: Mapping[str, Variant] | None = None,
+    ) -> None:
+        """`terms` and `memory` say what to use for a line. `reads` says which of them the model was trained
+        to read: "terms", "matches". `reverse` translates the other way and reranks the candidates.
+        `adapters` are what `using` chooses from.
+
+        `load_bundle` returns the PyTorch model for `bundle` and `inspect`.
+        """
+        self.tokenizer, self.engine, self.shortlist = tokenizer, engine, shortlist
+        self.aligning, self.risk_models = aligning, dict(risk_models or {})
+        self.terms, self.memory = tuple(terms), memory
+        self.reads, self.reverse = tuple(reads), reverse
+        self.source_language, self.target_language = source_language, target_language
+        self.generation = generation or Beam()
+        self.adapter: str | None = None  # the name of the one in use
+        self.models = 1  # how many translate together
+        self._own_risks = self.risk_models  # of the model without an adapter
+        # By the name of the adapter: its engine, and what loads its PyTorch model.
+        self._variants: dict[str | None, tuple[Engine, Callable[[], Bundle] | None]]
+        self._variants = {name: (one.engine, one.load_bundle) for name, one in (adapters or {}).items()}
+        self._variants[None] = engine, load_bundle
+        self._load_again: partial[Translator] | None = None  # see `__reduce__`
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        device: str | torch.device | None = None,
+        dtype: DType | None = None,
+        engine: EngineName | None = None,
+        adapter: str | Path | Mapping[str, str | Path] | None = None,
+        download: bool = False,
+    ) -> Translator:
+        """Load a model: a folder of dragoman's, of Hugging Face's or of Marian's, an archive of one, or, with
+        `download`, the name of a model on the Hugging Face hub. A `Path` is never looked for on the hub.
+
+        `engine` is by default the environment variable DRAGOMAN_ENGINE, otherwise `auto`: the native engine
+        if it is available, the model is a Transformer and no GPU is asked for or found, else PyTorch.
+        `device` is for PyTorch: by default a GPU if there is one, otherwise the CPU. `dtype` is float32,
+        bfloat16, int8 (native engine only), or `auto`: int8 for a quantised model folder, else float32.
+
+        `adapter` is the folder of an adapter for this model, which is then in use, or several folders with
+        names, of which none is in use until `using` chooses one. Each takes as much memory as the matrices
+        that it changes.
+
+        Raises ModelError if the model is missing, damaged or of another kind, or an adapter is for another
+        model, ConfigError for options that do not fit. What is not dragoman's is converted at each load;
+        `dragoman import` converts it once, and compares it with the other program.
+        """
+        from dragoman.translation.loading import load_model
+
+        chosen, folders = adapter_folders(adapter)
+        translator = cls.of(
+            load_model(path, device=device, dtype=dtype, engine=engine, adapters=folders, download=download)
+        )
+        place = os.path.abspath(path) if os.path.exists(path) else path
+        options: dict[str, Any] = {"device": device, "dtype": dtype, "engine": engine, "download": download}
+        translator._load_again = partial(cls.load, place, adapter=folders, **options)
+        return translator.using(adapter=chosen)
+
+    @classmethod
+    def of(
+        cls,
+        model: Bundle | Loaded,
+        *,
+        device: str | torch.device | None = None,
+        dtype: DType | None = None,
+        engine: EngineName | None = "pytorch",
+    ) -> Translator:
+        """The translator of a model in memory, or of what `dragoman.translation.loading.load_model` returned.
+
+        The options are those of `load`, for a model without an engine. With PyTorch, the model itself moves
+        to `device` and changes to `dtype`.
+        """
+        from dragoman.translation.loading import Loaded, ready
+
+        if not isinstance(model, Loaded):
+            model = ready(model, device=device, dtype=dtype, engine=engine)
+        return cls(
+            model.tokenizer,
+            model.engine,
+            source_language=model.config.source_language,
+            target_language=model.config.target_language,
+            generation=model.config.generation,
+            shortlist=model.shortlist,
+            aligning=aligning_of(model.config.model, model.config.alignment),
+            risk_models=model.risk,
+            reads=model.config.guidance,
+            load_bundle=model.load_bundle,
+            adapters=model.adapters,
+        )
+
+    @classmethod
+    def ensemble(cls, members: Sequence[Translator], *, average: Average = "log-probabilities") -> Translator:
+        """Return a translator that averages the distributions of several models at each step.
+
+        "log-probabilities" takes their geometric mean, scaled to sum to 1, "probabilities" the arithmetic
+        mean. All need the same tokenizer and languages; their shapes may differ, and their weights are
+        shared, not copied. Options, shortlist, alignment, attention and `inspect` are those of the first.
+        Risks are not calibrated for an ensemble. Raises ConfigError for models that do not fit each other and
+        for members that are ensembles.
+        """
+        members = list(members)
+        check_members(members, average)
+        first = members[0]
+        if len(members) == 1:
+            return first
+        together = cls(
+            first.tokenizer,
+            engine_of_members(members, average),
+            source_language=first.source_language,
+            target_language=first.target_language,
+            generation=first.generation,
+            shortlist=first.shortlist,
+            aligning=first.aligning,
+            terms=first.terms,
+            memory=first.memory,
+            reads=[kind for kind in first.reads if all(kind in one.reads for one in members)],
+            reverse=first.reverse,
+            load_bundle=lambda: first.bundle,
+        )
+        together.models = len(members)
+        together._load_again = partial(cls.ensemble, members, average=average)
+        return together
+
+    def __repr__(self) -> str:
+        """Languages, engine and place of the model, and what guides it."""
+        what = [f"{self.source_language} to {self.target_language}", type(self.engine).__name__]
+        if self.models > 1:
+            what.append(f"{self.models} models")
+        elif self._load_again is not None:
+            what.append(repr(str(self._load_again.args[0])))
+        what += [f"adapter {self.adapter!r}"] if self.adapter is not None else []
+        what += [f"{sum(len(one.terms) for one in self.terms)} terms"] if self.terms else []
+        what += [f"memory {str(self.memory.memory.path)!r}"] if self.memory is not None else []
+        return f"<Translator {', '.join(what + ['a reverse model'] * (self.reverse is not None))}>"
+
+    def __dir__(self) -> list[str]:
+        """The public names, for completion. docs/python.md has them all."""
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+    def __copy__(self) -> Translator:
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to load the model again, and what `using` has added: no weights.
+
+        Raises TypeError for a model that was not loaded with `load`.
+        """
+        if self._load_again is None:
+            raise TypeError("a translator of a model in memory cannot be pickled; save the model and load it")
+        state = {name: getattr(self, name) for name in ("adapter", "terms", "memory", "reverse")}
+        return self._load_again, (), state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(vars(self.using(adapter=state["adapter"])) | state)
+
+    @property
+    def guides(self) -> tuple[Guide, ...]:
+        """The lists of terms, then the memory, in use."""
+        return self.terms if self.memory is None else (*self.terms, self.memory)
+
+    @property
+    def adapters(self) -> list[str]:
+        """The names of the adapters that `using` knows."""
+        return [name for name in self._variants if name is not None]
+
+    def using(
+        self,
+        *,
+        adapter: str | EllipsisType | None = ...,
+        terms: str | Path | TermList | None = None,
+        terms_mode: TermsMode | None = None,
+        memory: str | Path | TranslationMemory | None = None,
+        match_least: float = LEAST,
+        reverse: Translator | None = None,
+    ) -> Translator:
+        """Return a translator with the same model in memory that also uses what is named.
+
+        `adapter` is the name of an adapter that `load` got, or None for the model without one. Left out, it
+        stays as it is.
+
+        `terms` is a list of terms, or a file of one, which is added to those in use. A term that both have
+        may get any of its translations, and the new ones are preferred. `soft`: the model reads the terms
+        with the line and inflects them; it must have been trained so. `hard`: the search puts them in as
+        they are written. By default soft, if the model can.
+
+        With `memory`, a line that the memory has gets the translation of the memory. For another line the
+        most similar one is in `Translation.match`, if it is at least `match_least` percent alike, and a model
+        that was trained to read matches reads it.
+
+        `reverse` is a translator of the other direction. Of several translations, that one is chosen which
+        both find likely (the option `reverse_weight`).
+
+        Both translators may translate at the same time. Raises DataError for a file that cannot be used,
+        ConfigError for an adapter that is not loaded, for a mode that the model does not have, and for other
+        languages.
+        """
+        other = copy(self)
+        if not isinstance(adapter, EllipsisType):
+            if adapter not in self._variants:
+                hint = f"loaded are {', '.join(self.adapters)}" if self.adapters else ""
+                hint = hint or "load it: Translator.load(MODEL, adapter=FOLDER)"
+                raise ConfigError(f"adapter {adapter!r} is not loaded", hint=hint)
+            other.adapter, other.engine = adapter, self._variants[adapter][0]
+            # Learnt for the weights of the model: an adapter's translations have another risk.
+            other.risk_models = self._own_risks if adapter is None else {}
+        if terms is not None:
+            guide = term_guide(terms, terms_mode, self._languages, self.tokenizer, self.reads)
+            check_term_languages((guide,), self._languages, self.tokenizer.languages, None)
+            other.terms = with_term_list(self.terms, guide)
+        if memory is not None:
+            other.memory = memory_guide(memory, match_least, self.reads)
+            other._check_memory(None)
+        if reverse is not None:
+            check_reverse(reverse._languages, self._languages)
+            other.reverse = reverse
+        return other
+
+    @property
+    def bundle(self) -> Bundle:
+        """Model, tokenizer and languages, as a model folder holds them, for PyTorch.
+
+        A native engine has no PyTorch model, so the first use loads it. Raises ConfigError if PyTorch is not
+        installed, or for an engine of your own.
+        """
+        load_bundle = self._variants[self.adapter][1]
+        if load_bundle is None:
+            raise ConfigError(
+                f"{type(self.engine).__name__}: has no PyTorch model to look into",
+                hint="load the model folder with Translator.load",
+            )
+        return replace(load_bundle(), generation=self.generation)
+
+    @overload  # a string is an iterable of strings
+    def __call__(  # type: ignore[overload-overlap]
+        self, text: str, **options: Unpack[DecodingOptions]
+    ) -> str: ...
+
+    @overload
+    def __call__(self, text: Iterable[str], **options: Unpack[DecodingOptions]) -> list[str]: ...
+
+    def __call__(self, text: str | Iterable[str], **options: Unpack[DecodingOptions]) -> str | list[str]:
+        """The best translation of a text of any length, sentence by sentence, or those of a list of texts.
+
+        Line breaks and the space between sentences are preserved. Options are those of `translate`.
+        """
+        texts = [text] if isinstance(text, str) else checked_lines(text)
+        lines = [one.splitlines(keepends=True) for one in texts]
+        options = {"sentences": True, **options}
+        found = iter(self.translate([line.strip() for one in lines for line in one], **options))
+        new = [
+            "".join(spacing(line)[0] + next(found).text + spacing(line)[2] for line in one) for one in lines
+        ]
+        return new[0] if isinstance(text, str) else new
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self,
+        lines: str,
+        decoding: Decoding | None = None,
+        *,
+        prefix: str | None = None,
+        **options: Unpack[DecodingOptions],
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self,
+        lines: Iterable[str],
+        decoding: Decoding | None = None,
+        *,
+        prefix: str | Iterable[str] | None = None,
+        **options: Unpack[DecodingOptions],
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        lines: str | Iterable[str],
+        decoding: Decoding | None = None,
+        *,
+        prefix: str | Iterable[str] | None = None,
+        **options: Unpack[DecodingOptions],
+    ) -> Translation | list[Translation]:
+        """Return one Translation for each line, in order; of a single line, given as a string, its own.
+
+        A blank line gets an empty translation.
+
+        Pass options as a `Decoding`, as keywords with the names of its fields, or both. Keywords win.
+        Spaces around a line are ignored. A line is one sentence for the model unless `sentences` is set. The
+        score of a line of several is then the mean of theirs, weighted by their tokens.
+
+        `prefix` is one text for all lines or one for each. Every translation begins with it. Its tokens
+        are forced, so the last word may continue ("Ein" as "Eine"). Spaces around it are ignored.
+
+        Raises ConfigError for invalid options, DataError for a prefix that the tokenizer cannot spell.
+        """
+        several = [lines] if isinstance(lines, str) else checked_lines(lines)
+        window = max(len(several), 1)
+        found = list(self.stream(several, decoding, prefix=prefix, window=window, **options))
+        return found[0] if isinstance(lines, str) else found
+
+    def stream(
+        self,
+        lines: Iterable[str | None],
+        decoding: Decoding | None = None,
+        *,
+        prefix: str | Iterable[str] | None = None,
+        window: int = 4096,
+        **options: Unpack[DecodingOptions],
+    ) -> Iterator[Translation]:
+        """Translate more lines than memory holds, in order.
+
+        The engine works on at most `window` lines at a time, and at most twice as many are held. A line that
+        equals one of the last 10,000 different ones is not translated again. Where `lines` yields None, all
+        lines so far are translated before the next is read: a source that has to wait does that. An error
+        of `lines` is raised after the translations of the lines before it.
+        """
+        decoding = choosing(
+            Decoding.of(decoding, options),
+            shortlist=self.shortlist is not None,
+            reverse=self.reverse is not None,
+        )
+        decoding.how(self.generation)  # raise ConfigError now, not at the first line
+        decoding = replace(decoding, to=self._target(decoding.to))
+        self._check_memory(decoding.to)
+        check_term_languages(self.terms, self._languages, self.tokenizer.languages, decoding.to)
+        if decoding.sample is not None and any(one.mode == "hard" for one in self.terms):
+            raise ConfigError(
+                "hard terms together with sampling", hint="use a beam search, or a model that reads terms"
+            )
+        exchange = self._exchange(decoding)
+        if decoding.shortlist and self.shortlist is None:
+            raise ConfigError(
+                "this model has no shortlist",
+                hint="make one from parallel text: dragoman model shortlist MODEL SOURCE TARGET",
+            )
+        check_lines(lines)
+        if type(window) is not int or window < 1:
+            raise ConfigError(f"window = {window}", hint="use at least 1")
+        items = with_prefixes(lines, prefix)
+        if not decoding.sentences:
+            return iter(exchange.stream(items, self.engine, window))
+        memory = None if self.memory is None else self.memory.memory
+        return by_parts(
+            items,
+            lambda item: sentences_of(item, self.source_language, memory),
+            lambda parts: exchange.stream(parts, self.engine, window),
+            exchange.maker.joined,
+        )
+
+    def next_words(
+        self, line: str, prefix: str = "", *, most: int = 8, to: str | None = None
+    ) -> list[NextWord]:
+        """Return the likeliest words after `prefix`, with which the translation begins; the best first.
+
+        If the prefix ends with a space, a new word begins; otherwise its last word may continue. `to` is as
+        in `Decoding`. Raises ConfigError for `most` out of range, DataError for a prefix that the tokenizer
+        cannot spell.
+        """
+        from dragoman.translation.next_words import next_words
+
+        to = self._target(to)
+        request, _ = next(self._exchange(Decoding(to=to)).requests([(line, prefix)]))
+        return next_words(self.tokenizer, self.engine, request, prefix, most=most)
+
+    def score(
+        self,
+        sources: Iterable[str] | Iterable[tuple[str, str]],
+        targets: Iterable[str] | None = None,
+        *,
+        length_penalty: float | None = None,
+        normalization: Normalization | None = None,
+        to: str | None = None,
+        attention: str | None = None,
+        alignment: bool = False,
+        batch_tokens: int = 2048,
+    ) -> list[Translation]:
+        """Score `targets` as translations of `sources`, line by line, into the language `to` if given.
+
+        Without `targets`, `sources` are pairs (source, translation). The scores equal those that `translate`
+        gives to the same tokens. `attention` and `alignment` are as in `Decoding`. Raises DataError if the
+        numbers of sources and targets differ.
+        """
+        sources, targets = sides(sources, targets)
+        to = self._target(to)
+        decoding = Decoding(
+            length_penalty=length_penalty,
+            normalization=normalization,
+            to=to,
+            batch_tokens=batch_tokens,
+            attention=attention,
+            alignment=alignment,
+        )
+        how, maker = decoding.beam_search(self.generation), self._maker(decoding)
+        return scored_pairs(self.engine, maker, how, sources, targets)
+
+    def align(
+        self,
+        sources: Iterable[str] | Iterable[tuple[str, str]],
+        targets: Iterable[str] | None = None,
+        *,
+        to: str | None = None,
+        attention: str | None = None,
+        batch_tokens: int = 2048,
+    ) -> list[Alignment]:
+        """Align `targets`, translations from anywhere, with their `sources`, line by line. Or give pairs.
+
+        `attention` is the layer, or layer and head, to align by; by default, the model's. Raises DataError
+        if the numbers of sources and targets differ, ConfigError for a model without attention.
+        """
+        scored = self.score(
+            sources, targets, to=to, attention=attention, alignment=True, batch_tokens=batch_tokens
+        )
+        return [one.alignment for one in scored if one.alignment is not None]
+
+    def evidence(
+        self,
+        sources: Iterable[str] | Iterable[tuple[str, str]],
+        targets: Iterable[str] | None = None,
+        *,
+        to: str | None = None,
+        batch_tokens: int = 2048,
+    ) -> list[Evidence]:
+        """Return what the model shows of `targets` as translations of `sources`, line by line, or of pairs.
+
+        Raises DataError if the numbers of sources and targets differ.
+        """
+        aligns = self.aligning is not None
+        attention = str(self.aligning.attention) if self.aligning is not None else None
+        scored = self.score(
+            sources, targets, to=to, attention=attention, alignment=aligns, batch_tokens=batch_tokens
+        )
+        return [
+            evidence_of(one.source, one.text, one.token_logp, one.attention, one.alignment) for one in scored
+        ]
+
+    def risk(
+        self,
+        sources: Iterable[str] | Iterable[tuple[str, str]],
+        targets: Iterable[str] | None = None,
+        *,
+        to: str | None = None,
+        batch_tokens: int = 2048,
+    ) -> list[Risk]:
+        """Return the risk of `targets`, translations of `sources` from anywhere, line by line, or of pairs.
+
+        `translate` with the option `risk` assesses the model's own translations. Raises DataError if the
+        numbers of sources and targets differ.
+        """
+        sources, targets = sides(sources, targets)
+        evidence = self.evidence(sources, targets, to=to, batch_tokens=batch_tokens)
+        languages = self.source_language, self._target(to) or self.target_language
+        return [
+            assess(self.risk_models.get(languages[1]), one, source, target, languages, given=True)
+            for one, source, target in zip(evidence, sources, targets, strict=True)
+        ]
+
+    @overload
+    def inspect(
+        self,
+        line: str,
+        decoding: Decoding | None = None,
+        *,
+        target: str | None = None,
+        prefix: str = "",
+        name: str = "",
+        intervention: None = None,
+        **options: Unpack[DecodingOptions],
+    ) -> Trace: ...
+
+    @overload
+    def inspect(
+        self,
+        line: str,
+        decoding: Decoding | None = None,
+        *,
+        target: str | None = None,
+        prefix: str = "",
+        name: str = "",
+        intervention: Intervention,
+        **options: Unpack[DecodingOptions],
+    ) -> Contrast: ...
+
+    def inspect(
+        self,
+        line: str,
+        decoding: Decoding | None = None,
+        *,
+        target: str | None = None,
+        prefix: str = "",
+        name: str = "",
+        intervention: Intervention | None = None,
+        **options: Unpack[DecodingOptions],
+    ) -> Trace | Contrast:
+        """Return a Trace of one line: attention, the beam search and positions.
+
+        The options are those of `translate` for one beam search. With `target` the trace describes that
+        translation, and no search runs. `name` is the name of the model in the trace. With an
+        `intervention`, return a Contrast: the run without and with it, and what differs.
+
+        Raises DataError for a line without tokens or with more than 512, ConfigError for a beam above 50, for
+        an option that inspection does not use, for a search with terms, a memory or a reverse model, and for
+        an intervention that the model does not allow.
+        """
+        require_pytorch("inspecting")
+        from dragoman.inspection import contrast, inspect
+
+        decoding = Decoding.of(decoding, options)
+        decoding = replace(decoding, to=self._target(decoding.to))
+        check_inspection(decoding, target, prefix)
+        if target is None:
+            check_unguided("inspection", guided=bool(self.guides), reverse=self.reverse is not None)
+        look = inspect if intervention is None else partial(contrast, intervention=intervention)
+        return look(
+            self.bundle,
+            addressed(line.strip(), decoding.to),
+            target=target,
+            beam=decoding.beam_search(self.generation),
+            prefix=prefix_tokens(self.tokenizer, prefix, banned=self.generation.banned),
+            rules=decoding.rules,
+            max_extra_tokens=decoding.max_extra_tokens,
+            name=name,
+        )
+
+    def pipeline(self, **_options: object) -> NoReturn:
+        """Removed. Raises ConfigError, which says what to write in its place."""
+        raise ConfigError(
+            "Translator.pipeline is gone: it answered as the translation pipeline of transformers 4",
+            hint="use translate, as in "
+            '[{"translation_text": found.text} for found in translator.translate(lines, beam=4)]',
+        )
+
+    @property
+    def _languages(self) -> tuple[str, str]:
+        return self.source_language, self.target_language
+
+    @cached_property
+    def _phrasing(self) -> Phrasing:
+        return Phrasing(self.tokenizer)
+
+    def _target(self, to: str | None) -> str | None:
+        """The target language as the model writes it. Raises ConfigError for one that it does not have."""
+        return target_of(to, self.tokenizer.languages, self.target_language)
+
+    def _check_memory(self, to: str | None) -> None:
+        targets = (to,) if to is not None else self.tokenizer.languages or (self.target_language,)
+        check_memory(self.memory, self.source_language, targets)
+
+    def _maker(self, decoding: Decoding) -> TranslationMaker:
+        languages = self.source_language, decoding.to or self.target_language
+        aligning = aligning_for(decoding, self.aligning)
+        return TranslationMaker(
+            self.tokenizer, languages, decoding, aligning, self.risk_models.get(languages[1])
+        )
+
+    def _exchange(self, decoding: Decoding) -> Exchange:
+        to, attention, alignment = decoding.to, decoding.attention, decoding.alignment
+        return Exchange(
+            maker=self._maker(decoding),
+            how=decoding.how(self.generation),
+            shortlist=self.shortlist if decoding.shortlist else None,
+            guides=self.guides,
+            phrase_rules=lambda phrases: self._phrasing.rules(phrases),
+            score=partial(self.score, to=to, attention=attention, alignment=alignment),
+            reverse=None if self.reverse is None else self.reverse.score,
+        )

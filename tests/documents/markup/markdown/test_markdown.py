@@ -1,0 +1,390 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from tests.documents.files import comes_back, parse, sources, translated, with_results
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.documents.formats import Languages
+from dragoman.documents.markup.markdown.blocks import read_blocks
+from dragoman.documents.markup.markdown.markdown import Markdown
+from dragoman.documents.markup.markdown.markdown import parse as parse_markdown
+from dragoman.documents.segment import Code, Content, Result
+
+FRONT = "---\ntitle: The harbour\n---\n"
+
+
+def structure(text: str) -> list[tuple[str, str, int]]:
+    """The blocks of a file as a parser without our rules reads them."""
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    return [(one.type, one.tag, one.level) for one in tokens]
+
+
+def html(text: str) -> str:
+    return str(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "segments"),
+    [
+        ("# One #\n\nTwo\n===\n", ["One", "Two"]),
+        ("One\ntwo\n  three\n", ["One two three"]),
+        ("> One\n> two\nlazy\n> - three\n", ["One two lazy", "three"][:0] + ["One two lazy", "three"]),
+        ("- One\n  two\n\n  three\n- four\n  1. five\n", ["One two", "three", "four", "five"]),
+        ("| A | `b|\n|---|\n", ["| A | ⟨`b|⟩"][:0] + ["| A | `b| |---|"]),
+        ("| A | B |\n|--|--|\n| c \\| d | |\n| e | f | g |\n", ["A", "B", "c | d", "e", "f"]),
+        ("*a* **b** __c__ ~~d~~ e", ["⟨*⟩a⟨*⟩ ⟨**⟩b⟨**⟩ ⟨__⟩c⟨__⟩ ⟨~~⟩d⟨~~⟩ e"]),
+        ("***a** b* c", ["⟨*⟩⟨**⟩a⟨**⟩ b⟨*⟩ c"]),
+        ("a [b *c*](<d e> 'f') g", ["a ⟨[⟩b ⟨*⟩c⟨*⟩⟨](<d e> 'f')⟩ g"]),
+        ("a [b][c] [c] [d]\n\n[c]: /e 'f'\n", ["a ⟨[⟩b⟨][c]⟩ ⟨[⟩c⟨][c]⟩ [d]"]),
+        ("a <http://b.c> `d *e*` f", ["a ⟨<http://b.c>⟩ ⟨`d *e*`⟩ f"]),
+        ("a \\* &amp; &copy; \\a", ["a * & © \\a"]),
+        ("a  \nb\\\nc", ["a⟨  \n⟩b⟨\\\n⟩c"]),
+        ("a ![b](c) d", ["a ⟨![b](c)⟩ d", "b"]),
+        (
+            "a <b>c</b> <kbd>D</kbd> <!-- e --> f<br>g",
+            ["a ⟨<b>⟩c⟨</b>⟩ ⟨<kbd>D</kbd>⟩ ⟨<!-- e -->⟩f⟨<br>⟩g"],
+        ),
+        (
+            "a $b*c*d$ and $5 or $6[^1] e\n\n[^1]: See\n[^2]: It\n",
+            ["a ⟨$b*c*d$⟩ and $5 or $6⟨[^1]⟩ e", "See", "It"],
+        ),
+        ("a {{< b *c* >}} {% d %} e {: .f}", ["a ⟨{{< b *c* >}}⟩ ⟨{% d %}⟩ e"]),
+        ("- [ ] One\n- [x] two\n\n> [!NOTE]\n> Three\n", ["One", "two", "Three"]),
+        ("Term\n:   What it means\n", ["Term", "What it means"]),
+        ('!!! note "Title"\n    One\n\n    - two\n\nThree\n', ["One", "two", "Three"]),
+        ("a <Tag b={c > d}>e</Tag>\n", ["a ⟨<Tag b={c > d}>⟩e⟨</Tag>⟩"]),
+        ("**All of it**\n", ["All of it"]),
+    ],
+)
+def test_segments(text: str, segments: list[str]):
+    assert sources("markdown", text) == segments
+    comes_back("markdown", text.encode())
+    assert translated("markdown", text, lambda one: one) == text
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "```\ncode\n```",
+        "~~~ a\ncode",
+        "    code",
+        "<div>\nhtml\n</div>",
+        "[label]: /address 'title'",
+        "***",
+        "$$\na\n\n- b\n$$",
+        "{% highlight a %}\n# code\n\ncode\n{% endhighlight %}",
+        "{{< highlight go >}}\ncode\n\ncode\n{{< /highlight >}}",
+        "import A, { B } from './c'\nimport d from \"e\"",
+        "export const a = {\n  b: 'c',\n}",
+        ":::note Title",
+        "{% include a.html %}",
+        "[TOC]",
+        "https://1.2/3",
+    ],
+)
+def test_what_is_not_language_stays(kept: str):
+    text = f"Before\n\n{kept}\n"
+    assert translated("markdown", text).split("\n\n", 1)[0] == "BEFORE"
+    assert sources("markdown", text)[0] == "Before"
+    if not kept.startswith("https"):
+        assert sources("markdown", text) == ["Before"]
+
+
+@pytest.mark.parametrize(
+    "front", [FRONT, "+++\ntitle = 'The'\n+++\n", "---\r\na: b\r\n...\r\n", "---\n---\n"]
+)
+def test_front_matter_stays(front: str):
+    assert sources("markdown", front + "# One\n") == ["One"]
+    assert translated("markdown", front + "# One\n") == front + "# ONE\n"
+    assert sources("markdown", "---\nOne\n\n---\n") == ["One"]
+
+
+def test_an_edit_keeps_the_marks_of_containers():
+    text = "1. > One two three\n   > four five six\n   > seven\n\n   Eight\n"
+    assert translated("markdown", text) == text.upper()
+    longer = translated("markdown", text, lambda one: one + " up")
+    assert longer.startswith("1. > One two three\n   > four five six\n   > seven up\n\n")
+
+
+def test_a_paragraph_on_one_line_stays_on_one():
+    new = with_results("markdown", "One.\n", ("word " * 50,))
+    assert new == ("word " * 50).strip() + "\n"
+
+
+def test_chinese_is_not_wrapped():
+    new = with_results("markdown", "One two three\nfour five\n", ("他们在港口等待暴风雨过去",))
+    assert new == "他们在港口等待暴风雨过去\n"
+
+
+def test_line_ends_stay():
+    text = "One two\r\nthree four\r\n\r\n- five\rSix"
+    assert translated("markdown", text) == text.upper()
+
+
+MARKUP = [
+    *(
+        "# a",
+        "###### a",
+        "1. a",
+        "12) a",
+        "- a",
+        "+ a",
+        "* a",
+        "> a",
+        "===",
+        "---",
+        "***",
+        "_ _ _",
+        "```",
+        "~~~ a",
+    ),
+    *(
+        "*a*",
+        "**a**",
+        "_a_",
+        "a_b_c",
+        "`a`",
+        "``",
+        "[a](b)",
+        "![a](b)",
+        "[label]",
+        "[a][label]",
+        "<b>",
+        "</b>",
+    ),
+    *(
+        "<!-- a",
+        "<http://a.b>",
+        "&amp;",
+        "&#60;",
+        "\\",
+        "a\\",
+        "\\*",
+        "a | b",
+        "| a |",
+        "~~a~~",
+        "$a$",
+        "{{ a }}",
+    ),
+    *(
+        "{% a %}",
+        "[^1]",
+        "[label]: /a",
+        ":::",
+        "!!! a",
+        "https://a.b/_c_",
+        "a  ",
+        "a *b",
+        "import a from 'b'",
+    ),
+    *("<div>", "#", "a #", "[ ] a", "[!NOTE]", "---|---", ": a", "=", "!", "~~~", "_a", "\u00a0a", "{: .a}"),
+]
+PLACES = (
+    f"{FRONT}# One two #\n\nOne\ntwo [label]\nthree\n\n> - one two\n>   three\n\n"
+    "| one | two |\n|---|---|\n| three | **two** |\n\n"
+    "Four *one* two\n---\n\n![one](two)\n\n[label]: /x\n"
+)
+
+
+@pytest.mark.parametrize("markup", MARKUP)
+def test_a_translation_is_never_markup(markup: str):
+    document = parse("markdown", PLACES)
+    assert isinstance(document, Markdown)
+    new = document.render([Result((markup,)) for _ in document.segments]).decode()
+    old_blocks, new_blocks = structure(PLACES), structure(new)
+    assert new_blocks == old_blocks
+    again = [plain(one.source) for one in parse("markdown", new).segments]
+    if markup == "import a from 'b'":  # nothing escapes it
+        assert len(document.kept) == 1
+    else:
+        assert not document.kept
+        assert again == [plain((markup,))] * len(again)
+
+
+def plain(content: Content) -> str:
+    return "".join("⟨⟩" if isinstance(one, Code) else "".join(one.split()) for one in content)
+
+
+def test_emphasis_that_punctuation_would_break():
+    source = parse("markdown", "A **word** and _that_ here\n").segments[0].source
+    new = with_results(
+        "markdown",
+        "A **word** and _that_ here\n",
+        (source[1], "「词」", source[3], "和", source[5], "那个", source[7], "。"),
+    )
+    assert html(new) == "<p><strong>「词」</strong>和<em>那个</em>。</p>\n"
+
+
+def test_space_moves_out_of_emphasis():
+    source = parse("markdown", "A **word** here\n").segments[0].source
+    new = with_results("markdown", "A **word** here\n", ("Ein", source[1], " Wort ", source[3], "hier"))
+    assert new == "Ein **Wort** hier\n"
+    assert (
+        with_results("markdown", "A **word** here\n", ("Ein", source[1], source[3], " Wort")) == "Ein Wort\n"
+    )
+
+
+def test_a_reference_keeps_its_label():
+    text = "See [the map][] and [Pier].\n\n[Pier]\n\n[the map]: /m\n[pier]: /p\n"
+    new = translated("markdown", text)
+    assert new.startswith("SEE [THE MAP][the map] AND [PIER][Pier].\n\n[PIER][Pier]\n")
+    assert html(new).count("<a href") == 3
+
+
+def test_an_image_in_a_changed_sentence():
+    text = 'See ![a map](m.png "t") and ![a map][m].\n\n[m]: /m\n'
+    source = parse("markdown", text).segments[0].source
+    new = with_results(
+        "markdown", text, ("Siehe ", source[1], " und ", source[3]), ("eine [Karte]",), ("ein Plan",)
+    )
+    assert new.startswith('Siehe ![eine [Karte]](m.png "t") und ![ein Plan][m]\n')
+    assert with_results("markdown", text, None, ("eine Karte",)) == text.replace("a map", "eine Karte", 1)
+    assert sources("markdown", "![m]\n\n[m]: /m\n") == []
+
+
+def test_a_bar_in_a_cell():
+    text = "| a | `b\\|c` d |\n|---|---|\n"
+    source = parse("markdown", text).segments[1].source
+    new = with_results("markdown", text, None, (source[0], " e | f"))
+    assert new == "| a | `b\\|c` e \\| f |\n|---|---|\n"
+
+
+def test_what_cannot_be_written_is_kept():
+    document = parse_markdown(b"One\n\nTwo\n", Languages("en", "de"))
+    code = Code("\n\n# no", "empty")
+    assert document.render([Result(("Eins", code)), Result(("Zwei",))]) == b"One\n\nZwei\n"
+    assert [one.source for one in document.kept] == [("One",)]
+    assert document.render([None, None]) == b"One\n\nTwo\n"
+    assert document.kept == []
+
+
+def test_without_markdown_it(monkeypatch: pytest.MonkeyPatch):
+    from dragoman.documents.markup.markdown import rules as markdown_rules
+
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    markdown_rules.parser.cache_clear()
+    with pytest.raises(ConfigError, match="Markdown needs markdown-it-py") as error:
+        parse("markdown", "One\n")
+    assert error.value.hint == "pip install markdown-it-py"
+
+
+def test_bytes_that_do_not_fit_are_refused():
+    with pytest.raises(DataError, match="line 2: not utf-8"):
+        parse("markdown", b"One\n\xff")
+
+
+def test_segments_name_their_lines():
+    found = parse("markdown", FRONT + "# One\r\rtwo\n\n| a |\n|---|\n| b |\n").segments
+    assert [one.where for one in found] == ["line 4", "line 6", "line 8", "line 10"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "[" * 3000,
+            "*a " * 3000,
+            "> " * 500 + "x",
+            "- " * 500 + "x",
+            "`" * 3000,
+            "![" * 1000,
+            "<a " * 3000,
+        ),
+        *(
+            "$a " * 3000,
+            "{{ " * 3000,
+            "|" * 3000 + "\n" + "-|" * 3000,
+            "&" * 3000,
+            "<b>" * 3000,
+            "!!! a\n    " * 500,
+        ),
+        *("{% raw %}\n" * 500, "$$\n" * 501, "---\na:\n" * 1000, "<a b={" * 1000, "\\" * 3001),
+    ],
+)
+def test_hostile_files_are_read_in_time(text: str):
+    comes_back("markdown", text.encode())
+
+
+LINES = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "# ",
+                "> ",
+                "- ",
+                "1. ",
+                "    ",
+                "  ",
+                "| ",
+                " | ",
+                "|---|---|",
+                "```",
+                "===",
+                "---",
+                "word",
+                "Two",
+                "a_b",
+            ),
+            *(
+                " ",
+                "*",
+                "**",
+                "_",
+                "`",
+                "[",
+                "](/x)",
+                "]",
+                "[label]",
+                "![",
+                "<b>",
+                "</b>",
+                "<div>",
+                "\\",
+                "&amp;",
+            ),
+            *(
+                "$",
+                "~~",
+                "  ",
+                "{{ x }}",
+                "{% y %}",
+                "[^1]",
+                ":",
+                "!!! note",
+                ":::",
+                "<br>",
+                "https://a.b/c_d",
+                "水",
+            ),
+        ]
+    ),
+    max_size=8,
+).map("".join)
+FILES = st.tuples(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"])).map(
+    lambda file: file[1].join([*file[0], "", "[label]: /x", ""])
+)
+
+
+@given(FILES)
+def test_any_file_comes_back(text: str):
+    comes_back("markdown", text.encode())
+
+
+@given(FILES, st.lists(st.sampled_from(MARKUP), min_size=1))
+def test_any_edit_keeps_the_blocks(text: str, markup: list[str]):
+    document = parse("markdown", text)
+    results: list[Result | None] = [
+        Result(
+            (*one.source, " ", markup[number % len(markup)])
+            if number % 2
+            else (markup[number % len(markup)], " ", *one.source)
+        )
+        for number, one in enumerate(document.segments)
+    ]
+    new = document.render(results).decode()
+    assert read_blocks(new).structure == read_blocks(text).structure

@@ -1,0 +1,71 @@
+"""The share of the tuned weights in the final mean."""
+
+from __future__ import annotations
+
+from dragoman.training.runs.tuning.outcome import chosen_share
+
+
+def test_the_best_in_domain_of_those_that_lose_little_elsewhere() -> None:
+    rows = [
+        {"share": 0.0, "loss": 3.0, "general_loss": 2.0},
+        {"share": 0.4, "loss": 2.5, "general_loss": 2.01},
+        {"share": 0.6, "loss": 2.3, "general_loss": 2.014},
+        {"share": 1.0, "loss": 2.1, "general_loss": 2.3},
+    ]
+
+    assert chosen_share(rows) == 0.6
+
+
+def test_weights_that_learnt_too_much_in_domain_are_not_chosen() -> None:
+    rows = [
+        {"share": 0.0, "loss": 3.0, "general_loss": 2.0},
+        {"share": 0.5, "loss": 2.5, "general_loss": 2.0},
+        {"share": 1.0, "loss": 2.6, "general_loss": 2.0},
+    ]
+
+    assert chosen_share(rows) == 0.5
+
+
+def test_if_all_lose_much_the_smallest_share() -> None:
+    rows = [
+        {"share": 0.0, "loss": 3.0, "general_loss": 2.0},
+        {"share": 0.1, "loss": 2.5, "general_loss": 2.2},
+        {"share": 1.0, "loss": 2.0, "general_loss": 2.9},
+    ]
+
+    assert chosen_share(rows) == 0.1
+
+
+def test_without_general_text_the_smallest_share_with_nearly_the_whole_gain() -> None:
+    rows = [
+        {"share": share, "loss": loss} for share, loss in ((0.0, 3.0), (0.5, 2.04), (0.8, 2.0), (1.0, 2.1))
+    ]
+
+    assert chosen_share(rows) == 0.5
+
+
+def test_without_held_out_pairs_at_most_a_half_and_no_more_than_is_cheap() -> None:
+    losses = (2.0, 2.005, 2.01, 2.012, 2.5)
+    rows = [{"share": n / 4, "general_loss": loss} for n, loss in enumerate(losses)]
+    dear = [{"share": n / 4, "general_loss": 2 + n} for n in range(5)]
+
+    assert chosen_share(rows) == 0.5
+    assert chosen_share(dear) == 0.25
+
+
+def test_if_all_lose_in_domain_the_smallest_share() -> None:
+    rows = [{"share": n / 4, "loss": 3.0 + n} for n in range(5)]
+
+    assert chosen_share(rows) == 0.25
+    assert chosen_share([{**row, "loss": float("nan")} for row in rows]) == 0.25
+
+
+def test_without_held_out_pairs_no_large_share_even_if_it_alone_is_cheap() -> None:
+    rows = [
+        {"share": 0.0, "general_loss": 2.0},
+        {"share": 0.1, "general_loss": 2.1},
+        {"share": 0.5, "general_loss": 2.05},
+        {"share": 0.9, "general_loss": 2.01},
+    ]
+
+    assert chosen_share(rows) == 0.1

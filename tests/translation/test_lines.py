@@ -1,0 +1,95 @@
+"""Lines and their prefixes, as the public methods take them."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from tests.translation.bundles import PAIRS, bundle_of
+from tests.translation.letters import BLANK, LINES, translator_of
+from tests.translation.search.reference import History
+
+from dragoman import Translator
+from dragoman.base.errors import ConfigError, DataError
+
+
+def test_a_string_is_not_taken_for_a_list_of_lines(translator: Translator) -> None:
+    with pytest.raises(TypeError, match="list of lines"):
+        translator.stream("abc")
+    with pytest.raises(ConfigError, match="window = 2.5"):
+        translator.stream(LINES, window=cast(Any, 2.5))
+
+
+def test_spaces_around_a_line_change_nothing() -> None:
+    translator = Translator.of(bundle_of("bpe"))
+    (plain,), (spaced,) = translator.translate(["The cat."]), translator.translate(["  The cat. \t"])
+
+    assert (spaced.text, spaced.score) == (plain.text, plain.score)
+    assert spaced.source == "  The cat. \t"
+
+
+# Prefixes
+
+
+def test_a_prefix_of_a_line_is_that_of_its_first_sentence(translator: Translator) -> None:
+    (one,) = translator.translate(["abc. hgf"], sentences=True, prefix="h")
+    first, second = translator.translate(["abc.", "hgf"], prefix=["h", ""])
+    assert one.text == f"{first.text} {second.text}"
+
+
+def test_equal_lines_with_other_prefixes_are_others(translator: Translator) -> None:
+    found = translator.translate(["abc"] * 4, prefix=["a", "b", "a", ""])
+
+    assert [one.text[:1] for one in found[:3]] == ["a", "b", "a"]
+    assert found[0] == found[2]
+    assert found[3] == translator.translate(["abc"])[0]
+
+
+def test_prefixes_begin_the_text(translator: Translator) -> None:
+    for one in translator.translate(LINES, prefix="dad"):
+        assert one.text.startswith("dad") or not one.source.strip(" \u200b")
+    prefixes = ["a", "b", "", "gg", "c", "", "d", "fff", "e"]
+    for i, one in enumerate(translator.translate(LINES, prefix=prefixes, batch_tokens=50)):
+        assert one.text.startswith("" if i in BLANK else prefixes[i])
+    assert list(translator.stream(LINES, prefix=iter(prefixes), window=2)) == translator.translate(
+        LINES, prefix=prefixes
+    )
+    assert translator.translate(LINES, prefix="") == translator.translate(LINES)
+
+
+def test_prefixes_that_cannot_be_used_are_refused(translator: Translator) -> None:
+    with pytest.raises(DataError, match="line 3 has no prefix"):
+        translator.translate(["a", "b", "c"], prefix=["a", "b"])
+    with pytest.raises(DataError, match="more prefixes than the 1"):
+        translator.translate(["a"], prefix=["a", "b"])
+    with pytest.raises(DataError, match="cannot spell") as caught:
+        translator.translate(["a"], prefix="a?")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "characters", "words"])
+def test_a_prefix_begins_the_text_whatever_the_tokenizer(kind: str) -> None:
+    translator = Translator.of(bundle_of(kind))
+    for prefix in ("Die Katze", " Der Bäcker ", "Zwei"):
+        for one in translator.translate([source for source, _ in PAIRS], prefix=prefix, n_best=3):
+            for each in (one, *one.alternatives):
+                assert each.text.startswith(prefix.strip())
+    if kind == "words":
+        with pytest.raises(DataError, match="cannot spell"):
+            translator.translate(["The cat sleeps."], prefix="Hund")
+    else:
+        assert translator.translate(["The cat."], prefix="猫")[0].text.startswith("猫")
+
+
+def test_lines_that_are_not_strings_are_refused(translator: Translator) -> None:
+    for line in (None, 3):
+        with pytest.raises(TypeError, match=f"line 2 is {line}, not a string"):
+            translator.translate(cast(Any, ["abc", line, "b"]))
+
+
+def test_a_prefix_with_a_banned_token_is_refused() -> None:
+    """It would end in its middle."""
+    translator = translator_of(History(vocab=14, seed=2, end=0.5), banned=(5,))
+    assert translator.translate(["abc"], prefix="ac")[0].text.startswith("ac")
+    with pytest.raises(DataError, match="this model cannot spell it"):
+        translator.translate(["abc"], prefix="ab")
