@@ -3,8 +3,8 @@
     python benchmarks/terms.py MODEL test.en test.de --lexicon train.en train.de
 
 The terms of a line are words and phrases that word alignment links with their translations in the reference
-(`text/lexicon/term_pairs.py`), at most three. The alignment is learnt from the lexicon and the text. A system is
-given the commonest form of each translation, as a dictionary has it, and not the form of the reference.
+(`text/lexicon/term_pairs.py`), at most three. The alignment is learnt from the lexicon and the text. A system
+is given the commonest form of each translation, as a dictionary has it, and not the form of the reference.
 `--count` lines that have terms are translated.
 
 Prints for each way the share of terms whose form in the reference is in the translation, the share of those

@@ -22,8 +22,8 @@ SAVED = Path(__file__).parent / "saved" / "0.1"
 MODEL, TEXT = str(SAVED / "transformer"), str(SAVED / "text" / "test.en")
 TSV = str(SAVED.parent.parent / "memory" / "pairs.tsv")
 
-# A file or folder of the package -> its floor; the longest name that fits counts. A room may import what stands
-# on a lower floor, and itself.
+# A file or folder of the package -> its floor; the longest name that fits counts. A room may import what
+# stands on a lower floor, and itself.
 FLOORS = {
     "version": 0,
     "base": 0,
@@ -51,7 +51,7 @@ FLOORS = {
     "__main__": 12,
 }
 PUBLIC = "dragoman"  # the package itself re-exports the house, so nothing inside may import it
-# Rooms that load no torch, whatever is imported from them. Elsewhere a file may: models, training, inspection.
+# Rooms that load no torch, whatever is imported from them.
 TORCHLESS = ("base", "text", "translation", "documents", "evaluation", "serving", "bulk", "cli")
 # To check a recipe, or to tokenise text in many processes, loads none either.
 TORCHLESS_FILES = (

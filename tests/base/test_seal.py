@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.seal import broken, digest_of_table, sealed
+from dragoman.base.files import broken, digest_of_table, sealed
 
 
 @pytest.fixture

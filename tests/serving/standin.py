@@ -25,9 +25,8 @@ from dragoman.serving.app import server_of
 from dragoman.serving.http.server import listen
 from dragoman.serving.http.settings import Settings
 from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
-from dragoman.serving.service.errors import Late, TooLong
 from dragoman.serving.service.languages import Leg, Pairs
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Late, Limits, TooLong
 from dragoman.serving.service.models import ServedModel
 from dragoman.serving.service.service import Service
 from dragoman.translation.next_words import NextWord

@@ -9,7 +9,10 @@ import os
 import platform
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
+
+from dragoman.base.errors import ConfigError
 
 PROC = Path("/proc")
 CGROUP = Path("/sys/fs/cgroup")
@@ -147,3 +150,26 @@ def cache_folder() -> Path:
     """Folder for files that can be made again: $XDG_CACHE_HOME/dragoman or ~/.cache/dragoman."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "dragoman"
+
+
+def has_pytorch() -> bool:
+    """Whether PyTorch is installed. Does not import it."""
+    try:
+        return "torch" in sys.modules or find_spec("torch") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def require_pytorch(what: str) -> None:
+    """Raise ConfigError, which says that `what` needs PyTorch, if it is not installed."""
+    if not has_pytorch():
+        raise _error(what)
+
+
+def missing_pytorch(error: Exception, what: str) -> ConfigError | None:
+    """Return the error of `require_pytorch` if `error` is a failed import of PyTorch."""
+    return _error(what) if isinstance(error, ModuleNotFoundError) and error.name == "torch" else None
+
+
+def _error(what: str) -> ConfigError:
+    return ConfigError(f"{what} needs PyTorch", hint="pip install 'dragoman[train]'")

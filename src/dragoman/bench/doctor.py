@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from dragoman.base import machine
 from dragoman.base.errors import ConfigError
-from dragoman.base.pytorch import has_pytorch
+from dragoman.base.machine import has_pytorch
 from dragoman.base.tables import count
 from dragoman.version import __version__
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.pytorch import require_pytorch
+from dragoman.base.machine import require_pytorch
 from dragoman.cli.models import Loading
 from dragoman.cli.options import Flag, Flags, Model, Quiet
 from dragoman.text.corpora.lines import one_line, read_lines

@@ -14,7 +14,7 @@ import typer
 
 from dragoman.base.errors import DragomanError, out_of_memory
 from dragoman.base.interrupts import raise_interrupts
-from dragoman.base.pytorch import missing_pytorch
+from dragoman.base.machine import missing_pytorch
 from dragoman.cli.signals import number_of, raising
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.base.pytorch import require_pytorch
+from dragoman.base.machine import require_pytorch
 from dragoman.interop.formats import format_of, read_model
 from dragoman.interop.source import is_hub_name, opened
 from dragoman.text.lexicon.shortlist import Shortlist

@@ -12,7 +12,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.pytorch import require_pytorch
+from dragoman.base.machine import require_pytorch
 from dragoman.text.guidance import LEAST, Guide
 from dragoman.text.lexicon.shortlist import Shortlist
 from dragoman.text.sentences import spacing

@@ -14,7 +14,7 @@ from dragoman.base.errors import DataError
 from dragoman.serving.apis.endpoints import ServerState
 from dragoman.serving.http.keys import Keys
 from dragoman.serving.http.settings import Settings
-from dragoman.serving.service.errors import Late, Overloaded, TooLong
+from dragoman.serving.service.limits import Late, Overloaded, TooLong
 from dragoman.serving.service.service import Service
 
 DE = {"target_lang": "DE"}

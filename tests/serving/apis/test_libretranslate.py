@@ -12,8 +12,7 @@ from tests.serving.standin import Running, keys_file, running, wait_for
 
 from dragoman.base.errors import DataError
 from dragoman.serving.http.keys import Keys
-from dragoman.serving.service.errors import Late, NotReady, Overloaded
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded
 
 ONE = {"source": "en", "target": "de"}
 

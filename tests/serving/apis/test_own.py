@@ -15,7 +15,7 @@ from tests.serving.standin import Running, StandIn, running, wait_for
 
 from dragoman.serving.apis.own import _events
 from dragoman.serving.service.ask import Ask
-from dragoman.serving.service.errors import Overloaded
+from dragoman.serving.service.limits import Overloaded
 
 ONE = {"source": "en", "target": "de"}
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.serving.service.admission import Admission, Uncounted
-from dragoman.serving.service.errors import Overloaded
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Limits, Overloaded
 
 
 class Clock:

@@ -11,7 +11,7 @@ from tests.serving.engines import until
 from dragoman.serving.service.admission import QueuePlace, Uncounted
 from dragoman.serving.service.cache import Cache
 from dragoman.serving.service.coalescing import Coalescer
-from dragoman.serving.service.errors import NotReady
+from dragoman.serving.service.limits import NotReady
 from dragoman.translation.search.watching import look_up
 
 

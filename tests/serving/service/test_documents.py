@@ -14,8 +14,7 @@ from dragoman.documents.files import translate_file
 from dragoman.documents.formats import FORMATS
 from dragoman.serving.service import documents as module
 from dragoman.serving.service.ask import Ask
-from dragoman.serving.service.errors import Late, UnknownLanguage
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Late, Limits, UnknownLanguage
 from dragoman.serving.service.models import ModelSpec
 from dragoman.serving.service.service import Service
 from dragoman.translation.native.build import unavailable

@@ -6,8 +6,8 @@ import pytest
 
 from dragoman.base.errors import ConfigError
 from dragoman.serving.service.ask import Route
-from dragoman.serving.service.errors import UnknownLanguage
 from dragoman.serving.service.languages import Leg, Pairs
+from dragoman.serving.service.limits import UnknownLanguage
 
 PAIRS = Pairs(
     [

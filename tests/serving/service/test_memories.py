@@ -9,8 +9,7 @@ from tests.serving.engines import Shift, ask, served, until
 from tests.serving.service.test_service import Counted, run
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.serving.service.errors import TooLong
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Limits, TooLong
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.service import Service
 from dragoman.translation.memory.store import TranslationMemory

@@ -12,8 +12,7 @@ from tests.serving.engines import Several, Shift, ask, served, until
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.serving.service.ask import Ask
-from dragoman.serving.service.errors import Late, NotReady, Overloaded, TooLong, UnknownLanguage
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded, TooLong, UnknownLanguage
 from dragoman.serving.service.models import ModelSpec, ServedModel
 from dragoman.serving.service.service import Service
 from dragoman.translation.native.build import unavailable

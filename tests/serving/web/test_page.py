@@ -16,8 +16,7 @@ from tests.serving.web.dictionary import service_of
 
 from dragoman import Translator
 from dragoman.serving.http.keys import Keys
-from dragoman.serving.service.errors import Overloaded
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Limits, Overloaded
 from dragoman.serving.service.service import ModelSpec, Service
 
 if os.environ.get("CI"):

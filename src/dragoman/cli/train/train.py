@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
-from dragoman.base.pytorch import require_pytorch
+from dragoman.base.machine import require_pytorch
 from dragoman.cli.options import Data, Flag, Quiet, Recipe, Seeds, Verbose
 from dragoman.cli.signals import Stopper, number_of
 from dragoman.text.corpora.compressed import without_suffix

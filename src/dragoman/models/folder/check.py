@@ -107,9 +107,7 @@ def _tokenizer_files(folder: Path) -> Iterator[Check]:
         except OSError as error:
             faults = [f"cannot be read ({error.strerror or error})"]
         else:
-            differs = (
-                blake2b(data, digest_size=16).hexdigest() != digest
-            )  # as in text/tokenizers/tokenizer.py
+            differs = blake2b(data, digest_size=16).hexdigest() != digest  # as Tokenizer.save
             faults = ["damaged, or from another model than tokenizer.json"] if differs else []
         yield outcome(f"digest of {name}", faults, str(digest))
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
-from dragoman.serving.service.errors import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
+from dragoman.serving.service.limits import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
 
 Family = Literal["libretranslate", "deepl", "native"]
 

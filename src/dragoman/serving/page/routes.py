@@ -15,7 +15,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import DataError
-from dragoman.base.pytorch import has_pytorch
+from dragoman.base.machine import has_pytorch
 from dragoman.serving.apis.endpoints import Call, Endpoint
 from dragoman.serving.apis.own import model_table
 from dragoman.serving.http.errors import Refusal

@@ -9,8 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from dragoman.serving.service.errors import Overloaded
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Limits, Overloaded
 
 Count = Literal[
     "texts",  # accepted

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.cache import Cache
-from dragoman.serving.service.errors import NotReady
+from dragoman.serving.service.limits import NotReady
 from dragoman.translation.search.watching import abandonable
 
 Key = TypeVar("Key", bound=Hashable)

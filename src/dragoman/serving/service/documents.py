@@ -19,8 +19,8 @@ from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import QueuePlace
 from dragoman.serving.service.ask import Ask, Route, TranslatedDocument
 from dragoman.serving.service.coalescing import Stopped
-from dragoman.serving.service.errors import Overloaded
 from dragoman.serving.service.languages import detect_language
+from dragoman.serving.service.limits import Overloaded
 from dragoman.serving.service.routing import Router
 from dragoman.translation.search.watching import abandonable
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import canonical
-from dragoman.base.pytorch import has_pytorch
+from dragoman.base.machine import has_pytorch
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
-from dragoman.serving.service.errors import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
+from dragoman.serving.service.limits import Late, NoPyTorch, NotReady, Overloaded, TooLong, UnknownLanguage
 from dragoman.translation.lines import addressed
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translator import Translator

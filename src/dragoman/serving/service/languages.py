@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from dragoman.base.errors import ConfigError
 from dragoman.base.languages import canonical, closest, language_name
 from dragoman.serving.service.ask import Guess, Route
-from dragoman.serving.service.errors import UnknownLanguage
+from dragoman.serving.service.limits import UnknownLanguage
 
 _LONGEST = 40  # characters of a code: what follows is not read, and not cached
 

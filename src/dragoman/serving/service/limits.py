@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.options import Option, Options
 
 
@@ -47,3 +48,39 @@ class Limits(Options, section="limits"):
         64 * 2**20
     )
     threads: Annotated[int, Option("Requests that are translated at one time; others wait.", at_least=1)] = 32
+
+
+class UnknownLanguage(ConfigError):
+    """A language, a pair, or a language for a text that the service does not translate.
+
+    `language` is as the client wrote it.
+    """
+
+    def __init__(self, what: str, *, language: str, hint: str = "") -> None:
+        super().__init__(what, hint=hint)
+        self.language = language
+
+
+class TooLong(DataError):
+    """More text, or more texts, than the limits allow."""
+
+
+class Overloaded(DragomanError):
+    """The queue is full, or a client asks for more than its share."""
+
+    def __init__(self, what: str, *, retry_after: float, hint: str = "") -> None:
+        """`retry_after`: seconds after which it may work."""
+        super().__init__(what, hint=hint or f"try again in {max(1, round(retry_after))} s")
+        self.retry_after = retry_after
+
+
+class Late(DragomanError):
+    """The deadline passed before the translation was ready. Its work was dropped."""
+
+
+class NoPyTorch(DragomanError):
+    """PyTorch is not installed, and a model can only be inspected with it."""
+
+
+class NotReady(DragomanError):
+    """The service is still loading, or is draining and takes no new work."""

@@ -25,9 +25,8 @@ from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
 from dragoman.serving.service.cache import Cache
 from dragoman.serving.service.coalescing import Coalescer
 from dragoman.serving.service.documents import FileTranslator
-from dragoman.serving.service.errors import Late, NotReady, Overloaded, TooLong
 from dragoman.serving.service.languages import Pairs, detect_language
-from dragoman.serving.service.limits import Limits
+from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded, TooLong
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ModelSpec, ServedModel, load_all
 from dragoman.serving.service.routing import Marked, Router, WordsKey, WorkKey

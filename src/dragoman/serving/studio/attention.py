@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.base.config import from_table
 from dragoman.base.errors import ModelError
-from dragoman.base.pytorch import has_pytorch
+from dragoman.base.machine import has_pytorch
 from dragoman.models.shapes import Architecture
 from dragoman.serving.studio.recipes import recipe_at
 from dragoman.training.checkpoints.paths import Checkpoints

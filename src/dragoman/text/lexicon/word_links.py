@@ -1,7 +1,7 @@
 """Which words of a pair translate each other, learnt from parallel text in both directions.
 
-IBM Model 1 (`text/lexicon/lexicon.py`) gives p(target | source) and p(source | target) for words in lower case. The
-most frequent words are not linked: articles and prepositions take part in everything.
+IBM Model 1 (`text/lexicon/lexicon.py`) gives p(target | source) and p(source | target) for words in lower
+case. The most frequent words are not linked: articles and prepositions take part in everything.
 """
 
 from __future__ import annotations

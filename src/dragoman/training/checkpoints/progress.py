@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dragoman.base.errors import ModelError
-from dragoman.base.seal import digest_of_table
+from dragoman.base.files import digest_of_table
 
 DAMAGED = "restore it from a copy, or remove the folder of checkpoints to train from the start"
 

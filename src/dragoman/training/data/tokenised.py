@@ -16,8 +16,7 @@ import numpy as np
 
 from dragoman.base import machine
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import write_whole
-from dragoman.base.seal import broken, digest_of_table, sealed
+from dragoman.base.files import broken, digest_of_table, sealed, write_whole
 from dragoman.base.tables import listing
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.filter import FilterConfig, FilterReport

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from dragoman.base.errors import DataError
-from dragoman.base.files import explaining, sweep
+from dragoman.base.files import broken, explaining, sealed, sweep
 from dragoman.base.jobs import Record
-from dragoman.base.seal import broken, sealed
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.ragged import Ragged
 from dragoman.training.distillation.options import TeacherConfig

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from dragoman.base.config import from_table
 from dragoman.base.errors import ConfigError
+from dragoman.base.machine import require_pytorch
 from dragoman.base.options import entries, show
-from dragoman.base.pytorch import require_pytorch
 from dragoman.training.events import Observer, Quiet
 from dragoman.training.processes.distributed import joined
 from dragoman.training.runs.folder import RunFolder

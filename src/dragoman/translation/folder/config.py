@@ -11,9 +11,8 @@ from typing import Any, get_args
 
 from dragoman.base.config import from_table, plain, to_table
 from dragoman.base.errors import ConfigError, ModelError
-from dragoman.base.files import write_whole
+from dragoman.base.files import broken, sealed, write_whole
 from dragoman.base.options import entries
-from dragoman.base.seal import broken, sealed
 from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig
 from dragoman.translation.folder.digest import is_digest
 from dragoman.translation.folder.quantised import Quantised
@@ -24,7 +23,7 @@ log = logging.getLogger(__name__)
 FORMAT_VERSION = 1
 _QUANTISED_VERSION = 2  # of quantised folders: a release that cannot read int8 refuses them
 WEIGHTS = "model.safetensors"
-DIGESTS = "digests.json"  # of the small files (`base/seal.py`); none in release 0.1
+DIGESTS = "digests.json"  # of the small files (`base/files.py`); none in release 0.1
 _NEEDED = ("config.json", "generation.json", "tokenizer.json")
 ADAPTER = "adapter.json"  # instead of config.json, in an adapter folder (`translation/folder/adapter.py`)
 CARD = "README.md"
@@ -56,14 +55,10 @@ class FolderConfig:
     source_language: str
     target_language: str
     generation: Beam = Beam()
-    weights: str | None = (
-        None  # the digest of model.safetensors (`translation/folder/digest.py`); None in release 0.1
-    )
+    weights: str | None = None  # the digest of model.safetensors (`digest.py`); None in release 0.1
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
     guidance: tuple[str, ...] = ()  # what it was trained to read beside a line: "terms", "matches"
-    quantised: Quantised | None = (
-        None  # the type of its matrices (`translation/folder/quantised.py`); None for floats
-    )
+    quantised: Quantised | None = None  # the type of its matrices (`quantised.py`); None for floats
     original: str | None = None  # the digest of the weights that these were quantised from
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.pytorch import has_pytorch
+from dragoman.base.machine import has_pytorch
 from dragoman.models.shapes import Architecture
 from dragoman.translation.native.build import unavailable
 from dragoman.translation.native.native import unsupported

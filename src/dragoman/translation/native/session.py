@@ -25,7 +25,7 @@ class Session:
         self._clear()
 
     def add(self, key: int, numbers: Sequence[int], fractions: Sequence[float]) -> None:
-        """Put a request into the next chunk, as `translation/native/message.py` lays it out. The key is an int32."""
+        """Put a request into the next chunk, as `message.py` lays it out. The key is an int32."""
         self._numbers.append(key)
         self._numbers.extend(numbers)
         self._fractions.extend(fractions)

@@ -2,7 +2,7 @@
 
 The probability is a function of the mean log-probability of the tokens alone, and falls as that rises (Platt
 1999). Omissions and additions have a detector each: a logistic regression over the figures of
-`translation/search/evidence.py`. All are fitted on held-out text (`evaluation/risk/`) and stored in the model folder
+`evidence.py`. All are fitted on held-out text (`evaluation/risk/`) and stored in the model folder
 (`translation/folder/risk.py`). Imports neither torch nor numpy.
 """
 
