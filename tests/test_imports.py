@@ -20,7 +20,7 @@ SRC = Path(__file__).parents[1] / "src"
 PACKAGE = SRC / "dragoman"
 SAVED = Path(__file__).parent / "saved" / "0.1"
 MODEL, TEXT = str(SAVED / "transformer"), str(SAVED / "text" / "test.en")
-TSV = str(SAVED.parent.parent / "memory" / "pairs.tsv")
+TSV = str(SAVED.parent.parent / "translation/memory/pairs.tsv")
 
 # A file or folder of the package -> its floor; the longest name that fits counts. A room may import what
 # stands on a lower floor, and itself.
