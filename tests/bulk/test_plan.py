@@ -64,7 +64,7 @@ def test_what_cannot_be_planned_is_refused(folder):
         (DataError, ["nowhere"], "no such file"),
         (DataError, ["nowhere*"], "matches no file"),
         (DataError, ["empty"], "no text in this folder"),
-        (ConfigError, ["in/page.html"], "a document"),
+        (ConfigError, ["in/page.html"], "not documents"),
         (ConfigError, ["in/a.txt", "in/a.txt"], "would both go to"),
     ):
         with pytest.raises(error, match=text):

@@ -98,7 +98,7 @@ def test_two_commands_do_not_write_one_folder(dragoman_, folder):
     ("words", "message"),
     [
         (["--on", "mars"], "--on mars\nhint: it must be one of: here, ray"),
-        ([], "no place for the translations\nhint: name a folder or a file with -o"),
+        ([], "translating in bulk needs an output (-o)\nhint: name a folder or a file with -o"),
         (["-o", "out", "--address", "auto"], "--address without --on ray"),
         (["-o", "out", "--workers", "2"], "--workers without --on ray"),
         (["-o", "out", "--part-lines", "0"], "--part-lines"),

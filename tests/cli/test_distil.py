@@ -68,7 +68,7 @@ def test_a_student_of_two_and_the_same_command_again(
     [
         (["-o", "out"], 2, "no teacher"),
         (["one", "-o", "out"], 2, "no text to train on"),
-        (["train.en", "train.de", "-o", "out"], 2, "train.en: text, where a teacher is expected"),
+        (["train.en", "train.de", "-o", "out"], 2, "train.en: expected a teacher model, got a text file"),
         (["one", "train.en", "train.de"], 2, "no folder to write to"),
         (["one", "train.en", "-o", "out"], 2, "has only sources, but teacher.reference_weight = 1"),
         (["nowhere", "train.en", "train.de", "-o", "out"], 4, "nowhere: no such model folder"),

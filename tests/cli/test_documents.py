@@ -95,7 +95,7 @@ def test_lines_may_be_protected(dragoman_):
         (["a.md", "--format", "doc"], "unknown format 'doc'"),
         (["-", "--format", "po"], "a document cannot be read from standard input"),
         (["a.md", "-o", "a.md"], "a.md: is one of the files to translate"),
-        (["a.md", "a.md"], "2 files and no place for their translations"),
+        (["a.md", "a.md"], "2 input files need an output folder (-o)"),
         (
             ["a.md", "--sentences"],
             "--sentences is for lines of text or lines with --protect, not for documents",

@@ -143,7 +143,7 @@ def test_scores_of_other_work_are_refused(dragoman_, folder, words, models):
     (folder / "notes").write_text("Buy milk.\n")
     ended = dragoman_(*words, "--scores", "notes")
     assert (ended.code, (folder / "notes").read_text()) == (2, "Buy milk.\n")
-    assert "notes: exists, and does not have scores" in ended.err
+    assert "notes: exists, but does not hold scores" in ended.err
 
 
 @pytest.mark.parametrize("by", ["dual", "round-trip"])
@@ -213,7 +213,7 @@ def test_text_of_any_kind_and_from_standard_input(dragoman_, folder, words, mode
     ("changes", "code", "message"),
     [
         (("--by", "magic"), 2, "--by magic"),
-        (("--by", "round-trip"), 2, "--reverse has no use with --by round-trip"),
+        (("--by", "round-trip"), 2, "--reverse has no effect with --by round-trip"),
         (("--keep", "0"), 2, "--keep 0"),
         (("--keep", "80"), 2, "--keep 80"),
         (("--keep", "nan"), 2, "--keep nan"),

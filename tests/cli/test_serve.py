@@ -20,7 +20,7 @@ needs_engine = pytest.mark.skipif(unavailable() is not None, reason="no native e
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["--host", "0.0.0.0"], 2, "there are no keys"),
+        (["--host", "0.0.0.0"], 2, "no keys are set"),
         (["--host", "0.0.0.0", "--keys", "none"], 3, "none: No such file"),
         (["--keys", "plain"], 3, "plain:1: not the SHA-256 digest"),
         (["--port", "70000"], 2, "port 70000"),

@@ -104,7 +104,7 @@ def to_table(config: Any) -> dict[str, Any]:
         if value is not None:
             table[name] = plain(value)
         elif entry.default is not None:
-            raise ConfigError(f"{name} = None cannot be written: left out, it has another value")
+            raise ConfigError(f"{name} = None cannot be written: leaving it out gives it another value")
     return table
 
 

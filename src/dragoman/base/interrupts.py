@@ -10,7 +10,7 @@ from typing import NoReturn
 
 
 def end_at_once() -> None:
-    """From now on Ctrl-C ends the program with 130. It must have nothing to save or remove."""
+    """From now on Ctrl-C ends the program with 130, without saving or removing anything."""
     _replace(signal.default_int_handler, _end)
 
 
@@ -20,7 +20,7 @@ def raise_interrupts() -> None:
 
 
 def _replace(old: object, new: signal.Handlers | object) -> None:
-    """Change the handler, unless somebody else set it: one who ignores Ctrl-C, as nohup does, goes on so."""
+    """Change the handler, unless others set it: what ignores Ctrl-C, as under nohup, still ignores it."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is old:
         signal.signal(signal.SIGINT, new)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""What is translated: the files, where their translations go, and the parts that they are cut into."""
+"""The plan of a bulk translation: its files, where their translations go, and their parts."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ def bulk_tasks(names: Sequence[str], output: Path) -> list[Task]:
     paths = [path for name in names for path in _paths(name)]
     for path in paths:
         if path.is_file() and _is_document(path):
-            raise ConfigError(f"{path}: a document", hint="leave out --on, which is for text line by line")
+            raise ConfigError(
+                f"{path}: bulk translation takes text, not documents", hint="use dragoman translate"
+            )
     return tasks_of(paths, output, wanted=_is_wanted)
 
 
 def work_place(tasks: Sequence[Task], output: Path) -> Path:
-    """The folder of unfinished parts: in the output folder, or beside the output file."""
+    """The folder of unfinished parts: in the output folder, or next to the output file."""
     if [task.output for task in tasks] == [output]:
         return output.with_name(f"{output.name}.unfinished.parts")
     return output / ".unfinished.parts"
@@ -48,8 +50,8 @@ def work_place(tasks: Sequence[Task], output: Path) -> Path:
 def parts_of(task: Task, folder: Path, *, salt: str, column: str, lines: int = PART_LINES) -> list[TextPart]:
     """Cut a file into parts, whose translations go into `folder`. Nothing of them is kept in memory.
 
-    `salt` says what is translated with: parts of the same text and salt have the same place. A gzipped file
-    is unpacked into `folder`. Raises DataError if the file cannot be read.
+    `salt` stands for the models and options: parts of the same text and salt have the same place. A gzipped
+    file is unpacked into `folder`. Raises DataError if the file cannot be read.
     """
     name, kind = str(task.source), kind_of_name(task.source)
     folder.mkdir(parents=True, exist_ok=True)

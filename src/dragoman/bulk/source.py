@@ -31,13 +31,13 @@ class TextPart:
     end: int  # the byte, or the row, after the last
     first: int  # the number of the first line or row in the file, from 1
     lines: int
-    salt: str  # digest of what the text is translated with
+    salt: str  # digest of the models and options
     digest: str  # of salt and text
     place: str  # where the translation is written
 
 
 def kind_of_name(path: Path) -> Kind:
-    """What the file holds, by its name; `.gz` or `.zst` at its end does not count."""
+    """The format of the file, by its name; `.gz` or `.zst` at its end does not count."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in SUFFIXES]
     return _KINDS.get(suffixes[-1], "lines") if suffixes else "lines"
 
@@ -89,7 +89,7 @@ def digest_of_part(salt: str, first: int) -> Any:
 
 
 def raw_items(part: TextPart) -> Iterator[bytes]:
-    """Yield what the digest of a part is of: lines with their ends, or the values of a column as JSON."""
+    """Yield the input of the digest of a part: lines with their ends, or the values of a column as JSON."""
     if part.kind != "parquet":
         yield from raw_lines(Path(part.path), part.start, part.end)
         return
@@ -102,11 +102,11 @@ class PartText:
 
     def __init__(self, part: TextPart) -> None:
         self._part = part
-        # What stands around each translation, which is JSON if it is not None; and whether it is a null.
+        # The text around each translation, which is JSON if it is not None; and whether it is a null.
         self._rows: list[tuple[str | None, str, bool]] = []
 
     def texts(self) -> Iterator[str]:
-        """Yield each text, empty for a null. Raises DataError, which names the line, for what is not text."""
+        """Yield each text, empty for a null. Raises DataError, which names the line, for other values."""
         part, digest, count = self._part, digest_of_part(self._part.salt, self._part.first), 0
         for count, item in enumerate(raw_items(part), 1):
             digest.update(item)

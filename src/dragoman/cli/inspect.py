@@ -104,8 +104,8 @@ def inspect(
       dragoman inspect runs/en-de "A man rides a bike." --compare runs/other -o both.html
       dragoman inspect runs/en-de "A man rides a bike." --without encoder.1.2 --ban Mann
 
-    The options from --without to --with-length-penalty change the run. The output then shows what differs
-    from the untouched one.
+    The options from --without to --with-length-penalty change the run. The output then shows the differences
+    from the unchanged run.
     """
     form = _format(format, output)
     if compare is not None and form not in ("html", "txt"):
@@ -124,7 +124,9 @@ def inspect(
             shift=shift, no_positions=no_positions, length_penalty=other_penalty,
         )  # fmt: skip
     if intervention is not None and compare is not None:
-        raise ConfigError("--compare, and a changed run", hint="leave out --compare, or what changes the run")
+        raise ConfigError(
+            "--compare together with a changed run", hint="leave out --compare, or what changes the run"
+        )
 
     def load(folder: Path, adapter: Path | None = None) -> tuple[Translator, str]:
         name = " + ".join(path.absolute().name for path in (folder, adapter) if path is not None)
@@ -143,7 +145,7 @@ def inspect(
         return
     traces = [look(model, sentence, target, loading.adapter)]
     if compare is not None:
-        # Take what looks like a path as one, so that a mistyped folder is not taken for a sentence.
+        # Whatever looks like a path is one, so that a mistyped folder is not taken for a sentence.
         folder = os.path.isdir(compare) or (os.sep in compare and not any(c.isspace() for c in compare))
         if folder:
             traces.append(look(Path(compare), sentence, target))

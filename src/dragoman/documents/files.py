@@ -1,7 +1,7 @@
-"""Files and folders of documents: what is read, what is written where, and what went wrong.
+"""Files and folders of documents: inputs, outputs, and failures.
 
-A file is written whole or not at all, and only after it was read back. An error in one file of a folder keeps
-nothing from the others.
+A file is written whole or not at all, and only after it was read back. An error in one file of a folder does
+not stop the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGEST = 256 * 2**20  # bytes
 
 @dataclass(frozen=True)
 class Doubt:
-    """A segment that a person has to look at."""
+    """A segment for a person to check."""
 
     file: str
     where: str
@@ -40,7 +40,7 @@ class Doubt:
 
 @dataclass
 class Outcome:
-    """What was done with the files."""
+    """The result for the files."""
 
     counts: Counts = field(default_factory=Counts)
     doubts: list[Doubt] = field(default_factory=list)
@@ -92,10 +92,10 @@ def tasks_of(
 ) -> list[Task]:
     """Return a task for each file, and for each file of a known format in the folders.
 
-    With `wanted`, files have no format, and it chooses those of folders by their paths there. One file goes
-    to the file `output`, or into it if that is a folder; several, and folders, go into the folder `output`,
-    each with its name. Raises ConfigError if two would go to the same file, if one would overwrite a source,
-    or if there is no place for them; DataError if a path does not exist or nothing is found.
+    With `wanted`, files have no format, and it chooses the files of folders by their paths there. One file
+    goes to the file `output`, or into it if that is a folder; several, and folders, go into the folder
+    `output`, each with its name. Raises ConfigError if two would go to the same file, if one would overwrite
+    a source, or if several have no output folder; DataError if a path does not exist or nothing is found.
     """
     single = len(paths) == 1 and not os.path.isdir(paths[0])
     tasks: list[Task] = []
@@ -146,9 +146,7 @@ def _inside(path: Path, folder: Path) -> bool:
 def check_places(tasks: Sequence[Task], output: Path | None) -> None:
     """Raise ConfigError if two would go to one file, one to a source, or several to no folder."""
     if len(tasks) > 1 and output is None:
-        raise ConfigError(
-            f"{len(tasks)} files and no place for their translations", hint="give a folder with -o"
-        )
+        raise ConfigError(f"{len(tasks)} input files need an output folder (-o)", hint="add -o FOLDER")
     if len(tasks) > 1 and output is not None and output.exists() and not output.is_dir():
         raise ConfigError(f"{output}: is a file", hint="give a folder with -o")
     taken: dict[Path, Path] = {}
@@ -180,9 +178,9 @@ def translate_file(
     format: str | None = None,
     only_untranslated: bool = False,
 ) -> Outcome:
-    """Translate one document. `format` is a name of `FORMATS`; by default the file tells.
+    """Translate one document. `format` is a name of `FORMATS`; by default the file decides.
 
-    With `only_untranslated`, translations that the file has stay. Raises DataError if the file cannot be
+    With `only_untranslated`, existing translations in the file stay. Raises DataError if the file cannot be
     read, and writes nothing then; ConfigError for an unknown format or if `output` is the source.
     """
     known = None if format is None else format_named(format)
@@ -203,10 +201,10 @@ def translate_files(
     say: Callable[[str], None] = lambda text: None,
     journal: Journal | None = None,
 ) -> Outcome:
-    """Translate the files, and go on with the others where one fails.
+    """Translate the files. If one fails, continue with the others.
 
     `write` gets each translation without an output file. `say` gets the name of the file being translated.
-    Files that `journal` has as finished are not translated again.
+    Files that are finished in `journal` are not translated again.
     """
     outcome = Outcome()
     for number, task in enumerate(tasks, 1):

@@ -76,8 +76,8 @@ def inspect(
     """Return the trace of `text` and its translation, or of `target`, in which case no search runs.
 
     `prefix` and `rules` apply to the search. `name` is the name of the model, by default its languages.
-    `every_step` is called at each step of the search and may raise to end it. The trace is that of the run
-    with the `intervention`; `contrast` also gives what it changes.
+    `every_step` is called at each step of the search and may raise to end it. The trace describes the run
+    with the `intervention`; `contrast` also shows its effect.
 
     Raises DataError for text without tokens or with more than 512, ConfigError for a beam above 50, because
     a step of the tree has about the square of the beam in nodes, and for an intervention that the model or
@@ -88,7 +88,7 @@ def inspect(
         how = replace(how, length_penalty=intervention.length_penalty)
     if target is not None and intervention.of_search:
         raise ConfigError(
-            "a given translation, and an intervention in the search",
+            "a given translation together with an intervention in the search",
             hint="change heads and positions only, or leave out the translation",
         )
     if how.size > _WIDEST:

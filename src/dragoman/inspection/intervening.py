@@ -34,7 +34,7 @@ from dragoman.translation.search.requests import never_generated_ids
 def twin(model: AnySeq2Seq) -> AnySeq2Seq:
     """Return a model of its own that shares the weights in memory.
 
-    It leaves hooks out, because they watch `model`, but for those of linear layers: adapters are such hooks.
+    It leaves out hooks, because they watch `model`, except on linear layers: adapters are such hooks.
     """
     module = cast(nn.Module, model)
     other = deepcopy(model, {id(one): one for one in (*module.parameters(), *module.buffers())})
@@ -46,7 +46,7 @@ def twin(model: AnySeq2Seq) -> AnySeq2Seq:
 
 
 def intervened(model: AnySeq2Seq, intervention: Intervention) -> AnySeq2Seq:
-    """Return the model, or a twin with what the intervention changes in it.
+    """Return the model, or a twin with the changes of the intervention.
 
     Raises ConfigError for heads and positions that the model does not have.
     """
@@ -66,7 +66,7 @@ def intervened(model: AnySeq2Seq, intervention: Intervention) -> AnySeq2Seq:
 
 
 def _switch_off(model: AnySeq2Seq, one: Head) -> None:
-    """Set the head's part of what the output projection W^O reads to 0."""
+    """Set the head's part of the input of the output projection W^O to 0."""
     layers = _heads_of(model).get(one.kind)
     if not layers:
         has = ", ".join(_heads_of(model)) or "none"
@@ -77,7 +77,7 @@ def _switch_off(model: AnySeq2Seq, one: Head) -> None:
     heads = layers[0].heads
     if one.layer > len(layers) or one.head > heads:
         raise ConfigError(
-            f"there is no head {one}",
+            f"head {one} does not exist",
             hint=f"the model has {one.kind} layers 1 to {len(layers)} with heads 1 to {heads}",
         )
     attention = layers[one.layer - 1]
@@ -93,7 +93,7 @@ def _switch_off(model: AnySeq2Seq, one: Head) -> None:
 
 
 def _heads_of(model: AnySeq2Seq) -> Mapping[Kind, Sequence[MultiHead]]:
-    """The attention of each layer, by kind, where it has heads."""
+    """The attention of each layer that has heads, by kind."""
     found: dict[Kind, list[MultiHead]] = {}
     for name, module in model.named_modules():
         if isinstance(module, SelfAttention):
@@ -131,7 +131,7 @@ def _leave_out(model: AnySeq2Seq) -> None:
         return x_BTE
 
     if not isinstance(positions, NoPositions):
-        # First of the hooks, so that those that record see what the model gets.
+        # First of the hooks, so that recording hooks see the input of the model.
         _while_reading(model, positions, partial(positions.register_forward_hook, plain, prepend=True))
     for attention in _heads_of(model).get("encoder", ()):
         if isinstance(attention, SelfAttention):
@@ -173,7 +173,7 @@ def _while_reading(model: AnySeq2Seq, positions: nn.Module, hook: Callable[[], A
 
 
 class Choices:
-    """Which tokens a search must and must not take, as the tokenizer of a model writes them."""
+    """The tokens that a search must and must not take, as the tokenizer of a model writes them."""
 
     def __init__(self, intervention: Intervention, tokenizer: Tokenizer, how: Beam, config: Any) -> None:
         """Raises ConfigError for tokens that cannot be generated, DataError for text that has no tokens."""
@@ -198,7 +198,7 @@ class Choices:
 
     @property
     def least(self) -> int:
-        """Tokens that the translation has at least."""
+        """The least number of tokens of the translation."""
         return max((step + (token != self._end_id) for step, token in self.forced.items()), default=0)
 
     def check_prefix(self, tokens: int) -> None:

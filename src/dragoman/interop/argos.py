@@ -37,7 +37,7 @@ from dragoman.version import __version__
 if TYPE_CHECKING:
     from dragoman.models.folder.bundle import Bundle
 
-# What Argos Translate asks of CTranslate2 (argostranslate/translate.py, apply_packaged_translation).
+# Options that Argos Translate passes to CTranslate2 (argostranslate/translate.py).
 _BEAM, _LENGTH_PENALTY, _MIN_TOKENS, _MAX_TOKENS = 4, 0.2, 1, 256
 
 _PACKAGE_VERSION = "1.0"
@@ -63,7 +63,7 @@ def language(code: str) -> tuple[str, str]:
 
 
 def unsupported(bundle: Bundle) -> list[str]:
-    """Return what an Argos package cannot hold of the model, in plain words."""
+    """Return the parts of the model that an Argos package cannot hold, in plain words."""
     reasons = ctranslate2.unsupported(bundle)
     tokenizer = bundle.tokenizer
     models = [vocabulary.to_files().get(".spm") for vocabulary in tokenizer.vocabularies]
@@ -84,7 +84,7 @@ def unsupported(bundle: Bundle) -> list[str]:
 
 
 def notes(bundle: Bundle) -> list[str]:
-    """Return what changes in Argos Translate, one sentence or two each."""
+    """Return the changes in Argos Translate, one sentence or two each."""
     name = language(bundle.source_language)[1]
     return [
         f"Argos Translate always searches with a beam of {_BEAM} and divides scores by "
@@ -100,11 +100,11 @@ def write(
 
     `quantization` is as in `ctranslate2.write`. `splitter` is a model of MiniSBD in ONNX that splits text
     into sentences; with it the package needs no network. Raises ConfigError, before anything is written,
-    with all that a package cannot hold.
+    with everything that a package cannot hold.
     """
     if reasons := unsupported(bundle):
         raise ConfigError(
-            f"An Argos package cannot hold this model: {'; '.join(reasons)}", hint="choose another format"
+            f"an Argos package cannot hold this model: {'; '.join(reasons)}", hint="choose another format"
         )
     if splitter is not None and not splitter.is_file():
         raise ConfigError(f"{splitter}: no such file", hint="pass a model of MiniSBD, for example en.onnx")
@@ -198,14 +198,14 @@ def verify(bundle: Bundle, package: Path, lines: Sequence[str]) -> Agreement:
 
 
 def _target(peer: ctranslate2.Program, line: str) -> list[int]:
-    """The translation that Argos Translate asks CTranslate2 for."""
+    """The translation that Argos Translate requests from CTranslate2."""
     (target,) = peer.search(
         peer.encode([line]), [_MAX_TOKENS], beam=_BEAM, length_penalty=_LENGTH_PENALTY, min_tokens=_MIN_TOKENS
     )
     return target
 
 
-# Runs in the other process. It uses Argos Translate's public functions but for the splitter.
+# Runs in the other process. It uses Argos Translate's public functions, except for the splitter.
 _TRANSLATE = """
 import json, sys
 from pathlib import Path

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Member(Protocol):
-    """What an ensemble needs of a `Translator`."""
+    """The part of a `Translator` that an ensemble uses."""
 
     tokenizer: Tokenizer
     engine: Engine
@@ -32,7 +32,7 @@ class Member(Protocol):
 def check_members(members: Sequence[Member], average: str) -> None:
     """Raise ConfigError unless the translators can translate together."""
     if not members:
-        raise ConfigError("an ensemble of no models", hint="name at least one")
+        raise ConfigError("an ensemble needs at least one model", hint="name one or more")
     if average not in get_args(Average):
         raise ConfigError(f"average = {average!r}", hint=f"use {' or '.join(get_args(Average))}")
     if len(members) == 1:
@@ -63,7 +63,7 @@ def check_members(members: Sequence[Member], average: str) -> None:
 def engine_of_members(members: Sequence[Member], average: Average) -> Engine:
     """Return an engine that translates with the models of all: native if all are, else PyTorch's."""
     engines = [member.engine for member in members]
-    if all(type(engine).__name__ == "NativeEngine" for engine in engines):  # imported without a need
+    if all(type(engine).__name__ == "NativeEngine" for engine in engines):  # no import needed
         from dragoman.translation.native.native import NativeEngine
 
         return NativeEngine.ensemble(cast("list[NativeEngine]", engines), average)

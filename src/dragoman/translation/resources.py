@@ -1,4 +1,4 @@
-"""What a translator may use besides its model, and whether it fits: terms, a memory, a reverse model.
+"""Resources of a translator, and whether they fit its model: terms, a memory, a reverse model.
 
 Terms and memories are imported when they are used, so that other translators start sooner.
 """
@@ -47,7 +47,7 @@ def term_guide(
     tokenizer: Tokenizer,
     reads: Sequence[str],
 ) -> TermGuide:
-    """The guide of a list of terms, or of a file of one, for a model that `reads` this beside a line.
+    """The guide of a list of terms, or of a file of one, for a model that `reads` this with a line.
 
     Raises ConfigError for a mode that the model does not have.
     """
@@ -74,7 +74,7 @@ def check_unguided(what: str, *, guided: bool, reverse: bool) -> None:
 
 
 def check_inspection(decoding: Decoding, target: str | None, prefix: str) -> None:
-    """Raise ConfigError for options that a trace does not use, or not of a given `target`."""
+    """Raise ConfigError for options that a trace, or a trace of a given `target`, does not use."""
     changed = [one.name for one in fields(decoding) if getattr(decoding, one.name) != one.default]
     if unused := [name for name in changed if name not in _INSPECTED]:
         raise ConfigError(
@@ -84,7 +84,7 @@ def check_inspection(decoding: Decoding, target: str | None, prefix: str) -> Non
         length_penalty=decoding.length_penalty, normalization=decoding.normalization, to=decoding.to
     )
     if target is not None and (searched or prefix.strip()):
-        raise ConfigError("a given translation and options of a search", hint="leave out one or the other")
+        raise ConfigError("a given translation and options of a search", hint="leave one of them out")
 
 
 def with_term_list(guides: Iterable[TermGuide], new: TermGuide) -> tuple[TermGuide, ...]:
@@ -119,13 +119,13 @@ def check_term_languages(
     targets = (to,) if to is not None else several or (languages[1],)
     for guide in guides:
         own = guide.terms.source_language, guide.terms.target_language
-        # A model of several may have a name for all, such as "mul", which a file of terms is read for.
+        # A model of several may have a name for all, such as "mul", for which a file of terms is read.
         unknown = own[1] == languages[1] and bool(several) and languages[1] not in several
         _check_pair("the terms are", own, languages[0], (own[1],) if unknown else targets)
 
 
 def _check_pair(what: str, own: tuple[str, str], source: str, targets: Sequence[str]) -> None:
-    """Raise ConfigError unless languages are those of a translator. One of the targets is enough."""
+    """Raise ConfigError unless languages fit a translator. One of the targets is enough."""
     if not related(own[0], source) or not any(related(own[1], one) for one in targets):
         raise ConfigError(
             f"{what} from {own[0]} to {own[1]}, but the translator translates from {source} to "
@@ -135,9 +135,9 @@ def _check_pair(what: str, own: tuple[str, str], source: str, targets: Sequence[
 
 
 def memory_guide(memory: str | Path | TranslationMemory, least: float, reads: Sequence[str]) -> MemoryGuide:
-    """The guide of a memory, or of a file of one, for a model that `reads` this beside a line."""
+    """The guide of a memory, or of a file of one, for a model that `reads` this with a line."""
     if not 0 < least <= 100:
-        raise ConfigError(f"match_least = {least}", hint="a likeness is from 1 to 100 percent")
+        raise ConfigError(f"match_least = {least}", hint="use 1 to 100 percent")
     from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
 
     if not isinstance(memory, TranslationMemory):
@@ -146,7 +146,7 @@ def memory_guide(memory: str | Path | TranslationMemory, least: float, reads: Se
 
 
 def check_memory(guide: MemoryGuide | None, source: str, targets: Sequence[str]) -> None:
-    """Raise ConfigError if there is a memory and it is for other languages. One of the targets is enough."""
+    """Raise ConfigError for a memory of other languages. One of the targets is enough."""
     if guide is not None:
         own = guide.memory.source_language, guide.memory.target_language
         _check_pair(f"{guide.memory.path}: is", own, source, targets)

@@ -57,7 +57,7 @@ def test_why_a_contender_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert named("marian").unable(replace(MATERIAL, forced=False)) is None
     assert named("hf").unable(replace(MATERIAL, missing={"huggingface": "no"})) == "no"
     monkeypatch.setattr("dragoman.translation.native.build.unavailable", lambda: "no compiler")
-    assert named("dragoman").unable(MATERIAL) == "there is no native engine: no compiler"
+    assert named("dragoman").unable(MATERIAL) == "the native engine is not available: no compiler"
     assert named("dragoman-pytorch").unable(MATERIAL) is None
 
 

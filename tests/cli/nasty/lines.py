@@ -123,7 +123,7 @@ def _places() -> list[Row]:
             command="translate {MODEL} in --format lines",
             files={"in": Folder()},
             code=2,
-            message="no place for the translations",
+            message="translating in bulk needs an output (-o)",
         ),
         Row(
             name="translate: a missing file",

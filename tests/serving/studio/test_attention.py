@@ -119,6 +119,6 @@ def test_by_the_route(folder: Path) -> None:
         assert (answer.status_code, answer.json()) == (200, expected)
         (folder / "checkpoints" / "step-0000016.safetensors").unlink()
         gone = httpx.post(f"{url}/api/attention", json=body | {"checkpoint": "16"}, timeout=120)
-        assert (gone.status_code, gone.json()) == (404, {"error": "this checkpoint is gone"})
+        assert (gone.status_code, gone.json()) == (404, {"error": "this checkpoint no longer exists"})
         wrong = httpx.post(f"{url}/api/attention", json=body | {"checkpoint": "8", "head": 99}, timeout=120)
         assert wrong.status_code == 400

@@ -119,7 +119,7 @@ def test_broken_files_are_said_and_never_break_the_page(show: Show, run: Path) -
         append(run, "{broken\n")
         page.get_by_text("1 line is broken and left out.").wait_for()
         path.unlink()
-        page.get_by_text("The file is gone. This is what it said.").wait_for()
+        page.get_by_text("The file is missing. These are its last lines.").wait_for()
         assert len(numbers(page, "Loss")) == 10
         path.write_text(whole[: len(whole) // 2])  # a copy that is not there as a whole
         page.locator(".state.running").wait_for()
@@ -214,7 +214,7 @@ def test_two_runs_beside_each_other(show: Show, run: Path, other: Path) -> None:
 def test_without_measurements_the_page_says_so(show: Show, tmp_path: Path) -> None:
     with serving(tmp_path) as url:
         page = show(url)
-        page.get_by_text("There is no metrics.jsonl yet.").wait_for()
+        page.get_by_text("No metrics.jsonl yet.").wait_for()
         page.get_by_text("No measurements yet.").wait_for()
         page.get_by_text("have recorded no translations").wait_for()
         page.get_by_text("The checkpoints are not on this machine.").wait_for()

@@ -94,7 +94,7 @@ def test_a_resumed_run_writes_its_file_anew(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_yet_comes_goes_and_comes_back(tmp_path: Path) -> None:
     run, page = watched(tmp_path)
     assert page.summary["state"] == "missing"
-    assert page.summary["notes"] == ["There is no metrics.jsonl yet."]
+    assert page.summary["notes"] == ["No metrics.jsonl yet."]
     path = tmp_path / "metrics.jsonl"
     path.write_text(TEXT)
     assert run.look()
@@ -105,7 +105,7 @@ def test_a_file_that_is_not_there_yet_comes_goes_and_comes_back(tmp_path: Path) 
     assert run.look()
     page.take(run)
     assert page.summary["state"] == "missing"
-    assert page.summary["notes"][0] == "The file is gone. This is what it said."
+    assert page.summary["notes"][0] == "The file is missing. These are its last lines."
     assert page.curves["train/nll"]
     assert not run.look()  # once is enough
 

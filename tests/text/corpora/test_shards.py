@@ -84,7 +84,7 @@ def test_a_file_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
             "a.src a.trg b.src b.trg",
             "a.src and .*a.trg: on the same side",
         ),
-        (("x*.en", "x*.de"), "", "x.*en: no file has such a name"),
+        (("x*.en", "x*.de"), "", "x.*en: no file matches"),
         (("*.en", "a.en-de.tsv"), "", "not a pair of text files"),
     ],
 )

@@ -316,7 +316,7 @@ def test_the_checkpoint_before_a_damaged_one_is_taken(
 
     assert checkpoint.restore(tmp_path / "latest", other, [optimizer_of(other)]) == PROGRESS
     assert equal(dict(weights_of(net)), dict(weights_of(other)))
-    assert "going on from the checkpoint before it" in caplog.text
+    assert "resuming from the checkpoint before it" in caplog.text
 
 
 def test_moments_that_are_whole_numbers_are_refused(tmp_path: Path) -> None:

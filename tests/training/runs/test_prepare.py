@@ -65,7 +65,7 @@ def test_a_run_that_has_begun_keeps_its_tokens(tmp_path: Path) -> None:
 
     assert again.begun
     assert messages == []
-    with pytest.raises(DataError, match="validation text is not what this run began with"):
+    with pytest.raises(DataError, match="validation text has changed since this run began"):
         prepared(tmp_path, valid=VALID)
 
 
@@ -140,7 +140,7 @@ def test_texts_with_weights_are_compared_with_the_tokens(tmp_path: Path) -> None
         of_recipe(text, tmp_path / "run", 'data.corpora=[{name="web", train=["web.en-de.tsv"]}]')
 
     (text / "news-1.de").write_text("Anders.\n" * 20)
-    changed = r"(?m)training text is not .*; changed: .*news-1.en and .*news-1.de$"
+    changed = r"(?m)training text has changed .*; changed: .*news-1.en and .*news-1.de$"
     with pytest.raises(DataError, match=changed):
         of_recipe(text, tmp_path / "run")
 
@@ -156,7 +156,7 @@ def test_texts_with_weights_are_compared_with_the_tokens(tmp_path: Path) -> None
         (['data.corpora=[{name="a", train=["x.tsv"]}, {name="a", train=["y.tsv"]}]'], "are equal"),
         (['data.corpora=[{name="a", train=["none-*.tsv"]}]'], "no none-"),
         (['data.corpora=[{name="a", train=["news-*.en","news-*.de"]},'
-          '{name="b", train=["news-*.de","news-*.en"]}]'], "language of b is de, but that of a is en"),
+          '{name="b", train=["news-*.de","news-*.en"]}]'], "language of b is de, but a has en"),
     ],
 )  # fmt: skip
 def test_texts_that_cannot_be_mixed(tmp_path: Path, options: list[str], message: str) -> None:
@@ -254,11 +254,11 @@ def test_text_on_the_command_line_does_not_mix_with_that_of_the_recipe(tmp_path:
 def test_text_is_named_in_one_place(tmp_path: Path) -> None:
     text = write_text(tmp_path)
     for option in ("data.train", "data.valid"):
-        with pytest.raises(ConfigError, match=f"{option} beside text on the command line"):
+        with pytest.raises(ConfigError, match=f"{option} together with text on the command line"):
             prepared(tmp_path / "run", f'{option}=["nowhere.en", "nowhere.de"]', root=text)
     with pytest.raises(ConfigError, match="data is a section"):
         prepared(tmp_path / "run", "data=5")
-    with pytest.raises(ConfigError, match=r"data\.valid beside text"):
+    with pytest.raises(ConfigError, match=r"data\.valid together with text"):
         prepared(tmp_path / "run", 'data.valid=["nowhere.en", "nowhere.de"]', valid=VALID)
 
 
@@ -288,7 +288,7 @@ def test_a_tokenizer_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr("dragoman.text.tokenizers.tokenizer.Tokenizer.train", killed)
         ready, messages = of_recipe(text, tmp_path / "run")
-    assert messages[0] == "the tokenizer is that of the run that was stopped"
+    assert messages[0] == "using the tokenizer of the stopped run"
     assert ready.training.fingerprint == whole.training.fingerprint
 
     # Other text, or other options, need another tokenizer.

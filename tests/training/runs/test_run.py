@@ -374,7 +374,7 @@ def test_other_validation_text_is_another_run(done, tmp_path, valid):
     output = shutil.copytree(done[0], tmp_path / "x")
     longer = ["generation.size=2", "title=Mine", "training.max_updates=6"]
 
-    with pytest.raises(DataError, match="validation text is not what this run began with"):
+    with pytest.raises(DataError, match="validation text has changed since this run began"):
         small(valid=valid, output=output, overrides=longer)
 
 
@@ -382,7 +382,7 @@ def test_other_validation_text_is_another_run(done, tmp_path, valid):
 def test_validation_text_that_comes_later_is_another_run(tmp_path):
     small(output=tmp_path / "x")
 
-    with pytest.raises(DataError, match="validation text is not what this run began with"):
+    with pytest.raises(DataError, match="validation text has changed since this run began"):
         small(valid=VALID, output=tmp_path / "x", overrides=["training.max_updates=6"])
 
 

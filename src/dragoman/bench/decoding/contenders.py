@@ -38,7 +38,7 @@ _PATIENCE = 24 * 3600.0  # seconds for a turn: the slowest program needs hours f
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingConditions:
-    """What is the same for all contenders."""
+    """The conditions that are the same for all contenders."""
 
     material: Material
     threads: int
@@ -52,7 +52,7 @@ class DecodingConditions:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingTurn:
-    """What one turn measured."""
+    """The measurements of one turn."""
 
     value: float  # sentences a second (throughput, file), or seconds (latency, start)
     p95: float | None = None  # of latency, seconds
@@ -77,7 +77,7 @@ class TranslationContender:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """What can be measured of it. Files are ours alone, and only ours has a command of that kind."""
+        """The kinds of measurement it supports. Only our program translates files and has such a command."""
         match self.program:
             case "ours":
                 return ("throughput", "latency", "start", "file")
@@ -99,7 +99,7 @@ class TranslationContender:
             from dragoman.translation.native.build import unavailable
 
             if why := unavailable():
-                return f"there is no native engine: {why}"
+                return f"the native engine is not available: {why}"
         if self.model in material.missing:
             return material.missing[self.model]
         if material.forced and not self.forces:
@@ -109,8 +109,8 @@ class TranslationContender:
     def stages(self, measure: Measure, threads: int) -> list[Stage]:
         """Settings to choose among. The first of every stage are the defaults.
 
-        The best of a stage is kept for the next one. One sentence alone has no batches; whether several
-        threads help it is to be measured.
+        The best of a stage is kept for the next one. One sentence alone has no batches; it is measured
+        whether several threads help it.
         """
         numbers = sorted({1, threads})
         if measure == "latency":
@@ -257,7 +257,7 @@ def choose_translators(names: Sequence[str] | None) -> list[TranslationContender
 
 
 def choose_kinds(names: Sequence[str] | None) -> list[Kind]:
-    """What to measure; all by default. Raises ConfigError for an unknown name."""
+    """The kinds to measure; all by default. Raises ConfigError for an unknown name."""
     kinds: list[Kind] = list(get_args(Kind))
     for name in names or ():
         if name not in kinds:

@@ -1,9 +1,9 @@
 """`dragoman filter`: the best pairs of parallel text.
 
 The text is read three times: to count it, to score it, and to write what is kept. Scores go into a file
-beside the output, line by line:
+next to the output, line by line:
 
-    # {"model": ...}                 what they were made from
+    # {"model": ...}                 the inputs they were made from
     0.4169<TAB>0.75<TAB>0.5          score, forward and reverse cross-entropy
     -<TAB>empty target               a pair without a score, and why
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
 
 _TOGETHER = 1024  # pairs that are scored at once
-_NONE = "-"  # in place of the score of a pair that has none
+_NONE = "-"  # in place of a missing score
 
 
 def filter_pairs(
@@ -115,14 +115,14 @@ def filter_pairs(
     checks: Annotated[
         bool,
         Flag(
-            "Leave out pairs with what dragoman risk flags without a model: another number or "
+            "Leave out pairs that dragoman risk flags without a model: another number or "
             "placeholder, copied words, a repetition, a far too long side."
         ),
     ] = False,
     loading: Annotated[Loading, Flags("dtype", "average")],
     quiet: Quiet = False,
 ) -> None:
-    """Keep the best pairs of parallel text: those that models of both directions find likely.
+    """Keep the best pairs of parallel text: the likeliest by models of both directions.
 
     The score of dual is exp(-(|f - r| + (f + r) / 2)) of the forward and the reverse cross-entropy a token
     (Junczys-Dowmunt 2018). Pairs with an empty, too long or far longer side are left out.
@@ -195,7 +195,7 @@ def _check_options(given: dict[str, Any]) -> None:
             "--by dual without --reverse", hint="name a model of the other direction, or use --by round-trip"
         )
     if by != "dual" and given["reverse"] is not None:
-        raise ConfigError(f"--reverse has no use with --by {by}", hint="leave it out, or use --by dual")
+        raise ConfigError(f"--reverse has no effect with --by {by}", hint="leave it out, or use --by dual")
     check_reverse_folder(given["reverse"])
     if given["output"] is None and (given["scores"] is None or keep is not None or least is not None):
         raise ConfigError("no output for the pairs", hint="name a file with -o, such as best.en-de.tsv")
@@ -208,7 +208,7 @@ def _check_options(given: dict[str, Any]) -> None:
 def _opened(
     loading: Loading, models: Sequence[Path], names: Sequence[str], reverse: Path | None, to: str | None
 ) -> tuple[Translator, Translator | None, Corpus]:
-    """The models and the text. Raises ConfigError if they are of languages that do not fit."""
+    """The models and the text. Raises ConfigError if their languages do not fit."""
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.translation.resources import check_reverse
     from dragoman.translation.translator import Translator
@@ -223,9 +223,9 @@ def _opened(
 
 
 def _about(given: dict[str, Any], models: Sequence[Path], corpus: Corpus) -> dict[str, str]:
-    """What the scores are made from."""
+    """The inputs of the scores, which decide whether to resume."""
     options = {name: given[name] for name in ("by", "to", "max_length", "batch_tokens", "dtype", "average")}
-    if given["checks"]:  # scores of before this option stay usable
+    if given["checks"]:  # scores made before this option existed stay usable
         options["checks"] = True
     return made_of(
         text=corpus.files,
@@ -236,7 +236,7 @@ def _about(given: dict[str, Any], models: Sequence[Path], corpus: Corpus) -> dic
 
 
 def _beside(output: Path, stack: ExitStack) -> Path:
-    """Where the scores are if no file is named: beside the output, or in a temporary folder for a pipe."""
+    """Where the scores are if no file is named: next to the output, or in a temporary folder for a pipe."""
     if output.exists() and not output.is_file():
         check_writable(output)
         return Path(stack.enter_context(TemporaryDirectory()), "scores")
@@ -244,7 +244,7 @@ def _beside(output: Path, stack: ExitStack) -> Path:
 
 
 def _scored(path: Path, about: dict[str, str]) -> bool:
-    """Whether a file has the scores already. Raises ConfigError if it has others, or is another file."""
+    """Whether a file has the scores already. Raises ConfigError for other scores or another kind of file."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -253,7 +253,7 @@ def _scored(path: Path, about: dict[str, str]) -> bool:
         before = dict(json.loads(first.decode().removeprefix("# ")))
     except (ValueError, TypeError):
         raise ConfigError(
-            f"{path}: exists, and does not have scores", hint="choose another file, or delete it"
+            f"{path}: exists, but does not hold scores", hint="choose another file, or delete it"
         ) from None
     check_same(path, before, about)
     return bool(about)
@@ -296,7 +296,7 @@ def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float |
     least = least or 0.0
     chosen = best_of(scores, share=share, least=least)
     if not any(chosen):
-        raise DataError(f"{corpus.name}: no pair has a score of {least:g}", hint="lower --least")
+        raise DataError(f"{corpus.name}: no pair has a score of {least:g} or more", hint="lower --least")
     with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
         for line, kept in zip_longest(corpus, chosen):
             if line is None or kept is None:

@@ -100,7 +100,7 @@ def model_average(
     from dragoman.translation.folder.config import read_config
 
     if len(folders) < 2:
-        raise ConfigError("one model has no average", hint="name two models or more")
+        raise ConfigError("averaging needs at least two models", hint="name two models or more")
     check_new(output)
     for folder in folders:
         read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
@@ -124,7 +124,7 @@ def model_merge(
 
     The new model translates as the model does with the adapter, and every command reads it: it can be
     exported, quantised or tuned again. Its weights are floats, also if the model was quantised. Tokenizer,
-    search, shortlist and model card go along.
+    search, shortlist and model card are copied.
 
     \b
       dragoman model merge runs/en-de runs/help -o runs/en-de-help
@@ -244,7 +244,7 @@ def model_quantize(
     """Store the matrices of a model as int8 in a new folder, a quarter of the size.
 
     Each row of a matrix has a scale of its own; biases and norms stay float32. Tokenizer, search and model
-    card go along. Every command reads the new folder. The native engine multiplies int8; PyTorch first
+    card are copied. Every command reads the new folder. The native engine multiplies int8; PyTorch first
     makes the weights float32 again. `dragoman evaluate` shows what int8 costs in BLEU and chrF.
 
     \b
@@ -297,7 +297,7 @@ def model_card(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Print the model card: README.md of the folder, or what the folder says if it has none.
+    """Print the model card: README.md of the folder, or one made from the folder if it has none.
 
     \b
       dragoman model card runs/en-de

@@ -32,7 +32,7 @@ def serve(
         list[str],
         typer.Argument(
             metavar="MODEL...",
-            help="Model folders, each NAME=FOLDER or FOLDER. Several make more pairs of languages.",
+            help="Model folders, each NAME=FOLDER or FOLDER. Several serve more pairs of languages.",
             show_default=False,
         ),
     ],
@@ -43,7 +43,7 @@ def serve(
         Path | None,
         Flag("Serve only clients with a key. Each line is the SHA-256 digest of one."),
     ] = None,
-    allow_open: Annotated[bool, Flag("Without keys, serve everybody who reaches --host.")] = False,
+    allow_open: Annotated[bool, Flag("Serve everybody who reaches --host, without keys.")] = False,
     allow_host: Annotated[
         Several,
         Flag("A host name of this server. Repeat it for more.", metavar="NAME"),
@@ -59,7 +59,7 @@ def serve(
     memory: Annotated[
         list[Path] | None,
         Flag(
-            "Use this translation memory, and keep corrections in it. It is made if it does not exist. "
+            "Use this translation memory, and keep corrections in it. It is created if missing. "
             "Repeat it for other pairs.",
             metavar="FILE",
         ),
@@ -117,8 +117,8 @@ def serve(
 ) -> None:
     """Serve models to clients of LibreTranslate and DeepL, to your own programs, and on a page.
 
-    Existing clients need only the address: http://127.0.0.1:5000. It is reached from this machine only,
-    until --host says otherwise. Ctrl-C and SIGTERM end the server when accepted work is done.
+    Existing clients need only the address: http://127.0.0.1:5000. Only this machine can reach it,
+    unless --host says otherwise. Ctrl-C and SIGTERM end the server when accepted work is done.
 
     \b
       dragoman serve runs/en-de
@@ -168,7 +168,7 @@ def _run(
     metrics = ServerMetrics()
     with waiting("loading", shown=not quiet):
         service = Service.open(specs, limits, counting=metrics, **options)
-    socket.listen()  # so that who reads the address can connect at once
+    socket.listen()  # so that a reader of the address can connect at once
     if not quiet:
         _say_open(settings)
         address = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -185,7 +185,7 @@ def _check(
     *,
     quiet: bool,
 ) -> None:
-    """Load everything and say what it is."""
+    """Load everything and report it."""
     import asyncio
 
     from dragoman.serving.service.service import Service
@@ -266,11 +266,11 @@ def _who(settings: Settings) -> str:
 
 def _say_open(settings: Settings) -> None:
     if _who(settings) == "for everybody":
-        warn("everybody who reaches this address can translate: there are no keys")
+        warn("no keys are set: everybody who reaches this address can translate")
 
 
 def _resident() -> int | None:
-    """Bytes of memory that this process holds now; None where the system does not tell."""
+    """Bytes of memory that this process holds now; None if the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
@@ -279,7 +279,7 @@ def _resident() -> int | None:
 
 
 def model_specs(models: Sequence[str], terms: Sequence[str], adapters: Sequence[str]) -> list[ModelSpec]:
-    """What is to be served. Raises ConfigError or DataError for what can be seen before a model is loaded."""
+    """The offer to serve. Raises ConfigError or DataError for faults that show before a model is loaded."""
     from dragoman.serving.service.service import ModelSpec
 
     found = [name_and_path(model, suffix=True) for model in models]

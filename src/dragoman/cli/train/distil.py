@@ -53,11 +53,11 @@ def distil(
     data: Data = None,
     source_language: Annotated[
         str | None,
-        Flag("Source language. [default: that of the teachers]", metavar="CODE"),
+        Flag("Source language. [default: the teachers' language]", metavar="CODE"),
     ] = None,
     target_language: Annotated[
         str | None,
-        Flag("Target language. [default: that of the teachers]", metavar="CODE"),
+        Flag("Target language. [default: the teachers' language]", metavar="CODE"),
     ] = None,
     profile: Annotated[
         bool,
@@ -66,11 +66,11 @@ def distil(
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Train a student on what its teachers say about a text.
+    """Train a student on its teachers' translations of a text.
 
     The teachers translate the sources; the student learns from their translations and from the text itself.
     With teacher.words it also learns their distribution over the vocabulary. Ctrl-C stops, and the same
-    command goes on.
+    command resumes.
 
     \b
       dragoman distil runs/teacher train.en train.de --valid valid.en valid.de -o runs/student --preset tiny
@@ -91,7 +91,7 @@ def distil(
         )
     if teachers and is_text(teachers[0]):
         raise ConfigError(
-            f"{teachers[0]}: text, where a teacher is expected",
+            f"{teachers[0]}: expected a teacher model, got a text file",
             hint="name the teacher before the text: dragoman distil MODEL train.en train.de",
         )
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
@@ -126,5 +126,5 @@ def teachers_and_text(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_text(name: str) -> bool:
-    """Whether it is a file, but no archive: a model is a folder or an archive."""
+    """Whether it is a file but not an archive: a model is a folder or an archive."""
     return Path(name).is_file() and not is_zipfile(name) and not is_tarfile(name)

@@ -39,7 +39,7 @@ class TrainCommand(TyperCommand):
 def spread_files(words: Sequence[str]) -> list[str]:
     """Rewrite `--valid A B` as `--valid A --valid B`, unless A holds both sides or is the second file.
 
-    So it is with the other options that take parallel text, and with `--valid=A B`.
+    The same holds for the other options that take parallel text, and for `--valid=A B`.
     """
     spread: list[str] = []
     rest = list(words)
@@ -100,7 +100,7 @@ def train(
     replay: Annotated[
         list[str] | None,
         Flag(
-            "With --from: general text to train on besides, so that the model does not forget it. "
+            "With --from: general text to add, so that the model does not forget it. "
             "[default: the text that MODEL was trained on, if its folder still has it]",
             metavar="SOURCE TARGET",
         ),
@@ -264,7 +264,7 @@ def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def names_text(overrides: Sequence[str], preset: str | None) -> bool:
-    """Whether options name the text to train on. They need a preset, because nobody has counted the pairs."""
+    """Whether options name the text to train on. Then a preset is needed, as the pairs are not counted."""
     return preset is not None and any(word.startswith(("data.train=", "data.corpora=")) for word in overrides)
 
 
@@ -307,7 +307,7 @@ def _resuming(output: Path) -> str:
     if checkpoints.resumable:
         return "repeat the command to resume from the last checkpoint"
     if checkpoints.outputs("").is_dir() or checkpoints.lessons("").is_dir():
-        return "repeat the command to go on with what the teachers have done; nothing was trained yet"
+        return "repeat the command to resume with the teachers' translations; nothing was trained yet"
     return "repeat the command to start again; nothing was trained yet"
 
 

@@ -95,10 +95,10 @@ def back_translate(
     loading: Loading,
     quiet: Quiet = False,
 ) -> None:
-    """Make synthetic parallel text of text in one language: translated sources, real targets.
+    """Make synthetic parallel text from text in one language: translated sources, real targets.
 
     To train a system from English to German, translate German text with a model from German to English. The
-    pairs are lines of SOURCE<TAB>TARGET. Pairs that are of no use are left out and counted.
+    pairs are lines of SOURCE<TAB>TARGET. Unusable pairs are left out and counted.
 
     \b
       dragoman back-translate runs/de-en news.de -o synthetic.en-de.tsv
@@ -158,7 +158,9 @@ def _decoding(
     }.get(how, (*_OF_SAMPLES, "seed"))
     for name in unused:
         if given[name] is not None:
-            raise ConfigError(f"--{name.replace('_', '-')} has no use with --how {how}", hint="leave it out")
+            raise ConfigError(
+                f"--{name.replace('_', '-')} has no effect with --how {how}", hint="leave it out"
+            )
     return replace(
         decoding,
         sample=draws if how == "sample" else None,
@@ -168,7 +170,7 @@ def _decoding(
 
 
 def _about(given: Mapping[str, Any], models: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
-    """What the pairs are made from: the text, the models, and the options that change them."""
+    """The inputs of the pairs: the text, the models, and the options that change them."""
     apart = {"model", "text", "output", "quiet", "adapter"}
     options = {name: value for name, value in given.items() if name not in apart}
     return made_of(

@@ -75,7 +75,7 @@ def bulk(
     ] = 5000,
     column: Annotated[
         str,
-        Flag("The column, or the key, that has the text.", metavar="NAME", section=_PARTS),
+        Flag("The column or key that has the text.", metavar="NAME", section=_PARTS),
     ] = "text",
     prefix: Annotated[str | None, Flag("Begin every translation with this text.")] = None,
     decoding: Annotated[Decoding, SEARCH, Flags("sentences", section="Search")],
@@ -86,7 +86,7 @@ def bulk(
     """Translate folders and large files line by line, in parts, in this process or by workers on Ray.
 
     A part is translated whole or not at all, so a command that was stopped resumes after the last finished
-    part. The translations are those of dragoman translate.
+    part. The translations are the same as of dragoman translate.
 
     \b
       dragoman bulk runs/en-de corpus -o corpus.de
@@ -100,7 +100,7 @@ def bulk(
         if value is not None and on != "ray":
             raise ConfigError(f"{option} without --on ray", hint="add --on ray")
     if output is None:
-        raise ConfigError("no place for the translations", hint="name a folder or a file with -o")
+        raise ConfigError("translating in bulk needs an output (-o)", hint="name a folder or a file with -o")
     if STDIN in names or not names:
         raise ConfigError("dragoman bulk does not read standard input", hint="name files or folders")
     guides.check()

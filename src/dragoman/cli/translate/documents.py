@@ -29,7 +29,7 @@ _BINARY = ("docx", "odt")
 def are_documents(names: Sequence[str], format: str | None) -> bool:
     """Whether the files are translated as documents: by `--format`, else by their names.
 
-    Text files are translated line by line if no format is asked for. Raises ConfigError for a mixture.
+    Text files are translated line by line without --format. Raises ConfigError for a mixture.
     """
     if format is not None:
         return format != LINES
@@ -63,7 +63,9 @@ def plan_documents(names: Sequence[str], output: Path | None, format: str | None
         and tasks[0].format.name in _BINARY
         and sys.stdout.isatty()
     ):
-        raise ConfigError(f"{tasks[0].format.title} is no text for a terminal", hint="give a file with -o")
+        raise ConfigError(
+            f"{tasks[0].format.title} cannot be shown in a terminal", hint="give a file with -o"
+        )
     return tasks
 
 
@@ -78,10 +80,10 @@ def run_documents(
     into: Path | None,
     about: Mapping[str, str],
 ) -> None:
-    """Translate the files and say what came of it. Raises DataError if a file failed.
+    """Translate the files and report the result. Raises DataError if a file failed.
 
-    Several that go `into` a folder are not translated again after a stop, if `about`, which says what they
-    are translated with, is the same.
+    If several go `into` a folder, a repeated command skips the finished ones, if `about`, which describes the
+    models and options, is the same.
     """
     from dragoman.base.jobs import Journal
     from dragoman.documents.files import translate_files
@@ -116,7 +118,7 @@ def protected(
     from dragoman.translation.translation import Translation
 
     doubtful: list[int] = []
-    decoding = replace(decoding, sentences=False)  # they are cut anyway
+    decoding = replace(decoding, sentences=False)  # segments are split anyway
     for number, result in enumerate(translate_lines(translator, lines, decoding, window=window), 1):
         doubtful += [number] if result.doubts else []
         text = text_of(result.content).replace("\n", " ")

@@ -22,14 +22,14 @@ from dragoman.translation.folder.shortlist import copy_shortlist
 def average_folders(folders: Sequence[Path], output: Path) -> None:
     """Write a model whose weights are the mean of those in `folders`, summed in float64, to `output`.
 
-    A folder that is named twice counts twice. The search, the shortlist, and what matters only in training,
-    such as dropout, are those of the first. Risk models are left out: the average makes other errors. Raises
-    ConfigError for fewer than two folders, if `output` exists, and if the models differ in shape, languages
-    or tokenizer, with all differences; ModelError for a folder that is damaged or has weights that are not
-    finite. Leaves nothing behind then.
+    A folder that is named twice counts twice. The search, the shortlist, and options that matter only in
+    training, such as dropout, come from the first. Risk models are left out: the average makes other errors.
+    Raises ConfigError for fewer than two folders, if `output` exists, and if the models differ in shape,
+    languages or tokenizer, with all differences; ModelError for a folder that is damaged or has weights that
+    are not finite. Leaves nothing behind then.
     """
     if len(folders) < 2:
-        raise ConfigError("one model has no average", hint="name two models or more")
+        raise ConfigError("averaging needs at least two models", hint="name two models or more")
     with new_folder(output) as part:
         configs = [read_config(folder) for folder in folders]
         _check_alike(folders, configs)
@@ -69,7 +69,7 @@ def _check_alike(folders: Sequence[Path], configs: Sequence[FolderConfig]) -> No
 
 
 def _alike(folder: Path, config: FolderConfig) -> dict[str, object]:
-    """Return what must be alike: all but options that matter only in training."""
+    """Return the options that must be equal: all except those that matter only in training."""
     model = {name: value for name, value in to_table(config.model).items() if not name.endswith("dropout")}
     tokenizer = read_json(folder, "tokenizer.json")
     if isinstance(options := tokenizer.get("config"), dict):

@@ -31,7 +31,7 @@ from dragoman.serving.service.ask import Ask, Splitting
 from dragoman.translation.search.options import Quality
 
 _TEXTS = 50
-_UNLIMITED = 10**12  # characters: there is no quota, and clients want a number
+_UNLIMITED = 10**12  # characters: without a quota, clients still need a number
 _SPLITTING: dict[str, Splitting] = {
     "0": "one",
     "1": "split",
@@ -118,11 +118,11 @@ async def upload(call: Call) -> Response:
     file = Upload(call["filename"] or sent.name, sent.data)
     ask = _ask(call)
     if ask.source is not None:
-        call.service.pairs.find(ask.source, ask.target)  # raise what can be raised now
+        call.service.pairs.find(ask.source, ask.target)  # raise errors now, if any
     suffix = suffix_of(file, upload_format(call, file))
     wanted = call["output_format"]
     if wanted and f".{wanted.lower()}" != suffix:
-        raise Refusal(400, "Value for 'output_format' not supported: it is that of the file")
+        raise Refusal(400, "Value for 'output_format' not supported: it must be the format of the file")
     job = call.state.jobs.add(document_of(call, file, ask))
     return JSONResponse({"document_id": job.number, "document_key": job.key})
 
@@ -145,7 +145,7 @@ def _job(call: Call) -> FileJob:
     return call.state.jobs.find(call.request.path_params["number"], call["document_key"])
 
 
-# What is asked
+# The request
 
 
 def _ask(call: Call) -> Ask:
@@ -226,7 +226,7 @@ ENDPOINTS = (
     Endpoint(
         route="GET /v2/usage",
         answer=usage,
-        summary="The characters that this client has sent since the server started. There is no quota.",
+        summary="The characters that this client has sent since the server started. No quota applies.",
         returns=structure({"character_count": COUNT, "character_limit": COUNT}),
     ),
     Endpoint(
@@ -258,7 +258,7 @@ ENDPOINTS = (
     Endpoint(
         route="POST /v2/document/{number}",
         answer=status,
-        summary="How the translation of a document is getting on.",
+        summary="The progress of the translation of a document.",
         fields=_KEY,
         bodies=("json", "form"),
         returns=structure(

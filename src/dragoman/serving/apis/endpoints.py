@@ -1,4 +1,4 @@
-"""The table of routes: what a route takes and gives, and what happens before and after its handler."""
+"""The table of routes: the input and output of a route, and the steps before and after its handler."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CLIENTS = 10_000  # whose use is counted
 
 @dataclass
 class ServerState:
-    """What all requests share."""
+    """The state that all requests share."""
 
     service: Service
     settings: Settings
@@ -65,7 +65,7 @@ class ServerState:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being done for anybody."""
+        """Whether no work is in progress."""
         return self.in_flight == 0 and self.jobs.unfinished == 0
 
     @property
@@ -74,7 +74,7 @@ class ServerState:
         return self.service.ready and not self.draining
 
     def use(self, client: str, characters: int) -> None:
-        """Add to the use of a client; that of the client that was silent for longest is forgotten."""
+        """Add to the use of a client. The client that was silent for longest is forgotten."""
         self.used[client] = self.used.pop(client, 0) + characters
         if len(self.used) > _CLIENTS:
             self.used.popitem(last=False)
@@ -118,7 +118,7 @@ class Endpoint:
     bodies: tuple[Body, ...] = ()
     returns: Schema | None = None  # of JSON; None for other content
     content: str = "application/json"
-    refuses: tuple[int, ...] = ()  # statuses of errors beside those of all such routes
+    refuses: tuple[int, ...] = ()  # statuses of errors besides the usual ones of such routes
     locked: bool = True  # needs a key, if the server has keys
     works: bool = False  # needs the models
 
@@ -173,8 +173,8 @@ async def serve(endpoint: Endpoint, state: ServerState, request: Request) -> Res
     try:
         return await _unless_left(request.receive, lambda read: _answer(endpoint, state, request, read))
     except ClientDisconnect:
-        return refused(Refusal(499, "the client has left"), endpoint.family)
-    except Exception as error:  # whatever it is, the client gets an answer, and no details
+        return refused(Refusal(499, "the client disconnected"), endpoint.family)
+    except Exception as error:  # the client gets an answer to any error, without details
         refusal = refusal_of(error, endpoint.family)
         if refusal.status == 500:
             log(logging.ERROR, "failure", route=endpoint.path, error=place_of(error))
@@ -204,7 +204,7 @@ async def _answer(
 
 def _let_in(endpoint: Endpoint, state: ServerState, request: Request, sent: Sent) -> str | None:
     """Check the key and return its name; None if the server has no keys, or this route needs none."""
-    read(KEYS, sent, state.service.limits)  # raise Refusal if it is no text
+    read(KEYS, sent, state.service.limits)  # raise Refusal if it is not text
     keys = state.settings.keys
     if keys is None:
         return None

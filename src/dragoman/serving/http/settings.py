@@ -18,25 +18,25 @@ _NAME = re.compile(r"(?!-)[a-z0-9_.-]{1,253}(?<!-)")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a server that are no limits."""
+    """The settings of a server, apart from limits."""
 
     host: str = "127.0.0.1"
     port: int = 5000
     keys: Keys | None = None  # None: everybody may ask
     allow_open: bool = False  # also on other addresses than the loopback
-    names: frozenset[str] = frozenset()  # of this server, in lower case, beside localhost and addresses
+    names: frozenset[str] = frozenset()  # of this server, in lower case, besides localhost and addresses
     origins: frozenset[str] = frozenset()  # of pages of other sites that may ask
     proxies: tuple[Network, ...] = ()  # whose X-Forwarded-For is believed
     compat_title: bool = False
     suggestions: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ConfigError if everybody could ask from another machine and nobody said so."""
+        """Raises ConfigError if everybody could ask from other machines without --allow-open."""
         if not 0 <= self.port <= 65535:
             raise ConfigError(f"port {self.port}", hint="use 1 to 65535, or 0 for any free port")
         if self.keys is None and not self.allow_open and not is_loopback(self.host):
             raise ConfigError(
-                f"{self.host} can be reached from other machines, and there are no keys",
+                f"{self.host} can be reached from other machines, but no keys are set",
                 hint="give a file of keys with --keys, or --allow-open to serve everybody",
             )
 

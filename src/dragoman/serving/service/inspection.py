@@ -1,7 +1,7 @@
 """Inspects sentences with the models of a server, as they are and with interventions. No HTTP here.
 
-One run at a time, in a thread of its own. The first run imports torch, and loads the PyTorch model beside the
-one that translates.
+One run at a time, in a thread of its own. The first run imports torch, and loads a PyTorch model in addition
+to the one that translates.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WAITING = 8  # runs, the one under way included
 
 @dataclass(frozen=True)
 class Question:
-    """A sentence to inspect. `interventions` are those of `Intervention.from_table`."""
+    """A sentence to inspect. `interventions` are as in `Intervention.from_table`."""
 
     text: str
     source: str
@@ -51,7 +51,7 @@ class Question:
 
 
 class Inspector:
-    """Inspects sentences with the models of a server. It knows nothing of HTTP."""
+    """Inspects sentences with the models of a server. Independent of HTTP."""
 
     def __init__(self, translators: Translators, *, seconds: float = SECONDS) -> None:
         """`seconds`: after which a run is given up, the time in the queue included."""
@@ -62,7 +62,7 @@ class Inspector:
         self._closed = False
 
     def about(self) -> dict[str, Any]:
-        """What can be inspected, and changed. Loads nothing. Raises NoPyTorch."""
+        """The models, and their parts that can be changed. Loads nothing. Raises NoPyTorch."""
         _need_pytorch()
         models = [
             {"source": source, "target": target, **_about(_config_of(translator))}
@@ -73,8 +73,8 @@ class Inspector:
     async def answer(self, question: Question) -> dict[str, Any]:
         """Return the data of the report, as plain values.
 
-        Raises NoPyTorch, ConfigError and DataError for what cannot be inspected (UnknownLanguage, TooLong),
-        Overloaded if others wait, Late after the deadline.
+        Raises NoPyTorch, ConfigError and DataError for text that cannot be inspected (UnknownLanguage,
+        TooLong), Overloaded if others wait, Late after the deadline.
         """
         _need_pytorch()
         _check(question)
@@ -169,7 +169,7 @@ def _config_of(translator: Translator) -> Architecture:
 
 
 def _about(config: Architecture) -> dict[str, Any]:
-    """What of a model an intervention can change: the layers and heads of each attention, and positions."""
+    """The parts that an intervention can change: layers and heads of each attention, and positions."""
     heads: dict[str, tuple[int, int]] = {}
     if isinstance(config, TransformerConfig | SSRUConfig):
         heads["encoder"] = (config.encoder_layers, config.heads)

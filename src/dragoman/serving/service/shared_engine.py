@@ -1,7 +1,7 @@
-"""An engine that several threads share: one thread owns the engine inside, and batches what waits.
+"""An engine that several threads share: one thread owns the engine inside, and batches waiting requests.
 
 The native engine needs none of this: it batches the requests of all its callers by itself. PyTorch would run
-a search for each of them, beside the others and each slower for it.
+a search for each of them at the same time, each slowed by the others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Found = tuple[int, list[Hypothesis]]
 
 
 class _Caller:
-    """What a thread has asked, and what it gets."""
+    """The requests of a thread, and its answers."""
 
     def __init__(self, batch_tokens: int) -> None:
         self.batch_tokens = batch_tokens
@@ -62,7 +62,7 @@ class SharedEngine:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, after the search that it is in. Who waits gets an error."""
+        """End the thread, after its current search. Waiting callers get an error."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -176,9 +176,9 @@ class SharedEngine:
                 for caller, _, _ in left.values():
                     caller.answers.put(error)
                 return
-            for one in left.values():  # the error of one request is not that of its neighbours
+            for one in left.values():  # an error of one request does not concern the others
                 self._search([one])
 
 
 def _closed() -> DragomanError:
-    return DragomanError("the engine is closed", hint="begin a new one")
+    return DragomanError("the engine is closed", hint="start a new one")

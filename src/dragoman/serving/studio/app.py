@@ -32,7 +32,7 @@ _BEAT = 10.0  # seconds between signs of life
 _BODY = 1 << 14  # bytes of a request
 _WAITING = 4  # requests for attention
 _SECONDS = 10.0  # in which the body of a request must come
-_DRAIN = 5.0  # seconds for what is being answered when the studio ends
+_DRAIN = 5.0  # seconds for open answers when the studio ends
 _RUN = whole(None, least=0, most=9999)
 _POINTS: Fields = {
     "run": _RUN,
@@ -96,14 +96,14 @@ class Studio:
         return JSONResponse({"checkpoints": names, "reason": reason})
 
     async def attention(self, asked: dict[str, Any]) -> Response:
-        """The attention of one checkpoint to a sentence, which comes in the body: no log has it."""
+        """The attention of one checkpoint to a sentence, which comes in the body so that no log has it."""
         run, name = self._run(asked["run"]), asked["checkpoint"]
         source, target = asked["source"], asked["target"] or None
         if max(len(source), len(target or "")) > LONGEST:
             raise Refusal(400, f"a sentence has at most {LONGEST} characters")
         names, reason = await asyncio.to_thread(available, run.folder)
         if run.folder is None or name not in names:
-            raise Refusal(404, reason or "this checkpoint is gone")
+            raise Refusal(404, reason or "this checkpoint no longer exists")
         if self.waiting >= _WAITING:
             raise Refusal(503, "busy with other sentences")
         self.waiting += 1

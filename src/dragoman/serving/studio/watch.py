@@ -1,4 +1,4 @@
-"""Runs that are watched, and what is new about them."""
+"""Watch runs, and report news about them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Seen = tuple[int, int]  # generation and version of a run
 
 
 class Watched:
-    """One run: the tail of its metrics, what they say, and its recipe. Its methods may run in any thread."""
+    """One run: the tail and history of its metrics, and its recipe. Its methods may run in any thread."""
 
     def __init__(self, path: Path, label: str) -> None:
         folder = path if path.is_dir() else path.parent
@@ -38,7 +38,7 @@ class Watched:
         self._lock = threading.Lock()
 
     def look(self) -> bool:
-        """Read what is new. Return whether there was anything."""
+        """Read new lines. Return whether there were any."""
         with self._lock:
             changed = self._look_at_recipe()
             for _ in range(_AT_ONCE):
@@ -58,7 +58,7 @@ class Watched:
             return changed
 
     def news(self, seen: Seen | None) -> dict[str, Any]:
-        """Return what a page that has `seen` this run does not know: everything, if it has not seen it."""
+        """Return the news for a page that has `seen` this run up to a point; everything if it has not."""
         with self._lock:
             here = (self.generation, self.history.version)
             newer = self.history.since(seen[1]) if seen is not None and seen[0] == self.generation else None
@@ -131,11 +131,11 @@ class Watched:
         return history.state
 
     def _notes(self, age: float | None) -> list[str]:
-        """Return what is unusual about the files, in words."""
+        """Return notes about problems with the files."""
         notes, broken = [], self.history.broken + self.tail.broken
         if self._trouble == "missing":
             read = self.history.lines
-            notes.append("The file is gone. This is what it said." if read else f"There is no {METRICS} yet.")
+            notes.append("The file is missing. These are its last lines." if read else f"No {METRICS} yet.")
         elif self._trouble:
             notes.append(f"The file cannot be read: {self._trouble}.")
         if broken:
@@ -146,10 +146,10 @@ class Watched:
 
 
 class Watch:
-    """Looks at several runs again and again, and wakes those who wait for news."""
+    """Looks at several runs again and again, and wakes readers that wait for news."""
 
     def __init__(self, paths: Sequence[Path], *, every: float = 1.0) -> None:
-        """Look at folders or metrics files `every` so many seconds. Raises DataError if nothing is there."""
+        """Look at folders or metrics files `every` few seconds. Raises DataError if one is not found."""
         for path in paths:
             if not path.exists():
                 raise DataError(f"{path}: not found", hint=f"name a training folder or its {METRICS}")
@@ -168,11 +168,11 @@ class Watch:
             await asyncio.sleep(self.every)
 
     def news(self, seen: Sequence[Seen | None]) -> list[dict[str, Any]]:
-        """Return for each run what a page does not know that has `seen` the runs so far."""
+        """Return the news of each run for a page that has `seen` the runs so far."""
         return [run.news(before) for run, before in zip(self.runs, seen, strict=True)]
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """Wake all readers for good."""
         self.closed = True
         self._wake()
 

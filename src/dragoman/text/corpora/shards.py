@@ -1,4 +1,4 @@
-"""Text in several files: which files belong together.
+"""Text in several files: find the files that belong together.
 
 A side of plain text, or a file of pairs, may be a pattern: `train-*.en.zst`. The files of a pattern are
 sorted, and file n of the sources belongs to file n of the targets. They may be on different disks.
@@ -17,7 +17,7 @@ from dragoman.text.corpora.languages import of_side
 from dragoman.text.corpora.lines import STDIN
 
 OF_PAIRS = frozenset({".tsv", ".jsonl", ".ndjson", ".tmx"})
-_SIDES = frozenset("src source trg tgt target ref".split())  # suffixes that name a side and no language
+_SIDES = frozenset("src source trg tgt target ref".split())  # suffixes that name a side, not a language
 _SHOWN = 5  # names in a message
 
 
@@ -31,7 +31,7 @@ def files_of(name: str) -> list[str]:
     if name == STDIN or Path(name).exists() or not glob.has_magic(name):
         return [name]
     if not (files := sorted(path for path in glob.glob(name, recursive=True) if Path(path).is_file())):
-        raise DataError(f"{name}: no file has such a name", hint="check the folder and the pattern")
+        raise DataError(f"{name}: no file matches", hint="check the folder and the pattern")
     return files
 
 
@@ -61,7 +61,7 @@ def shards_of(names: Sequence[str]) -> list[list[str]]:
 
 
 def not_a_pair(names: Sequence[str]) -> ConfigError:
-    """The error for files that are no parallel text."""
+    """The error for files that are not parallel text."""
     return ConfigError(
         f"{' '.join(names) or 'no files'}: not a pair of text files",
         hint="name two files (train.en train.de), or files of pairs (.tsv, .jsonl, .tmx), or - alone",
@@ -112,7 +112,7 @@ def _stem(name: str) -> str:
 
 
 def _side(name: str) -> str | None:
-    """What the end of a name says about its side: a language, or a word such as `src`."""
+    """The side that the end of a name states: a language, or a word such as `src`."""
     suffix = PurePath(_bare(name)).suffix.removeprefix(".")
     return of_side(name) or (suffix if suffix in _SIDES else None)
 

@@ -116,7 +116,7 @@ def _header(mapped: mmap.mmap) -> tuple[int, dict[str, Any]]:
     table = json.loads(mapped[8:begin])
     about = table.get("__metadata__") if isinstance(table, dict) else None
     if not isinstance(about, dict) or any(about.get(name) != value for name, value in _FORMAT.items()):
-        raise ValueError(f"its header is not that of a {_FORMAT['format']}, version {_FORMAT['version']}")
+        raise ValueError(f"its header does not say {_FORMAT['format']}, version {_FORMAT['version']}")
     return begin, table
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WRITING, FAILED = 1, 2
-MENDING = "repeat the command with training.clip=1.0 or training.precision=fp32 to go on from there"
+MENDING = "repeat the command with training.clip=1.0 or training.precision=fp32 to resume from there"
 
 
 @dataclass(kw_only=True)
@@ -79,10 +79,10 @@ class Saver:
         self._writing.start()
 
     def usable(self, steps: Sequence[int], needed: Iterable[int], *, read: bool) -> list[int]:
-        """Return the updates to average: all of `steps`, unless weights that are `needed` are gone.
+        """Return the updates to average: all of `steps`, unless `needed` weights are missing.
 
-        Then those whose weights are there, and a warning is logged. With `read`, the files are read, and a
-        damaged one is deleted: it counts as gone. Raises ModelError if the system cannot open one.
+        Then it is those whose weights exist, and a warning is logged. With `read`, the files are read, and a
+        damaged one is deleted: it counts as missing. Raises ModelError if the system cannot open one.
         """
         gone = []
         for step in sorted(needed):
@@ -98,7 +98,7 @@ class Saver:
             if not path.exists():
                 gone.append(f"{step:,}")
         if gone:
-            text = "%s: the weights of update %s are gone, so the final average does without them"
+            text = "%s: the weights of update %s are gone, so the final average omits them"
             log.warning(text, self.checkpoints.folder, ", ".join(gone))
             return [step for step in steps if self.checkpoints.step(step).exists()]
         return [*steps]
@@ -114,7 +114,7 @@ class Saver:
         raise TrainingError(
             f"after update {step} {listing(names, most=3)} {'is' if len(names) == 1 else 'are'} not finite. "
             f"{self.checkpoints.last_saved()}",
-            hint=MENDING if self.checkpoints.resumable else "begin again with a lower training.learning_rate",
+            hint=MENDING if self.checkpoints.resumable else "start again with a lower training.learning_rate",
         )
 
     def _write(self, progress: Progress, weights: Mapping[str, Tensor] | None) -> None:
@@ -128,7 +128,7 @@ class Saver:
 
     @property
     def state(self) -> int:
-        """0, or WRITING, or FAILED: what this process has to tell the others."""
+        """0, or WRITING, or FAILED: the state that this process reports to the others."""
         if self._writing is None:
             return 0
         return WRITING if self._writing.is_alive() else FAILED if self._writing.error is not None else 0

@@ -41,7 +41,7 @@ _SHARD = re.compile(r"shard-(\d{5})-of-(\d{5})\.safetensors")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The rows of one process at one moment, copied, so that training can go on while they are written."""
+    """The rows of one process at one moment, copied, so that training can continue while they are written."""
 
     tensors: Mapping[str, Tensor]
     rows: Mapping[str, tuple[int, int]]  # the first, and the one after the last
@@ -218,7 +218,7 @@ class _Stored:
 
     def _check_digest(self, path: Path) -> None:
         if (digest := self._digests.pop(path, None)) is not None and digest_of(path) != digest:
-            raise ModelError(f"{path}: damaged: its digest is not that of the checkpoint", hint=DAMAGED)
+            raise ModelError(f"{path}: damaged: its digest is not the recorded one", hint=DAMAGED)
 
 
 @contextmanager

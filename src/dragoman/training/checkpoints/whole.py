@@ -70,7 +70,7 @@ def unfinished(folder: Path) -> Path:
 
 
 def replace(part: Path, folder: Path) -> None:
-    """Put a complete checkpoint in the place of the last one. At every moment one of them is whole."""
+    """Replace the last checkpoint by a complete one. At every moment one of them is whole."""
     old = previous(folder)
     if folder.exists():
         shutil.rmtree(old, ignore_errors=True)
@@ -104,7 +104,7 @@ def restore(
     except ModelError as error:
         if checkpoint == before or not before.exists():
             raise
-        log.warning("%s; going on from the checkpoint before it", error)
+        log.warning("%s; resuming from the checkpoint before it", error)
         return _restored(before, model, optimizers, ema)
 
 

@@ -67,14 +67,14 @@ class Worker:
         except (OSError, EOFError, ValueError) as error:  # ValueError: closed, because the run was stopped
             raise DragomanError(
                 f"a process that tokenises the text {_ended(self.process)}",
-                hint="repeat the command, which goes on from there; if memory is short, set data.workers=1",
+                hint="repeat the command, which resumes from there; if memory is short, set data.workers=1",
             ) from error
         if len(blobs) == 2:
             raise DragomanError(blobs[0].decode(), hint=blobs[1].decode())
         return Chunk.of_blobs(blobs, self._dtype)
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self.process.kill()
         self.process.wait()
         for stream in (self._in, self._out):
@@ -144,7 +144,7 @@ def _ended(process: subprocess.Popen[bytes]) -> str:
 
 def main() -> None:
     """Tokenise the chunks from standard input, until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # left to the process that started this one
     input_, output = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # so that nothing else that is printed enters the pipe
     with contextlib.suppress(EOFError, BrokenPipeError):

@@ -1,4 +1,4 @@
-"""The options of distillation: which models teach, and what the student learns from them."""
+"""The options of distillation: the teachers, and what the student learns from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Outputs = Literal["best", "nearest", "all", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherConfig(Options, section="teacher"):
-    """Distillation (Kim and Rush 2016): models that teach a new one. Without `models` there is none."""
+    """Distillation (Kim and Rush 2016): models that teach a new one. Without `models` it is off."""
 
     models: Annotated[
         tuple[str, ...],

@@ -1,8 +1,8 @@
 """Smaller parts of a batch, for when memory runs out.
 
 The loss of an update is a sum over its target tokens, divided by their number in all batches. So a batch may
-be computed in parts, whose gradients add up to that of the batch. With dropout, the parts draw other masks
-than the whole batch would have drawn, from the same distribution.
+be computed in parts, whose gradients add up to the gradient of the batch. With dropout, the parts draw other
+masks than the whole batch would have drawn, from the same distribution.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LargestBatch:
     warned: bool = False
 
     def shrink(self, batch: Batch, step: int, *, alone: bool = True) -> str:
-        """Note that there is no memory for this batch; return what to tell the user, if it is new.
+        """Note that this batch ran out of memory; return a message for the user, if it is new.
 
         Raises TrainingError for a single pair, and unless this process computes `alone`: processes that share
         the weights compute all batches together.
@@ -47,7 +47,7 @@ class LargestBatch:
             raise TrainingError(
                 f"update {step}: out of memory with a single pair of {shape}",
                 hint="close other programs and repeat the command, also with training.recompute=true, or "
-                "begin again with a lower training.batch_tokens or data.filter.max_length",
+                "start again with a lower training.batch_tokens or data.filter.max_length",
             )
         what = f"update {step}: out of memory with a batch of {len(batch)} pairs, padded to {shape}"
         longest = max(batch.source_BS.shape[1], batch.predict_BT.shape[1])
@@ -55,7 +55,7 @@ class LargestBatch:
         if not alone:
             raise TrainingError(
                 what,
-                hint=f"repeat the command with training.recompute=true, or begin again with {budget} and "
+                hint=f"repeat the command with training.recompute=true, or start again with {budget} and "
                 "training.accumulate=2",
             )
         self.most = batch.slots / 2

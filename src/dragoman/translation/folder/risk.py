@@ -8,8 +8,8 @@ languages        a table for each target language that was calibrated, with:
   searched, given  omission and addition, each as `correction`
   report           how it did on the half of the text that it was not fitted on
 
-Version 2 has lists of more figures, and thresholds. Figures that are no longer computed count as those of an
-average translation. Version 1 had no languages and is refused.
+Version 2 has lists of more figures, and thresholds. A figure that is no longer computed counts as its mean.
+Version 1 had no languages and is refused.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def write_risk(
 ) -> None:
     """Write risk.json of a model folder whose config.json holds `config`, whole or not at all.
 
-    The model is for the target language `to`, by default that of the configuration. Those of other languages
-    are kept. Raises ModelError if the file that is there cannot be read.
+    The model is for the target language `to`, by default the one in the configuration. Models of other
+    languages are kept. Raises ModelError if an existing file cannot be read.
     """
     before = read_risk(folder, config)
     kept = read_json(folder, RISK)["languages"] if before else {}
@@ -74,7 +74,7 @@ def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
     try:
         names = table["features"] if version == 2 else None
         if not isinstance(table["languages"], dict):
-            raise ValueError("languages is no table")
+            raise ValueError("languages is not a table")
         check_optional(folder, RISK, hint=_REMAKE)
         return {language: _model(one, names) for language, one in table["languages"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""A translation memory: what has been translated before, in one SQLite file.
+"""A translation memory: earlier translations in one SQLite file.
 
     memory = TranslationMemory.create("app.tm", source_language="en", target_language="de")
     memory.add("Save the file.", "Die Datei speichern.", author="Ada")
@@ -42,7 +42,7 @@ from dragoman.translation.memory.store_rows import (
 
 _TOGETHER = 10_000  # pairs written in one transaction
 _BREAKS = re.compile(r"\s*[\r\n]+\s*")
-_IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")  # what no text file can hold
+_IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")  # characters that no text file can hold
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class FuzzyMatch:
 
 @dataclass
 class Added:
-    """What became of pairs that were to be added."""
+    """The result of adding pairs."""
 
     new: int = 0
     known: int = 0  # the memory had them
@@ -64,7 +64,7 @@ class Added:
 
 @dataclass(frozen=True)
 class MemorySummary:
-    """What a memory holds."""
+    """The size and languages of a memory."""
 
     source_language: str
     target_language: str
@@ -149,12 +149,12 @@ class TranslationMemory:
                         connection.execute("UPDATE pairs SET used = used + ? WHERE id = ?", (count, known.id))
         self._file.close()
 
-    # ---- what a person confirms ------------------------------------------------------------------------
+    # ---- add confirmed translations ------------------------------------------------------------------------
 
     def add(self, source: str, target: str, *, author: str = "", origin: str = "", note: str = "") -> bool:
-        """Confirm a translation, which is from now on the first of its source. Return whether it is new.
+        """Confirm a translation, which becomes the first of its source. Return whether it is new.
 
-        When this returns, the pair is on the disk. Raise DataError if it cannot be written, or is no text.
+        When this returns, the pair is on the disk. Raise DataError if it cannot be written, or is not text.
         """
         pair = _checked(Remembered(source, target, author=author, origin=origin, note=note))
         if not pair.source or not pair.target:
@@ -240,7 +240,7 @@ class TranslationMemory:
         equal ones are found.
         """
         if not 0 < least <= 100:
-            raise ConfigError(f"least = {least}", hint="a likeness is from 1 to 100 percent")
+            raise ConfigError(f"least = {least}", hint="use 1 to 100 percent")
         text = single_spaced(text)
         with self._file.reading() as connection:
             found = [FuzzyMatch(100.0, row.pair()) for row in same_source(connection, text)]
@@ -318,7 +318,7 @@ class MemoryGuide:
 
 
 def _checked(pair: Remembered) -> Remembered:
-    """The pair without spaces around its texts. Raise DataError for what no file can hold."""
+    """The pair without spaces around its texts. Raise DataError for characters that no file can hold."""
     for text in (pair.source, pair.target, pair.author, pair.origin, pair.note):
         if _IMPOSSIBLE.search(text):
             raise DataError(f"{text[:60]!r} has a NUL character or half a surrogate pair", hint="remove it")

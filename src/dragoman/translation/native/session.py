@@ -1,4 +1,4 @@
-"""One caller's requests and answers in the library: what is queued, and what comes back."""
+"""One caller's requests and answers in the library."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Session:
         if self._process != os.getpid():
             raise ConfigError(
                 "translation: this process is a fork of the one that began it",
-                hint="begin another translation in each process",
+                hint="start a translation in each process",
             )
 
     def _clear(self) -> None:

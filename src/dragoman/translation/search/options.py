@@ -17,14 +17,14 @@ from dragoman.translation.search.rules import MinimumLength, NoRepeatedNgram, Ru
 Normalization = Literal["gnmt", "power"]
 Stop = Literal["full", "patient", "shrinking", "exact"]
 Quality = Literal["fast", "normal", "best"]
-Average = Literal["log-probabilities", "probabilities"]  # what an ensemble averages
+Average = Literal["log-probabilities", "probabilities"]  # the quantity that an ensemble averages
 DType = Literal["auto", "float32", "bfloat16", "int8"]  # number type of the engine
 
 CANDIDATES = 16  # translations of a line to choose from, if no number is given
-# More than anybody needs, and few enough that a slip of the keyboard does not take hours or all memory.
+# More than needed, and few enough that a typing error does not take hours or all memory.
 _WIDEST, _LONGEST, _STEEPEST = 1000, 100_000, 100
 
-_BANNED = Option("Ids that are never generated, beside padding and start.", at_least=0)
+_BANNED = Option("Ids that are never generated, besides padding and start.", at_least=0)
 _RENORMALIZE = Option(
     "Share the probability of padding, start and banned ids among the others. Otherwise it is lost."
 )
@@ -84,7 +84,7 @@ class Beam(Options, section="generation"):
         return logp / self.penalty(length)
 
     def penalty(self, length: int) -> float:
-        """What `normalise` divides by."""
+        """The divisor of `normalise`."""
         base = (5 + length) / 6 if self.normalization == "gnmt" else length
         try:
             return max(float(base**self.length_penalty), sys.float_info.min)
@@ -282,7 +282,7 @@ class Decoding(Options):
             )
 
     def resolved(self, *, shortlist: bool) -> Decoding:
-        """The options that `quality` stands for. `shortlist`: whether the model has one."""
+        """The options that `quality` implies. `shortlist`: whether the model has one."""
         if self.quality == "fast":
             beam = self.beam if self.beam is not None or self.sample is not None else self.searched
             return replace(self, quality="normal", beam=beam, shortlist=self.shortlist or shortlist)
@@ -297,7 +297,7 @@ class Decoding(Options):
 
     @property
     def choices(self) -> int:
-        """The number of candidates if none is given: no more than the beam that is asked for has."""
+        """The number of candidates if none is given: at most the requested beam."""
         return min(CANDIDATES, self.beam or CANDIDATES)
 
     @classmethod

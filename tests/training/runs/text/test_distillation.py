@@ -181,7 +181,7 @@ def test_the_vocabulary_for_distributions_is_that_of_the_teachers(teacher: Path,
     ).read_bytes()
     assert any("4 tokens at 300 places" in message for message in heard.messages)
     assert "their distributions (share of the loss: 0.5)" in (tmp_path / "x/README.md").read_text()
-    with pytest.raises(ConfigError, match=r"tokenizer.kind = 'bpe', but that of the teachers is 'words'"):
+    with pytest.raises(ConfigError, match=r"tokenizer.kind = 'bpe', but the teachers have 'words'"):
         distilled(teacher, output=tmp_path / "y", options=[*WORDS, "tokenizer.kind=bpe"])
     assert not (tmp_path / "y").exists()
 
@@ -311,7 +311,7 @@ def test_another_teacher_or_option_is_another_run(teacher: Path, twin: Path, tmp
         distilled(twin, output=tmp_path / "x")
     with pytest.raises(ConfigError, match=r"teacher.beam: 5 -> 2"):
         distilled(teacher, output=tmp_path / "x", options=["teacher.beam=2"])
-    with pytest.raises(DataError, match="not what the teachers translated when this run began"):
+    with pytest.raises(DataError, match="changed since the teachers translated it"):
         distilled(teacher, output=tmp_path / "x", data=PAIRS[1:])
     digests = 'teacher.digests=["sha256:' + "0" * 64 + '"]'
     with pytest.raises(ConfigError, match=r"one: not the teacher of this recipe"):

@@ -218,7 +218,7 @@ def test_parts_that_a_student_learns_from_stay(teacher: Path, tmp_path: Path, wh
         "longer": [*LINES, *PAIRS[:7]],
     }
 
-    with pytest.raises(DataError, match="not what the teachers translated when this run began"):
+    with pytest.raises(DataError, match="changed since the teachers translated it"):
         made(
             tmp_path / "x",
             teacher,

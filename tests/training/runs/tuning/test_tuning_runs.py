@@ -330,7 +330,7 @@ def test_a_base_without_its_text_cannot_replay_it(bare: Path, tmp_path: Path) ->
 @pytest.mark.thorough
 @pytest.mark.parametrize("option", ['data.train=["a.en", "a.de"]', 'data.valid=["v.en", "v.de"]'])
 def test_options_name_no_text_beside_the_memory(bare: Path, tmp_path: Path, option: str) -> None:
-    with pytest.raises(ConfigError, match="beside text on the command line"):
+    with pytest.raises(ConfigError, match="together with text on the command line"):
         tune(bare, tmp_path / "mine", option)
 
 

@@ -36,7 +36,7 @@ function schemeButton() {
 function connection(store) {
     const place = make("p", { class: "connection", role: "status" }, "Connecting …");
     store.addEventListener("connection", () => {
-        place.textContent = store.connected ? "" : "The server does not answer. The page goes on when it does.";
+        place.textContent = store.connected ? "" : "The server does not answer. The page continues when it does.";
     });
     return place;
 }

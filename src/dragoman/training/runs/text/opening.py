@@ -116,7 +116,7 @@ def _open_training(data: Data, languages: Languages) -> Corpus:
 def _check_one_side(data: Data, recipe: Recipe) -> None:
     """Raise ConfigError unless teachers translate text that has only sources."""
     if not recipe.teacher.models:
-        open_data(data, (None, None))  # says that one file is not enough
+        open_data(data, (None, None))  # raises the error that one file is not enough
     for name, value in (
         ("reference_weight", recipe.teacher.reference_weight),
         ("words", recipe.teacher.words),

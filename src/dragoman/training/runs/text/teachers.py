@@ -52,7 +52,7 @@ class Teachers:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """That of all of them. It cuts text in one way only: sampling is for their own training."""
+        """The tokenizer of all of them. It splits text in one way: sampling is for their own training."""
         tokenizer = self.members[0].tokenizer
         config = replace(tokenizer.config, sampling=0.0)
         return Tokenizer(config, *tokenizer.vocabularies, specials=tokenizer.specials)
@@ -64,7 +64,7 @@ class Teachers:
 
     @property
     def made_with(self) -> list[str]:
-        """All that their translations depend on besides the text and the options."""
+        """Everything that their translations depend on, except the text and the options."""
         return [f"{one.digest} {one.config.generation}" for one in self.members]
 
     def translator(self) -> Translator:
@@ -119,7 +119,7 @@ class Teachers:
             none = name == "placeholders" and value == self.tokenizer.config.reserved  # as "auto" has found
             if value != has.get(name) and not none:
                 raise ConfigError(
-                    f"tokenizer.{name} = {value!r}, but that of the teachers is {has.get(name)!r}, and "
+                    f"tokenizer.{name} = {value!r}, but the teachers have {has.get(name)!r}, and "
                     f"teacher.words = {options.words:g} needs their vocabulary",
                     hint=f"leave tokenizer.{name} out, or set teacher.words=0",
                 )
@@ -129,9 +129,9 @@ class Teachers:
 def open_teachers(options: TeacherConfig, data: DataConfig, data_root: Path | None) -> Teachers:
     """Find the teachers and check that they fit each other.
 
-    A name is a path, also below the folder of the data, or what else `Translator.load` takes. Raises
-    ModelError for a model that cannot be read, ConfigError for models that do not fit each other or are not
-    those of `options.digests`.
+    A name is a path, also below the folder of the data, or anything else that `Translator.load` takes. Raises
+    ModelError for a model that cannot be read, ConfigError for models that do not fit each other or
+    `options.digests`.
     """
     members: list[Teacher] = []
     for number, name in enumerate(options.models):

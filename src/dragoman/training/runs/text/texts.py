@@ -1,4 +1,4 @@
-"""A run as the user asks for it, and its text: one object each, and how files become a corpus."""
+"""The request for a run, and its text: one object each, and how files become a corpus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The text, the model to tune if there is one, and the options that a user names.
+    """The text, the model to tune, if any, and the options that a user names.
 
     `options` are tables of options, such as {"training": {"max_updates": 2}}. They change those of `recipe`,
     and `overrides` change both.
@@ -51,7 +51,7 @@ class Request:
                 given = self.data is not None or (option == "valid" and self.valid is not None)
                 if named.get(option) and given:
                     raise ConfigError(
-                        f"data.{option} beside text on the command line",
+                        f"data.{option} together with text on the command line",
                         hint=f"name this text {where}, or all text in data.train and data.valid",
                     )
         return set_options(self.recipe, self.overrides, self.options)
@@ -99,7 +99,7 @@ def open_training(
 
 
 def spoken(corpora: Mapping[str, Corpus]) -> Languages:
-    """Return the languages of texts as far as one of them says. Raises ConfigError if two differ."""
+    """Return the languages of texts as far as one of them states. Raises ConfigError if two differ."""
     sides = {
         "source": {name: corpus.source_language for name, corpus in corpora.items()},
         "target": {name: corpus.target_language for name, corpus in corpora.items()},
@@ -110,8 +110,7 @@ def spoken(corpora: Mapping[str, Corpus]) -> Languages:
             first, expected = known[0]
             if language != expected:
                 raise ConfigError(
-                    f"data.corpora: the {side} language of {name} is {language}, "
-                    f"but that of {first} is {expected}",
+                    f"data.corpora: the {side} language of {name} is {language}, but {first} has {expected}",
                     hint="swap its files, or set data.source_language and data.target_language",
                 )
     source, target = (next(filter(None, languages.values()), None) for languages in sides.values())

@@ -1,4 +1,4 @@
-"""The tokenizer and the tokens of a run: those that its folder has, or new ones."""
+"""The tokenizer and the tokens of a run: existing ones in its folder, or new ones."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def tokenise_texts(
 
 
 def _clear(folder: RunFolder, keep: Collection[str]) -> None:
-    """Delete tokens that an earlier run left, but for those in the folders of these names."""
+    """Delete tokens that an earlier run left, except in the folders of these names."""
     for path in (folder.checkpoints.folder / "corpus").glob("*/"):
         if path.name not in keep:
             shutil.rmtree(path, ignore_errors=True)
@@ -79,7 +79,7 @@ def _training_parts(texts: Texts) -> list[str]:
 
 
 def _made(folder: RunFolder) -> Path:
-    """The file that says what the tokenizer was made from, until all text is tokenised."""
+    """The file with the source of the tokenizer, until all text is tokenised."""
     return folder.checkpoints.folder / "corpus" / "tokenizer.made.json"
 
 
@@ -93,7 +93,7 @@ def _learnt_tokenizer(texts: Texts, folder: RunFolder, say: Say) -> Tokenizer:
     if stamps and made.exists() and made.read_text(encoding="utf-8") == table:
         with contextlib.suppress(ModelError):  # a damaged one is learned again
             tokenizer = Tokenizer.load(folder.path)
-            say("the tokenizer is that of the run that was stopped")
+            say("using the tokenizer of the stopped run")
             _clear(folder, _parts(texts))
             return tokenizer
     made.unlink(missing_ok=True)
@@ -134,7 +134,7 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
             same.append(part not in parts and not tokens[part].exists())
         if same and same[-1] is False:
             raise DataError(
-                f"{folder.path}: the {name} text is not what this run began with"
+                f"{folder.path}: the {name} text has changed since this run began"
                 + (f"; changed: {first_change(parts[part], tokens[part])}" if part in parts else ""),
                 hint="restore the text, or choose another folder with -o",
             )

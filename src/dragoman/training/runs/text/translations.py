@@ -2,7 +2,7 @@
 
     00000.jsonl, 00001.jsonl ...   the translations of some lines each: a line about the part, then pairs
 
-A part is written whole, and says what it was made from. So a run that was killed resumes at the next part,
+A part is written whole, and names its inputs. So a run that was killed resumes at the next part,
 and a part of other text, teachers or options is made again.
 """
 
@@ -44,7 +44,7 @@ def epoch_weights(recipe: Recipe) -> Mapping[str, float]:
 
 
 def with_outputs(texts: Texts, checkpoints: Checkpoints, say: Say) -> Texts:
-    """Return the texts with the teachers' translations. Translates what is not translated yet.
+    """Return the texts with the teachers' translations. Translates the missing ones.
 
     Raises DataError, before anything is translated, if a run that has begun had other text.
     """
@@ -74,7 +74,7 @@ class TeachersOutputs:
     """Translations of a text by teachers, in a folder. `longest` is the most tokens of a source.
 
     Lines without a source or a reference have none; if the text is not `referenced`, it has only sources. If
-    a student has begun to learn from them, they are `learnt` and may not become others.
+    a student has begun to learn from them, they are `learnt` and may not change.
     """
 
     teachers: Teachers
@@ -89,10 +89,10 @@ class TeachersOutputs:
     _left_out: Counter[str] = field(default_factory=Counter, init=False)
 
     def corpus(self) -> Corpus:
-        """Translate what is not translated yet, and return the pairs of sources and translations.
+        """Translate the missing lines, and return the pairs of sources and translations.
 
-        Raises DataError if no line has a translation to learn from, or if the text is not that of the
-        translations that are `learnt`.
+        Raises DataError if no line has a translation to learn from, or if the text differs from the `learnt`
+        translations.
         """
         sweep(self.folder)
         if self.learnt:
@@ -135,7 +135,7 @@ class TeachersOutputs:
             if not left:
                 return
         raise DataError(
-            f"{self.text.name}: not what the teachers translated when this run began, or they translate "
+            f"{self.text.name}: changed since the teachers translated it for this run, or they translate "
             "otherwise now",
             hint="restore the text and the teachers, or choose another folder with -o",
         )
