@@ -68,7 +68,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 
 
 def is_utf8(name: str | Path) -> bool:
-    """Whether a name is valid UTF-8, which names of files need not be. What we write is."""
+    """Whether a name is valid UTF-8. Names of files need not be; the files that we write must."""
     try:
         str(name).encode()
     except UnicodeEncodeError:  # Python has half a surrogate pair for each byte that is not

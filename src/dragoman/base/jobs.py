@@ -71,7 +71,7 @@ def digest_of_place(*places: str | Path, times: bool = True) -> str:
 
 
 def check_same(path: Path, begun: Mapping[str, object], now: Mapping[str, object]) -> None:
-    """Raise ConfigError if the job in `path` was begun with other things than it would resume with."""
+    """Raise ConfigError if the job in `path` was begun with other inputs than it would resume with."""
     if changed := sorted(key for key in begun.keys() | now.keys() if begun.get(key) != now.get(key)):
         raise ConfigError(
             f"{path}: was begun with another {', '.join(changed)}",
@@ -160,9 +160,9 @@ class Lock:
 
 
 class Record:
-    """How far a job is, in a JSON file: under `key` what the job is made from, and a table of its own.
+    """The progress of a job in a JSON file: under `key` the inputs of the job, and a table of its own.
 
-    The record of another job is of no use. If `refused` is a path, it raises ConfigError about that path.
+    The record of another job is ignored, or, if `refused` is a path, raises ConfigError about that path.
     """
 
     def __init__(self, path: Path, about: object, *, key: str = "about", refused: Path | None = None) -> None:
@@ -193,7 +193,7 @@ class Record:
 class GrowingFiles:
     """Files in a folder that grow, and a record of how much of each counts.
 
-    `read` sets the `table` that the last `save` noted; it is empty if the record is of no use. `open` cuts
+    `read` sets the `table` that the last `save` noted; it is empty without a usable record. `open` cuts
     off what follows the recorded sizes.
     """
 
@@ -207,7 +207,7 @@ class GrowingFiles:
         self._due = 0.0
 
     def read(self) -> None:
-        """Read the record. Raises ConfigError if it is one of another job, and refused."""
+        """Read the record. Raises ConfigError if another job's record is refused."""
         self.table = self.record.read(self._fits)
 
     def open(self, names: Iterable[str]) -> None:
@@ -227,7 +227,7 @@ class GrowingFiles:
 
     @property
     def due(self) -> bool:
-        """Whether the last record is so old that it is time for another."""
+        """Whether it is time for another record."""
         return time.monotonic() >= self._due
 
     def save(self, **table: object) -> None:
@@ -261,7 +261,7 @@ class Journal:
         self._path, self._about = folder / self.NAME, dict(about)
         self._lock = Lock(self._path, folder)
         self._done: dict[str, dict[str, Any]] = {}
-        self.kept = False  # because parts are missing that the same command could add
+        self.kept = False  # set if parts are missing that the same command could add
 
     def __enter__(self) -> Self:
         check_writable(self._path)
@@ -341,7 +341,7 @@ def write_part(path: Path, head: Mapping[str, object], body: str) -> dict[str, A
 
 
 def read_part(path: Path, about: Mapping[str, object] | None = None) -> dict[str, Any] | None:
-    """Return the first line of a part, or None if it is missing, damaged, or its head is not that of `about`.
+    """Return the first line of a part, or None if it is missing, damaged, or of another job than `about`.
 
     A part without a digest, as version 0.2 wrote them for bulk translation, counts as whole.
     """

@@ -1,8 +1,8 @@
 """Language tags (BCP 47), the codes and names that people write for them, and which of them agree.
 
 `de`, `deu`, `ger`, `de-AT`, `de_DE.UTF-8` and `German` name one language. Codes are those of ISO 639-1, -2
-and -3. The canonical code has two letters if ISO 639-1 has the language. One that stands for a macrolanguage
-has the code of it: `cmn` is `zh`.
+and -3. The canonical code has two letters if ISO 639-1 has the language. A code that stands for a
+macrolanguage becomes its code: `cmn` is `zh`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _parsed(text: str) -> _Tag:
 def canonical(tag: str) -> str:
     """Return a tag in its usual form: "DEU" is "de", "pt_br" "pt-BR", "zh-TW" "zh-Hant", "Welsh" "cy".
 
-    Variants and encodings are left out. What is no tag is returned in lower case.
+    Variants and encodings are left out. Text that is not a tag is returned in lower case.
     """
     parsed = _parsed(tag)
     if parsed.language == "zh" and parsed.region:
@@ -114,15 +114,15 @@ def same(one: str, other: str) -> bool:
 
 
 def related(one: str, other: str) -> bool:
-    """Whether two tags may name one language: also if one names none, or a group of languages."""
+    """Whether two tags may name one language, also if one names no language, or a group of them."""
     return same(one, other) or _is_vague(one) or _is_vague(other)
 
 
 def closest(wanted: str, tags: Iterable[str]) -> str | None:
     """Return the tag of the same language that agrees most with the wanted one, the first of equals.
 
-    Of a script or a region, the same is better than none, and none better than another. None if no tag names
-    the language.
+    The same script or region is better than an open one, and an open one better than another. None if no
+    tag names the language.
     """
     fitting = [tag for tag in tags if same(wanted, tag)]
     return max(fitting, key=lambda tag: _agreement(wanted, tag), default=None)

@@ -1,4 +1,4 @@
-"""How far a job is, how fast it goes, and how long the rest takes."""
+"""Progress of a job: share done, rate, and time left."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Meter:
         self._began = self._shown = clock()
 
     def __call__(self, count: int) -> None:
-        """Say that `count` is done in all, if it is time to; the end of the work is always worth a line."""
+        """Report that `count` is done in all, if a line is due. The end of the work always gets one."""
         now, share = self._clock(), self._share_of(count)
         if self._first_share is None:
             self._first_share = share

@@ -18,7 +18,7 @@ def listing(items: Sequence[str], *, most: int = 20, separator: str = ", ") -> s
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> list[str]:
-    """Lines of columns, each as wide as its widest cell. `right` has the numbers of right-aligned ones."""
+    """Lines of columns, each as wide as its widest cell. `right` has the numbers of right-aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(
