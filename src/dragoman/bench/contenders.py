@@ -1,8 +1,8 @@
 """The contenders of `dragoman bench train`: the command of each, and how to read its answer.
 
 dragoman and the libraries time their own steps. A toolkit runs its own training command on the text of the
-workload, in its own batches of the same number of tokens. Its speed comes from its log. Its driver says what
-the toolkit counts as a target token.
+workload, in its own batches of the same number of tokens. Its speed comes from its log. Its driver says which
+tokens the toolkit counts as target tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Device = Literal["cpu", "cuda"]
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What is the same for all contenders."""
+    """The conditions that are the same for all contenders."""
 
     workload: Workload
     preset: str
@@ -69,7 +69,7 @@ class Conditions:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """What one turn measured."""
+    """The measurements of one turn."""
 
     tokens_per_second: float  # target tokens
     operations_per_second: float
@@ -97,7 +97,7 @@ class Contender:
         """Train for `conditions.steps`. Raises TrainingError if the contender fails."""
         facts = answer_of(self.command(conditions), variables_of(conditions, self.processes), name=self.name)
         tokens, operations = conditions.work()
-        # A toolkit makes its own batches; the operations of a token are those of our batches.
+        # A toolkit makes its own batches; the operations of a token are counted in our batches.
         rate = facts.get("tokens_per_second") or tokens / sum(facts["seconds"])
         peak = facts.get("peak_memory")
         return Turn(

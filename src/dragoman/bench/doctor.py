@@ -1,4 +1,4 @@
-"""Findings of `dragoman doctor`: whether this machine can train and translate, how fast, what to change."""
+"""Findings of `dragoman doctor`: whether this machine can train and translate, how fast, and advice."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MISSING = f"other toolkits are left out: their drivers come with the source chec
 
 
 def drivers(source: Path = Path(__file__).parents[2]) -> Path | None:
-    """Folder of the drivers beside `source`, the checkout's src; None in an installed package."""
+    """Folder of the drivers next to `source`, the checkout's src; None in an installed package."""
     folder = source.parent / "benchmarks" / "peers"
     return folder if source.name == "src" and folder.is_dir() else None
 

@@ -42,7 +42,7 @@ def arguments(*flags: str) -> tuple[argparse.Namespace, SimpleNamespace]:
 
 
 def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
-    """source_BS and target_BT of one batch for each step, those of the warm-up first."""
+    """source_BS and target_BT of one batch for each step, beginning with the warm-up."""
     with np.load(options.workload / "batches.npz") as arrays:
         return [(arrays[f"source_{i}"], arrays[f"target_{i}"]) for i in range(options.warm + options.steps)]
 

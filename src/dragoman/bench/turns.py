@@ -84,7 +84,7 @@ def megabytes(size: float | None) -> str:
 
 
 def _work() -> tuple[float, float, float] | None:
-    """The time, the work of all cores so far, and that of this process and its children, in seconds."""
+    """The time, and the work of all cores and of this process with its children so far, in seconds."""
     all_work = machine.busy_seconds()
     return None if all_work is None else (time.time(), all_work, _our_work())
 

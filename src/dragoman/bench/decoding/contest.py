@@ -281,7 +281,7 @@ def _compare(held: DecodingContest) -> None:
 
 
 def differ(one: Sequence[int], other: Sequence[int], limit: int) -> bool:
-    """Whether two translations differ. Where one met its limit, only what both have is compared.
+    """Whether two translations differ. If one met its limit, only the common part is compared.
 
     Marian's limit depends on the source.
     """
@@ -292,7 +292,7 @@ def differ(one: Sequence[int], other: Sequence[int], limit: int) -> bool:
 
 
 def distinct(stage: Sequence[Settings], lines: int) -> list[Settings]:
-    """The settings, of those whose batch would hold all lines only the first."""
+    """The settings, with only the first of those whose batch would hold all lines."""
     whole = [
         s for s in stage if s.get("batch_type", "examples") == "examples" and s.get("batch_size", 0) >= lines
     ]

@@ -1,4 +1,4 @@
-"""What is translated, and by which model: a folder with the sentences and the model in every format.
+"""The material of a contest: a folder with the sentences and the model in every format.
 
 lines.txt          the text
 sentences.json     its ids

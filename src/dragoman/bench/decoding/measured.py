@@ -1,6 +1,6 @@
-"""What a measured process does: its job, the clock around a program, and its answer.
+"""A measured process: its job, the clock around a program, and its answer.
 
-It needs the standard library only, because some programs are slowed down by what others import: two OpenMP
+It needs the standard library only, because some programs are slowed down by the imports of others: two OpenMP
 runtimes in one process wait for the same cores.
 """
 
@@ -78,7 +78,7 @@ class Clock:
 
 
 class TimedProgram(Protocol):
-    """A program with a model loaded. What it reads and writes is prepared outside the clock."""
+    """A program with a model loaded. Its input and output are prepared outside the clock."""
 
     version: str
 
@@ -98,7 +98,7 @@ class TimedProgram(Protocol):
 def measure_program(open_program: Callable[[Job], TimedProgram], job: Job) -> None:
     """Do the job. Answer with seconds, the peak of memory in bytes, and the version.
 
-    `seconds` are of each pass or sentence, `work` those of all cores together in the same time.
+    `seconds` are of each pass or sentence, `work` the seconds of all cores together in the same time.
     """
     program = open_program(job)
     sources = program.encode(job.sentences())
