@@ -1,4 +1,4 @@
-"""The parts of a file, put together in their order."""
+"""Join the parts of a file in their order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCK = 2**20  # bytes
 
 @dataclass
 class BulkCounts:
-    """What was written."""
+    """The counts of what was written."""
 
     files: int = 0
     lines: int = 0
@@ -54,7 +54,7 @@ def join_parts(task: Task, parts: Sequence[TextPart]) -> BulkCounts:
 
 @contextmanager
 def _body(part: TextPart, counts: BulkCounts) -> Iterator[BinaryIO]:
-    """The translations of a part; what the line before them says is counted."""
+    """The translations of a part. The counts in the line before them are added."""
     with Path(part.place).open("rb") as file:
         about = json.loads(file.readline())
         counts.lines += about["lines"]

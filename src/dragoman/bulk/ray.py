@@ -1,8 +1,8 @@
 """Parts on Ray: a pool of workers on one machine or many, by Ray Data.
 
-Only descriptions of parts and what came of them pass through Ray. The text is read and written by the
+Only descriptions of parts and their results pass through Ray. The text is read and written by the
 workers, so all machines must see the same folders. A worker that is lost is started again, and its parts are
-given out again; those that it had written are found and kept.
+given out again; finished ones are found and kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dragoman.bulk.source import TextPart
 from dragoman.bulk.worker import BulkJob, PartResult, PartWorker
 
 _MOST_THREADS = 8  # of one worker: they share the weights, but wait for each other at the end of a part
-_BLOCKS = 64  # for each worker: what Ray gives out at once
+_BLOCKS = 64  # for each worker, given out at once
 _REACHED = 10.0  # seconds
 _STORE = 80 * 2**20  # bytes of shared memory; Ray takes no less, and parts need little
 
@@ -51,9 +51,9 @@ class RayWorker:
 def on_ray(
     job: BulkJob, parts: Sequence[TextPart], *, workers: int | None = None, address: str | None = None
 ) -> Iterator[tuple[int, PartResult]]:
-    """Translate the parts on Ray. Yields the number of each and what came of it, in any order.
+    """Translate the parts on Ray. Yields the number and the result of each, in any order.
 
-    `address` is that of a cluster, HOST:PORT or `auto`; this machine must be part of it. Without one, Ray
+    `address` names a cluster, HOST:PORT or `auto`; this machine must be part of it. Without one, Ray
     runs on this machine until the end. By default all cores are used. Raises ConfigError if Ray is not
     installed, nothing answers at the address, or the cluster has too few cores for the workers.
     """
@@ -74,7 +74,7 @@ def on_ray(
 
 
 def divide_cores(nodes: Sequence[int], workers: int | None) -> tuple[int, int]:
-    """Return the number of workers and the threads of each, for machines with so many cores each.
+    """Return the number of workers and the threads of each, for machines with these numbers of cores.
 
     Raises ConfigError if there are more workers than cores.
     """
@@ -172,7 +172,7 @@ def _connect(ray: Any, address: str | None, options: dict[str, Any]) -> None:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Discard what Ray's own C++ writes to standard error while it starts: where its log level is from."""
+    """Discard output of Ray's C++ on standard error while it starts: where its log level is from."""
     kept = os.dup(2)
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -217,7 +217,7 @@ def _no_cluster(address: str | None, reason: str) -> DragomanError:
 
 
 def _explained(ray: Any, rows: Iterable[Any]) -> Iterator[Any]:
-    """Turn what Ray raises into an error for users."""
+    """Turn an exception of Ray into an error for users."""
     try:
         yield from rows
     except ray.exceptions.RayError as error:

@@ -1,4 +1,4 @@
-"""A bulk translation from the files to the files: what is missing is translated, what is finished stays."""
+"""Run a bulk translation: translate the missing parts, and keep the finished ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pool = Callable[[BulkJob, Sequence[TextPart]], Iterator[tuple[int, PartResult]]]
 
 @dataclass
 class BulkOutcome:
-    """What came of a bulk translation."""
+    """The result of a bulk translation."""
 
     counts: BulkCounts = field(default_factory=BulkCounts)
     parts: int = 0  # that were translated now
@@ -54,9 +54,10 @@ def translate_bulk(
 ) -> BulkOutcome:
     """Translate the files by the workers of `pool`, and put each together when its last part is done.
 
-    `work` is a folder for what is not finished. It is deleted at the end, unless a file failed: the same
-    command then translates only what is missing. `about` says what is translated with. Raises ConfigError if
-    another command writes there or was stopped there, and any error that is not about the text of one file.
+    `work` is a folder for unfinished work. It is deleted at the end, unless a file failed: the same
+    command then translates only the missing parts. `about` describes the models and options. Raises
+    ConfigError if another command writes there or was stopped there, and any error that is not about the text
+    of one file.
     """
     with Journal(work, about) as journal:
         bulk = _Bulk(journal, work)
@@ -98,7 +99,7 @@ class _Bulk:
         except DataError as error:
             self.failed[task.source] = error
             return
-        for left in folder.glob("*.tries"):  # those of an earlier command do not count
+        for left in folder.glob("*.tries"):  # tries of an earlier command do not count
             left.unlink(missing_ok=True)
         missing = {part.place for part in parts if read_part(Path(part.place)) is None}
         self.outcome.kept += len(parts) - len(missing)

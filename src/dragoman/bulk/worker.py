@@ -41,7 +41,7 @@ class BulkJob:
     version: str = __version__
 
     def load(self) -> Translator:
-        """Load the models. Raises ModelError if they are not those of the command, or ConfigError."""
+        """Load the models. Raises ModelError if they differ from the command's, or ConfigError."""
         if self.version != __version__:
             raise ConfigError(
                 f"a worker has dragoman {__version__}, the command {self.version}",
@@ -68,7 +68,7 @@ class BulkJob:
 
 @dataclass(frozen=True)
 class PartResult:
-    """What came of a part. `what` is empty if it was translated."""
+    """The result of a part. `what` is empty if it was translated."""
 
     tries: int = 1  # more than one if a worker was lost
     error: str = ""  # the class of the error
@@ -149,7 +149,7 @@ class PartWorker:
 
 
 def in_this_process(job: BulkJob, parts: Sequence[TextPart]) -> Iterator[tuple[int, PartResult]]:
-    """Translate the parts one after the other. Yields the number of each and what came of it."""
+    """Translate the parts one after the other. Yields the number and the result of each."""
     worker = PartWorker(job)
     for number, part in enumerate(parts):
         yield number, worker.translate(part)
@@ -167,7 +167,7 @@ def counted_tries(place: Path) -> Iterator[int]:
         file.write(b".")
     try:
         yield tries
-    except Exception:  # which is not the end of the worker
+    except Exception:  # the worker survives it
         path.unlink(missing_ok=True)
         raise
     path.unlink(missing_ok=True)
