@@ -40,7 +40,7 @@ COMMANDS = {
     "translate": _Command("translate.translate", "translate", "Translate lines of text, or documents."),
     "bulk": _Command("translate.bulk", "bulk", "Translate folders and large files in parts, here or on Ray."),
     "back-translate": _Command(
-        "translate.back_translate", "back_translate", "Make synthetic parallel text of text in one language."
+        "translate.back_translate", "back_translate", "Make synthetic parallel text from monolingual text."
     ),
     "filter": _Command("evaluate.filter", "filter_pairs", "Keep the best pairs of parallel text."),
     "align": _Command("evaluate.align", "align", "Align the words of text and its translation."),
@@ -112,7 +112,7 @@ def _built(name: str) -> Any:
 
 
 def _moved(args: list[str]) -> list[str]:
-    """The command line `args`, where translation in parts is a command of its own. For one version."""
+    """Rewrite an old command line for translation in parts as `dragoman bulk`. For one version."""
     words = args[1:]
     as_lines = "--format=lines" in words or ("--format", "lines") in pairwise(words)
     folders = as_lines and any(

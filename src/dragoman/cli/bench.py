@@ -1,4 +1,4 @@
-"""`dragoman bench`: measure speed on this machine, beside other toolkits."""
+"""`dragoman bench`: measure speed on this machine, compared with other toolkits."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def bench_translate(
             "--lines",
             min=1,
             metavar="N",
-            help="Number of lines. More than the text has are made by changing words.",
+            help="Number of lines. If the text has fewer, more are made by changing words.",
         ),
     ] = 1000,
     beam: Annotated[
@@ -255,7 +255,7 @@ def peers(
 
 
 def _moved(name: str, script: str) -> Callable[[], None]:
-    """A command that says where `bench NAME` went."""
+    """A command that says where `bench NAME` moved to."""
 
     def command() -> None:
         raise ConfigError(
@@ -275,7 +275,7 @@ for _name, _script in _MOVED.items():
 
 
 def check_quiet(busy: bool) -> None:
-    """Raise ConfigError if other processes work, unless the user says that they may."""
+    """Raise ConfigError if other processes keep the machine busy, unless the user allows it."""
     from dragoman.base import machine
 
     others = machine.busy_cores(1.0)

@@ -26,7 +26,7 @@ class Input:
         self.ends: deque[str] = deque()
         self._sizes = [_size(name) for name in names]
         self._places: deque[tuple[int, int]] = deque()  # number of a line, bytes up to its end
-        self._done = 0  # bytes up to the end of the last line that was asked for
+        self._done = 0  # bytes up to the end of the last line read
 
     @property
     def live(self) -> bool:
@@ -61,7 +61,7 @@ class Input:
 
 
 def keep_apart(output: Path | None, names: Iterable[str | Path | None]) -> None:
-    """Raise ConfigError if the file to write is one of those to read, by this name, another or a pattern."""
+    """Raise ConfigError if the output is also an input, by the same name, another name or a pattern."""
     from dragoman.text.corpora.shards import files_of
 
     if output is None or not output.is_file():

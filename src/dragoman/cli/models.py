@@ -30,7 +30,7 @@ class Loading:
     average: Annotated[
         Average | None,
         Flag(
-            "With several models: what is averaged at each step. [default: log-probabilities]",
+            "With several models: the quantity to average at each step. [default: log-probabilities]",
             section="Models",
         ),
     ] = None
@@ -105,7 +105,7 @@ class Guides:
     ] = None
 
     def check(self) -> None:
-        """Raise an error for what can be seen before the model is loaded, which takes seconds."""
+        """Raise errors that can be found before the model is loaded, which takes seconds."""
         if self.terms_mode is not None and self.terms is None:
             raise ConfigError("--terms-mode without --terms", hint="name a list of terms with --terms")
         if self.terms is not None and not self.terms.exists():
@@ -129,8 +129,8 @@ class Guides:
     def open(self, to: str | None, *, offers: bool) -> Iterator[Callable[[Translator], Translator]]:
         """Open the memory before the model is loaded, and yield a function that adds all guides to a model.
 
-        Without `offers` nobody sees similar lines, so they are searched only if the model reads them. Raises
-        the errors of `open_memory`.
+        Without `offers` similar lines are not shown, so they are searched only if the model reads them.
+        Raises the errors of `open_memory`.
         """
         if self.memory is None:
             yield lambda translator: self.guide(translator, to)

@@ -36,7 +36,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
 
 @dataclass(frozen=True, kw_only=True)
 class Flag(Option):
-    """Metadata of a flag: an option that only commands have, or what one says otherwise about a field.
+    """Metadata of a flag: an option that only commands have, or changes to the option of a field.
 
     `section` is the part of the help where it stands, `default` replaces that of a field.
     """
@@ -126,7 +126,7 @@ def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given(context: typer.Context) -> dict[str, Any]:
-    """The options of a command line that are not the default, by the names of their parameters."""
+    """The options of a command line that differ from the default, by the names of their parameters."""
     values = {
         str(one.name): (context.params.get(str(one.name)), one.default) for one in context.command.params
     }
@@ -136,9 +136,9 @@ def given(context: typer.Context) -> dict[str, Any]:
 def check_applies(
     context: typer.Context, sections: Mapping[str, tuple[str, ...]], kind: str, *, hint: str
 ) -> None:
-    """Raise ConfigError for an option in a section of the help that has no use for this `kind` of input.
+    """Raise ConfigError for an option whose section of the help does not apply to this `kind` of input.
 
-    `sections` says for which kinds a section is; one that is not there is for all.
+    `sections` names the kinds that a section applies to; an unlisted section applies to all.
     """
     used = given(context)
     for param in context.command.params:

@@ -115,7 +115,7 @@ def _explain(error: Exception, command: str) -> int:
 
 
 def _usage(error: Any) -> tuple[str, str]:
-    """What is wrong with the command line, and a hint."""
+    """The fault of the command line, and a hint."""
     path = error.ctx.command_path if error.ctx is not None else "dragoman"
     near = list(getattr(error, "possibilities", None) or [])
     what = str(error.message if near and error.message else error.format_message())
@@ -145,7 +145,7 @@ def _say(word: str, text: str, colour: str) -> None:
 
 
 def _clipped(line: str) -> str:
-    """The line without its middle if it is very long, as with a name of thousands of letters."""
+    """Cut the middle out of a very long line, as with a name of thousands of letters."""
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 100]} ... {line[-95:]}"
 
 

@@ -1,7 +1,7 @@
-"""Where a command writes what lines become, as they come, and what it shows meanwhile.
+"""Write the output of a command line by line, and show its progress.
 
-While FILE is written, FILE.unfinished has the lines so far, and FILE.unfinished.json says how many they are
-and what they were made from. After a kill, the same command resumes there. FILE appears, or is replaced, at
+While FILE is written, FILE.unfinished has the lines so far, and FILE.unfinished.json has their number and
+the inputs they were made from. After a kill, the same command resumes there. FILE appears, or is replaced, at
 the end: byte for byte as if the command had never been stopped.
 """
 
@@ -51,7 +51,7 @@ class Written:
 
 
 class Unfinished(GrowingFiles):
-    """The output file of a command, with what an earlier one has written. `about` says what it is made from.
+    """The output file of a command, with the lines of an earlier one. `about` describes its inputs.
 
     Add lines in a with-block. At its end the output appears. If the block is interrupted, what is written
     stays. Bad input, which would fail again, deletes it. A ConfigError leaves what an earlier command has
@@ -99,7 +99,7 @@ class Unfinished(GrowingFiles):
     def add(
         self, number: int, text: str, *, truncated: bool, counts: Mapping[str, int] | None = None
     ) -> None:
-        """Write what line `number` became, and note it once a second."""
+        """Write the output of line `number`, and note it once a second."""
         self._adding = True
         self.append(self._text.name, text.encode())
         self.written.add(number, truncated=truncated, counts=counts or {})
@@ -108,7 +108,7 @@ class Unfinished(GrowingFiles):
             self.save(written=asdict(self.written))
 
     def _finish(self) -> None:
-        """Move the text to its place. What is written stays if this is interrupted, too."""
+        """Move the text to its place. An interrupt here loses nothing that is written."""
         self.save(written=asdict(self.written))  # and what it counts is on the disk
         if self.output.exists():
             self._text.chmod(self.output.stat().st_mode & 0o777)
@@ -116,7 +116,7 @@ class Unfinished(GrowingFiles):
         self.record.delete()
 
     def _is_of_no_use(self, error: BaseException) -> bool:
-        """Whether the same command could not resume with what is written."""
+        """Whether the same command could not resume with the lines written so far."""
         fails_again = isinstance(error, DataError) or (isinstance(error, ConfigError) and not self.table)
         return fails_again or not self.written.lines
 
@@ -135,7 +135,7 @@ def can_resume(output: Path, inputs: Sequence[str]) -> bool:
 def made_of(
     *, text: Sequence[str], models: Sequence[str], files: Mapping[str, object], options: Mapping[str, object]
 ) -> dict[str, str]:
-    """What a translation is made from: a digest of each thing, by its name.
+    """The inputs of a translation: a digest of each, by its name.
 
     `files` are other files and folders by their options; None where an option is not used.
     """
@@ -164,7 +164,7 @@ class LineStream:
     """Writes translations to a stream as they come."""
 
     def __init__(self, stream: TextIO, *, flush: bool) -> None:
-        self._stream, self._flush = stream, flush  # somebody may wait for the line
+        self._stream, self._flush = stream, flush  # a reader may wait for the line
         self.written = Written()
 
     def add(
@@ -183,7 +183,7 @@ Writer = LineStream | Unfinished
 def writing_to(
     output: Path | None, names: Sequence[str] | None, about: Callable[[], dict[str, str]]
 ) -> Iterator[Writer]:
-    """Yield what writes the output; of a file made from the files `names`, keep an earlier part."""
+    """Yield the writer of the output. Keep an earlier part of a file made from the files `names`."""
     if output is None:
         yield LineStream(sys.stdout, flush=not _is_file(sys.stdout))
     elif names is not None and can_resume(output, names):
@@ -198,9 +198,9 @@ def writing_to(
 def shown_rate(
     share: Callable[[int], float | None], doing: str, *, skipped: int = 0, shown: bool
 ) -> Iterator[Callable[[int], None]]:
-    """Show count, rate and time left on standard error, if that is a terminal. Yields what counts the lines.
+    """Show count, rate and time left on standard error, if that is a terminal. Yields the counter of lines.
 
-    `share` is the share of the work that is done with so many lines, None if it is not known. An earlier
+    `share` gives the share of the work done for a number of lines, None if it is not known. An earlier
     command did the first `skipped` lines.
     """
     with waiting(doing, shown=shown) as say:
@@ -208,7 +208,7 @@ def shown_rate(
 
 
 def _is_file(stream: TextIO) -> bool:
-    """Whether what is written goes into a file, not to a terminal or another program."""
+    """Whether the output goes into a file, not to a terminal or another program."""
     try:
         return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     except (OSError, ValueError):  # standard output may have been replaced by text in memory
@@ -244,7 +244,7 @@ def check_pairs_name(output: Path) -> None:
 
 
 def check_pairs_languages(output: Path, source: str, target: str) -> None:
-    """Raise ConfigError if the name of the output says other languages than those of its pairs."""
+    """Raise ConfigError if the name of the output states other languages than its pairs have."""
     named = of_pair(str(output))
     if all(named) and not all(
         related(str(one), own) for one, own in zip(named, (source, target), strict=True)

@@ -20,7 +20,7 @@ class Display(Quiet):
         self.instead: Display | None = None  # takes over when this display has failed
 
     def close(self) -> None:
-        """Restore the terminal. Raises nothing, and may be called twice."""
+        """Restore the terminal. Never raises, and may be called twice."""
 
     def fall_back(self) -> Display:
         """The display that takes over when this one fails."""

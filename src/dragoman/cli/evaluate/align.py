@@ -1,4 +1,4 @@
-"""`dragoman align`: which words of given translations translate which words of their sources."""
+"""`dragoman align`: link the words of given translations to the words of their sources."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def align(
     as_json: Annotated[bool, Flag("With --gold: print one JSON document.", flag="--json")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Align the words of text and its translation, from any translator, by a model's attention.
+    """Align the words of text and its translation, by any translator, using a model's attention.
 
     Each line has the pairs of words that translate each other, source-target, counted from 0, as in
     0-0 1-2 2-1. Words are separated by spaces. A line without words stays empty.

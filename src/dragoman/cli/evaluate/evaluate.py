@@ -140,7 +140,7 @@ def evaluate(
     types: dict[str, TypeSpeed] = {}
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
-        for each in dtypes:  # the last is the one that was asked for
+        for each in dtypes:  # the last is the requested one
             loaded = replace(loading, dtype=each).load(models)
             translator = guides.guide(loaded, decoding.to)
             in_type = f" in {each}" if len(dtypes) > 1 else ""

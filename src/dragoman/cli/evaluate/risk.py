@@ -1,4 +1,4 @@
-"""`dragoman risk`: what is doubtful about given translations."""
+"""`dragoman risk`: flag doubtful translations."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def risk(
     dtype: NumberType = None,
     quiet: Quiet = False,
 ) -> None:
-    """Flag doubtful translations, also those of others, by what a model knows: one JSON object a line.
+    """Flag doubtful translations, by any translator, using a model: one JSON object a line.
 
-    The flags are those of translate --risk. They are found with thresholds for translations by others. The
+    The flags are the same as of translate --risk, with thresholds for translations by others. The
     probability is calibrated for the model's own translations only.
 
     \b

@@ -40,7 +40,7 @@ def export_model(
     """Export a model to another program.
 
     Both programs translate the same lines, if the other one is installed, and the output is written only if
-    they agree. What the format cannot hold is refused before anything is written.
+    they agree. A model that the format cannot hold is refused before anything is written.
 
     \b
       dragoman export runs/en-de --to ctranslate2 -o en-de-ct2 --quantization int8

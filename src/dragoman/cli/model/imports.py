@@ -76,7 +76,7 @@ def import_model(
 
 
 def lines_to_verify(path: str | None, *, no_verify: bool) -> list[str]:
-    """The lines of --verify-on that have text. Raises ConfigError beside --no-verify, DataError for none."""
+    """The lines of --verify-on that have text. Raises ConfigError with --no-verify, DataError if none has."""
     if path is None:
         return []
     if no_verify:

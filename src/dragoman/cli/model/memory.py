@@ -1,4 +1,4 @@
-"""`dragoman memory`: what has been translated before, kept in a file."""
+"""`dragoman memory`: keep earlier translations in a file."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def memory_add(
 def memory_search(
     file: File,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text.")],
-    least: Annotated[float, Flag("Find what is at least this alike, in percent.", metavar="N")] = 70.0,
+    least: Annotated[float, Flag("Find texts at least this similar, in percent.", metavar="N")] = 70.0,
     most: Annotated[int, Flag("Print up to this many.", at_least=1)] = 5,
     as_json: Json = False,
 ) -> None:
@@ -173,13 +173,13 @@ def memory_info(file: File, as_json: Json = False) -> None:
 
 
 def percent(score: float) -> str:
-    """Return a likeness as whole percents. Only what is equal has 100."""
+    """Return a likeness as whole percents. Only equal texts have 100."""
     return f"{min(round(score), 99) if score < 100 else 100}%"
 
 
 @contextmanager
 def _made(file: Path, languages: tuple[str | None, str | None]) -> Iterator[TranslationMemory]:
-    """The memory at `file`, made if it is missing; deleted again if it was, and the text is bad."""
+    """The memory at `file`, created if it is missing. A new one is deleted if the text is bad."""
     made = not os.path.lexists(file)
     try:
         with _opened(file, languages) as opened:

@@ -51,7 +51,7 @@ def studio(
         )
     served = Studio(runs, host=host)
     with listen(host, port) as door:
-        door.listen()  # so that who reads the address can connect at once
+        door.listen()  # so that a reader of the address can connect at once
         if not quiet:
             name = f"[{host}]" if ":" in host else host
             print(f"http://{name}:{door.getsockname()[1]}/  (Ctrl-C ends it)", file=sys.stderr, flush=True)

@@ -1,1 +1,1 @@
-"""Commands that train models, and what helps to train them."""
+"""Commands that train models, and related ones."""

@@ -61,7 +61,7 @@ def ladder(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(
             "the ladder cannot run under torchrun",
-            hint="start it without; each run uses all cores as threads",
+            hint="start it without torchrun; each run uses all cores as threads",
         )
     from dragoman.training.runs.comparison.ladder import budget, climb, plan_rungs, to_text
 

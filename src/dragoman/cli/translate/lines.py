@@ -37,7 +37,7 @@ def n_best_rows(n_best: int) -> Show:
 
 
 def json_line(number: int, translation: Translation, end: str) -> str:
-    """A JSON object with all that is known of a translation."""
+    """A JSON object with everything known about a translation."""
     table = {"line": number, "source": translation.source, **_figures(translation)}
     if translation.match is not None:
         table["match"] = rounded(translation.match)

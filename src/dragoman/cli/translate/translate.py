@@ -49,7 +49,7 @@ _RISK = (
     "With --jsonl: the probability that a correction is needed, and what to check. Documents and --protect: "
     "what to check."
 )
-FILE_OPTIONS = ("adapter", "memory", "prefix_file", "reverse", "terms")  # what they name is read
+FILE_OPTIONS = ("adapter", "memory", "prefix_file", "reverse", "terms")  # their files are read
 
 
 def translate(
@@ -97,7 +97,7 @@ def translate(
     protect: Annotated[
         bool,
         Flag(
-            "Keep placeholders, tags and URLs, as in documents, and copy what is not language.",
+            "Keep placeholders, tags and URLs, as in documents, and copy text that is not language.",
             section="Lines of text",
         ),
     ] = False,
@@ -123,7 +123,7 @@ def translate(
     ] = False,
     report: Annotated[
         Path | None,
-        Flag("Write what has to be checked, one JSON object a line.", section="Documents"),
+        Flag("Write the segments to check, one JSON object a line.", section="Documents"),
     ] = None,
     guides: Guides,
     loading: Loading,
@@ -131,12 +131,12 @@ def translate(
 ) -> None:
     """Translate text line by line: n lines in, n lines out, in order. Or translate documents.
 
-    An empty line stays empty. Line ends are kept. Each typed line is translated at once, and so is a line
-    from another program that then waits. Equal lines are translated once. --n-best prints rows of
+    Empty lines and line ends are kept. Each typed line is translated at once, and so is a line from another
+    program that waits for the answer. Equal lines are translated once. --n-best prints rows of
     number<TAB>score<TAB>translation, --alignment a tab and the pairs of words after each translation.
 
-    A document keeps its format: placeholders such as %s, tags and URLs stay what they are. What has to be
-    checked is marked in the file where its format can, and listed with --report.
+    A document keeps its format: placeholders such as %s, tags and URLs stay unchanged. Doubtful
+    translations are marked in the file if its format allows, and listed with --report.
 
     \b
       dragoman translate runs/en-de test.en -o test.out.de
@@ -148,7 +148,7 @@ def translate(
       echo "A man rides a bike." | dragoman translate runs/en-de
       dragoman translate runs/en-de test.en --n-best 3 --jsonl
 
-    For folders of text and files of many millions of lines there is dragoman bulk.
+    For folders of text and files of many millions of lines, see dragoman bulk.
     """
     models, names = models_and_text(model, files)
     names = names or [STDIN]
@@ -236,7 +236,7 @@ def _check_lines(
 
 
 def _about(given: Mapping[str, Any], models: Sequence[Path], text: Sequence[str]) -> dict[str, str]:
-    """What a translation is made from: the text, the models, and the options that change it."""
+    """The inputs of a translation: the text, the models, and the options that change it."""
     files = {name: given.get(name) for name in FILE_OPTIONS}
     apart = {"model", "files", "output", "report", "quiet", *files}
     options = {name: value for name, value in given.items() if name not in apart}
