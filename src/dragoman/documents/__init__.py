@@ -1,1 +1,1 @@
-"""Files with structure: translated, with everything that is not language kept."""
+"""Files with structure. Their text is translated, and everything else is kept."""

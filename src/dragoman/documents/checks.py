@@ -1,4 +1,4 @@
-"""What the codes of a segment add to the checks of its text."""
+"""Checks of the codes of a segment, in addition to those of its text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dragoman.text.checks.faults import Side, difference, faults_of
 
 
 def doubts(source: Content, target: Content, languages: tuple[str, str]) -> list[str]:
-    """Return what is wrong with a translation. Placeholders are codes: see `flat.with_found`."""
+    """Return the faults of a translation. Placeholders are codes: see `flat.with_found`."""
     flags = map(str, faults_of(_side(source, languages[0]), _side(target, languages[1])))
     return [*flags, *_different_tags(source, target)]
 

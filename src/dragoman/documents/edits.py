@@ -53,7 +53,7 @@ class Decoded:
         """Raises DataError if the file's encoding lacks a character."""
         try:
             return self.mark + text.encode(self.encoding)
-        except UnicodeError as error:  # the codec idna has no place to tell
+        except UnicodeError as error:  # the codec idna does not say where
             what = repr(text[error.start]) if isinstance(error, UnicodeEncodeError) else "such text"
             raise DataError(f"{self.encoding} has no {what}", hint=_TO_UTF8) from None
 
@@ -74,7 +74,7 @@ def decode_file(data: bytes, encoding: str | None = None) -> Decoded:
         return decoded
     except LookupError:
         raise DataError(f"unknown encoding {name!r}", hint=_TO_UTF8) from None
-    except UnicodeError as error:  # the codec idna has no place to tell
+    except UnicodeError as error:  # the codec idna does not say where
         line = body.count(b"\n", 0, getattr(error, "start", 0)) + 1
         raise DataError(f"line {line}: not {name}", hint=_TO_UTF8) from None
 

@@ -1,4 +1,4 @@
-"""A segment as the model reads it: text without tags, with the places of what must survive.
+"""A segment as the model reads it: text without tags, with the places of tags and placeholders.
 
 flatten(with_found(("Press ", <b>, "Save", </b>, " in {app}.")))
 # text "Press Save in {app}.", tags [(6, <b>), (10, </b>)], kept [(14, 19, {app})]
@@ -59,7 +59,7 @@ def flatten(content: Content) -> Flat:
 
 
 def unflatten(flat: Flat) -> Content:
-    """Put the codes back. What was found in the text becomes text again."""
+    """Put the codes back. Codes that were found in the text become text again."""
     places: list[tuple[int, int, int, Code]] = [
         (at, 0, number, code) for number, (at, code) in enumerate(flat.tags)
     ]
@@ -76,7 +76,7 @@ def unflatten(flat: Flat) -> Content:
 
 
 def parts(content: Content) -> Iterator[Content | Code]:
-    """Cut a segment at the codes that no sentence continues over. Yields what is between, and these codes."""
+    """Split a segment at the codes that end a sentence. Yields the parts between, and these codes."""
     part: list[str | Code] = []
     for one in content:
         if isinstance(one, Code) and one.breaks:
@@ -89,7 +89,7 @@ def parts(content: Content) -> Iterator[Content | Code]:
 
 
 def as_written(content: Sequence[str | Code]) -> Content:
-    """The same content, where adjacent texts are one, and what was found in the text is text."""
+    """The same content with adjacent texts joined, and codes that were found in the text as text."""
     out: list[str | Code] = []
     for one in content:
         if isinstance(one, FoundCode):

@@ -1,4 +1,4 @@
-"""The formats of documents: which file is of which, by name or content."""
+"""The formats of documents, and how to recognise them by name or content."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ _MARKS = (
 
 
 def format_named(name: str) -> Format:
-    """Return the format of this name. Raises ConfigError if there is none."""
+    """Return the format of this name. Raises ConfigError for an unknown name."""
     if name not in FORMATS:
         raise ConfigError(f"unknown format {name!r}", hint=f"choose among {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
 def format_of_name(path: Path) -> Format | None:
-    """Return the format by the name of the file, or None if it does not tell."""
+    """Return the format by the name of the file, or None if it does not say."""
     return _BY_SUFFIX.get(path.suffix.lower())
 
 
 def document_format(path: Path, data: bytes) -> Format:
-    """Return the format of a file by its name, else by its content. Raises DataError if neither tells."""
+    """Return the format of a file by its name, else by its content. Raises DataError if neither says."""
     if (named := format_of_name(path)) is not None:
         return named
     start = data[:4096].replace(b"\0", b"")  # so that UTF-16 is like ASCII

@@ -1,4 +1,4 @@
-"""What a translation memory has for a whole segment.
+"""Look up whole segments in a translation memory.
 
 Its translation is taken over only if all codes of the segment can be put back: those at the edges stay there,
 and those inside must be in the translation as they are in the segment.

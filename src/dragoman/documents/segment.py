@@ -1,4 +1,4 @@
-"""What a document is made of for a translator: segments, and the codes inside them."""
+"""The parts of a document for a translator: segments, and the codes inside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.text.guidance import Match
 
 @dataclass(frozen=True)
 class Code:
-    """What stands between the words of a segment and is not translated, such as a tag or a placeholder.
+    """An untranslated item between the words of a segment, such as a tag or a placeholder.
 
     `text` is as the file has it, so writing it back needs no escapes.
     """
@@ -24,7 +24,7 @@ class Code:
     """
     pair: int = 0  # the same number for an opening code and its closing one, from 1; 0 if it has none
     shown: str = ""  # what a reader sees there, such as a space for a tab; the model reads it in its place
-    breaks: bool = False  # a sentence cannot go on beyond it, as beyond <br/>
+    breaks: bool = False  # a sentence cannot continue beyond it, as beyond <br/>
 
 
 Content = tuple[str | Code, ...]
@@ -40,7 +40,7 @@ def text_of(content: Content) -> str:
 
 
 class Status(Enum):
-    """What a file says of a translation that it has."""
+    """The state of an existing translation in a file."""
 
     MISSING = "missing"
     DOUBTFUL = "doubtful"  # fuzzy, or to be reviewed
@@ -55,8 +55,8 @@ class Segment:
     where: str  # for messages: "line 12"
     target: Content | None = None  # the translation that the file has, if its format holds both languages
     state: Status = Status.MISSING
-    context: str = ""  # what tells it from an equal segment: the context of a message, the key of a string
-    note: str = ""  # what its authors say to translators
+    context: str = ""  # distinguishes equal segments: the context of a message, the key of a string
+    note: str = ""  # from its authors to translators
     flags: tuple[str, ...] = ()  # how its placeholders are written, as gettext says: "c-format"
 
 
@@ -65,8 +65,8 @@ class Result:
     """The translation of a segment."""
 
     content: Content
-    doubts: tuple[str, ...] = field(default=())  # why a person has to look at it, such as "number differs: 5"
-    match: Match | None = None  # what a memory has for it; with a score of 100 it was taken over
+    doubts: tuple[str, ...] = field(default=())  # why a person must check it, such as "number differs: 5"
+    match: Match | None = None  # from the memory; with a score of 100 it was taken over
 
     @property
     def is_remembered(self) -> bool:

@@ -3,11 +3,11 @@
     memory     the translation memory has the sentence, with its placeholders
     pieces     the model has reserved pieces for placeholders, and the search uses each exactly once
     itself     the model copies the placeholders as they are
-    alignment  the model garbles them; what is aligned with one is replaced by it
-    parts      what is between the placeholders is translated part by part, and has doubts
+    alignment  the model garbles them; the words aligned with one are replaced by it
+    parts      the text between the placeholders is translated part by part, and has doubts
 
-What is not language is copied. A translation that repeats itself or is far too long is searched again; if
-that helps not, the source is copied, with doubts.
+Text that is not language is copied. A translation that repeats itself or is far too long is searched again;
+if that does not help, the source is copied, with doubts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Way = Literal["copied", "memory", "plain", "pieces", "itself", "alignment", "parts"]
 Span = tuple[int, int]
-_STUCK = "not translated: the model repeats itself or finds no end"
+_STUCK = "not translated: the output looped or never terminated"
 _WORD = re.compile(r"\S+")
 _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind a letter: "1." may be an ordinal
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufeff\\ud800-\\udfff]")  # no text has them
@@ -112,12 +112,12 @@ class Sentences:
         return [_checked(one, each) for one, each in zip(sentences, found, strict=True)]
 
     def _once_more(self, sentences: list[Sentence]) -> list[Translated | None]:
-        """The best of several translations without repetitions that no check objects to."""
+        """The best of several translations that passes all checks and does not repeat itself."""
         found = self._search(sentences, self._again)
         return [_first(one, (each, *each.alternatives)) for one, each in zip(sentences, found, strict=True)]
 
     def _in_parts(self, sentences: list[Sentence]) -> list[Translated | None]:
-        """What is between the placeholders, each part for itself."""
+        """Translate the text between the placeholders part by part."""
         cut = [_parts(one) if one.kept else [] for one in sentences]
         asked = [
             Sentence(_body(part), c_format=one.c_format, strict=True)
@@ -242,9 +242,9 @@ def _is_found(name: str, c_format: bool) -> bool:
 
 
 def _places(names: Sequence[str], text: str) -> list[Span] | None:
-    """Where the names are in a text, apart from each other; None if one is missing or comes too often."""
+    """Where the names are in a text, without overlap; None if one is missing or occurs too often."""
     taken = bytearray(len(text))
-    searched: dict[str, int] = {}  # a name is not found before this place: what is taken stays so
+    searched: dict[str, int] = {}  # where to look for a name next: a match is used once
 
     def free(name: str) -> int:
         start = text.find(name, searched.get(name, 0))
@@ -264,7 +264,7 @@ def _places(names: Sequence[str], text: str) -> list[Span] | None:
 
 
 def _by_alignment(one: Sentence, answer: Translated) -> Translated | None:
-    """Replace what is aligned with a placeholder, and with nothing else, by the placeholder."""
+    """Replace the words aligned with a placeholder, and only with it, by the placeholder."""
     changes: list[tuple[int, int, str]] = []
     for (start, end), name in zip(one.kept, one.names, strict=True):
         linked = [link for link in answer.links if link[0] < end and link[1] > start]
@@ -297,7 +297,7 @@ def _changed(answer: Translated, changes: Sequence[Change]) -> Translated:
 
 
 def _moved(span: Span, changes: Sequence[Change]) -> Span:
-    """Where a span is after the changes. It keeps the whole of what it has a part of."""
+    """Where a span is after the changes. It grows to whole changes that it overlaps."""
     first, last = span
     start, end = first, last
     for low, high, new in changes:
@@ -311,7 +311,7 @@ def _moved(span: Span, changes: Sequence[Change]) -> Span:
 
 
 def _flags(found: Translation) -> tuple[str, ...]:
-    """What the model says of its translation, and unused terms. The text itself is checked as a whole."""
+    """Doubts from the model, and unused terms. The text itself is checked as a whole."""
     flags = found.risk.flags if found.risk else ()
     doubts = [str(flag) for flag in flags if flag.kind in ("omission", "addition", "low confidence")]
     return (*doubts, *(f"term not used: {each}" for each in found.unused_terms))
@@ -351,7 +351,7 @@ def _unmasked(answer: Translated, masked: Sentence, one: Sentence) -> Translated
 
 
 def _parts(one: Sentence) -> list[str]:
-    """What is between the placeholders: one part more than there are."""
+    """The parts between the placeholders: one more than placeholders."""
     edges = [0, *(place for span in one.kept for place in span), len(one.text)]
     return [one.text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
 

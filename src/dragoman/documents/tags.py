@@ -1,7 +1,7 @@
 """Put the tags of a sentence into its translation, by word alignment.
 
-A pair of tags goes around what is aligned with the text that it encloses. Pairs that enclose each other do so
-afterwards; pairs beside each other stay beside each other. No tag is ever lost or doubled.
+A pair of tags goes around the words that are aligned with the text it encloses. Pairs that enclose each other
+do so afterwards; adjacent pairs stay adjacent. No tag is ever lost or doubled.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Range:
     kept: Sequence[tuple[int, int]]
 
     def span(self, start: int, end: int, low: int, high: int) -> tuple[int, int] | None:
-        """What is aligned with source[start:end], within target[low:high]; None if nothing is."""
+        """The span aligned with source[start:end], within target[low:high]; None if nothing is."""
         if not self.source[:start].strip() and not self.source[end:].strip():
             words = self.target[low:high]
             first = high - len(words.lstrip()) if words.strip() else low
@@ -159,5 +159,5 @@ def _partners(opening: Code | None, closing: Code) -> bool:
 
 
 def _joins(before: str, after: str) -> bool:
-    """Whether a word goes on between two characters. Scripts without spaces have no words here."""
+    """Whether a word continues between two characters. Scripts without spaces have no words here."""
     return before.isalnum() and after.isalnum() and ord(before) < 0x2E80 and ord(after) < 0x2E80

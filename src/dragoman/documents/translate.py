@@ -20,7 +20,7 @@ from dragoman.translation.translator import Translator
 
 @dataclass
 class Counts:
-    """What happened to the segments of a document, or of several."""
+    """Counts of the segments of a document, or of several."""
 
     segments: int = 0
     translated: int = 0  # the others were left as they are
@@ -43,10 +43,10 @@ def translate_segments(
     *,
     only_untranslated: bool = False,
 ) -> tuple[list[Result | None], Counts]:
-    """Return a result for each segment: None for one without language, or that has a translation already.
+    """Return a result for each segment: None for one without language, or with an existing translation.
 
     A segment without a translation gets one in any case, if only a copy: a message of placeholders alone,
-    for instance. With `only_untranslated`, what a file has as translated or doubtful stays.
+    for instance. With `only_untranslated`, existing translations in a file stay, doubtful ones too.
     """
     wanted = [one if _wanted(one, only_untranslated) else None for one in segments]
     guide = translator.memory
@@ -111,7 +111,7 @@ def _wanted(segment: Segment, only_untranslated: bool) -> bool:
 
 
 class _Plan:
-    """The sentences of a segment, and how its translation is made of theirs."""
+    """The sentences of a segment, and how their translations are joined."""
 
     def __init__(self, segment: Segment, languages: tuple[str, str]) -> None:
         self._c_format = "c-format" in segment.flags
@@ -126,11 +126,11 @@ class _Plan:
         self.sentences = [replace(each, c_format=self._c_format, strict=strict) for each in sentences]
 
     def doubts(self, content: Content) -> list[str]:
-        """What is wrong with a translation of the segment."""
+        """The faults of a translation of the segment."""
         return doubts(self._source, with_found(content, c_format=self._c_format), self._languages)
 
     def content(self, answers: Sequence[Translated]) -> Content:
-        """The translation of the segment from those of its sentences."""
+        """Join the translations of the sentences into one of the segment."""
         left = iter(answers)
         content: list[str | Code] = []
         for one in self._parts:
@@ -142,7 +142,7 @@ class _Plan:
 
 
 class _Part:
-    """A part of a segment that no sentence goes beyond."""
+    """A part of a segment that sentences do not cross."""
 
     def __init__(self, content: Content, source: str, target: str) -> None:
         self._flat = flat = flatten(content)

@@ -1,6 +1,6 @@
-"""The entries of PO files: where each part stands, what it says, and how gettext writes a string.
+"""The entries of PO files: place and value of each part, and how gettext writes a string.
 
-Read as gettext 0.21 reads (manual, "The Format of PO Files"; what its grammar refuses is refused here).
+Read as gettext 0.21 reads (manual, "The Format of PO Files"; text that its grammar refuses is refused).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PoEntry:
 
     @property
     def flags(self) -> list[str]:
-        """What the lines "#, fuzzy, c-format" say."""
+        """The flags in lines such as "#, fuzzy, c-format"."""
         return [flag for one in self.comments if one.text.startswith("#,") for flag in flags_of(one)]
 
 
@@ -209,7 +209,7 @@ def unescape_c(raw: str, encoding: str, line: int) -> str:
             if match["char"] not in _CHARS:
                 raise DataError(f"line {line}: unknown escape {match[0]}", hint="write \\\\ for a backslash")
             return _CHARS[match["char"]]
-        # Of \x4142 gettext keeps the last byte.
+        # gettext keeps the last byte of \x4142.
         codes = (int(x[-2:], 16) if x else int(octal, 8) & 255 for x, octal in _BYTE.findall(match["bytes"]))
         found = bytes(codes)
         try:
@@ -247,7 +247,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def is_wrapped(entries: list[PoEntry]) -> bool:
-    """Whether the strings of a file are broken at spaces, to judge by those that are long."""
+    """Whether the strings of a file are broken at spaces, judging by the long ones."""
     broken = whole = 0
     for entry in entries:
         if entry.is_header:

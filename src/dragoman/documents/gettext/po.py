@@ -17,7 +17,7 @@ from dragoman.documents.segment import Result, Segment, Status, text_of
 
 _OURS = "# dragoman: "
 _CHARSET = re.compile(r"((?:\"|\\n)Content-Type:[^\"\\]*?charset=)([A-Za-z0-9_.:+-]+)", re.IGNORECASE)
-_ASCII = {"charset", "ascii", "us-ascii", "ansi_x3.4-1968"}  # CHARSET is what templates say
+_ASCII = {"charset", "ascii", "us-ascii", "ansi_x3.4-1968"}  # CHARSET stands in templates
 _FORMS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;")
 _PLURAL_FORMS = re.compile(r"^Plural-Forms:", re.MULTILINE | re.IGNORECASE)
 _TEMPLATE_FORMS = re.compile(r"nplurals\s*=\s*INTEGER\s*;\s*plural\s*=\s*EXPRESSION\s*;?")
@@ -37,7 +37,7 @@ def parse(data: bytes, languages: Languages) -> Catalogue:
     parts = [_Message(entry, _form_count(entry, forms, certain=missing is None)) for entry in messages]
     plural = [part for part in parts if part.entry.plural]
     if not plural or any(part.forms != forms for part in plural):
-        missing = None  # the file has no use for the rule
+        missing = None  # the file does not need the rule
     ends = decoded.text.count("\r\n") * 2 > decoded.text.count("\n")
     how = _Style("\r\n" if ends else "\n" if "\n" in decoded.text else "\r", is_wrapped(messages))
     return Catalogue(decoded, header, parts, how, languages, missing)
@@ -59,7 +59,7 @@ def _forms(header: PoEntry | None, known: Plurals | None) -> tuple[int | None, P
 def _form_count(entry: PoEntry, forms: int | None, *, certain: bool) -> int:
     """How many forms of an entry are to be translated. Raises DataError if the header says otherwise.
 
-    A complete entry may have more or fewer: gettext reads it unless it is to check, and many files have such.
+    A complete entry may have more or fewer: gettext reads it unless told to check, and it is common.
     """
     if not entry.plural:
         return 1
@@ -216,7 +216,7 @@ class Catalogue:
         return [segment for message in self.messages for segment in message.segments()]
 
     def render(self, results: list[Result | None]) -> bytes:
-        """Return the file with these translations. Its header gets what it lacks, if anything changes.
+        """Return the file with these translations. A change also completes its header.
 
         It becomes UTF-8 if its charset lacks a character of a translation.
         """

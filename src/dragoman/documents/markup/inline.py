@@ -18,7 +18,7 @@ class Item:
     start: int
     end: int
     what: str | Code
-    name: str = ""  # what pairs a code, such as "b"
+    name: str = ""  # by which codes are paired, such as "b"
     visible: bool = False  # a code between spaces that both count, such as an image
 
     @property
@@ -70,7 +70,7 @@ def paired(items: Iterable[Item]) -> list[Item]:
 
 
 def trimmed(items: Sequence[Item]) -> list[Item]:
-    """Leave out what a segment need not have at its ends: space, empty codes, and pairs around all of it.
+    """Leave out unneeded items at the ends of a segment: space, empty codes, and pairs around all of it.
 
     Takes and returns items of `paired`, with new numbers. Text has its outer space in items of their own.
     """

@@ -25,10 +25,10 @@ _HEAD = re.compile(
 )
 _BULLET = re.compile(r"[-*+•‣◦▪·–—]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z])[.)]|\d{1,3}(?:\.\d{1,3})+|>.*")
 _SENTENCE_END = re.compile(r"[.!?:…。！？؟۔।][\"'”’»)\]」』]*$")
-_NARROW, _NEARLY_FULL = 32, 0.7  # columns of text that somebody wrapped, and the share that a line fills
+_NARROW, _NEARLY_FULL = 32, 0.7  # columns of wrapped text, and the share that a line fills
 _SPACE = re.compile(r"[ \t\r\n]+")  # a no-break space stays
 _GAP = re.compile(r"( *\t[ \t]*| {3,})")
-_WIDEST = 120  # in columns; a longer line is a paragraph that nobody wrapped
+_WIDEST = 120  # in columns; a longer line is an unwrapped paragraph
 
 
 @dataclass(frozen=True)

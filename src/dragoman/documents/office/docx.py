@@ -30,7 +30,7 @@ _MAIN = re.compile(
     r"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.(?:document|template)"
     r"|ms-word\.(?:document|template)\.macroEnabled(?:Template)?)\.main\+xml"
 )
-# What to translate besides, by the ends of content types, in this order.
+# Other parts to translate, by the ends of content types, in this order.
 _OTHERS = (
     *(f"wordprocessingml.{name}+xml" for name in ("footnotes", "endnotes", "header", "footer")),
     *(f"drawingml.{name}+xml" for name in ("chart", "diagramData")),

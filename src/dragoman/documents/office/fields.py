@@ -1,7 +1,7 @@
 """Fields of Word, such as links, page numbers and references, which lie across runs.
 
 ISO/IEC 29500-1, section 17.16. A complex field is a begin, an instruction, a separator, a result and an end,
-each in a run. The result may hold other fields, and a field may go on in the next paragraph.
+each in a run. The result may hold other fields, and a field may continue in the next paragraph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ENCLOSING = {"HYPERLINK", "TOC", "INDEX"}  # their results are text of the docu
 
 @dataclass(slots=True)
 class RunAtom(Atom):
-    """A part of a run, or what stands between runs."""
+    """A part of a run, or an element between runs."""
 
     style: str | None = None  # the properties of the run, None between runs
     run: int = 0  # which run, 0 between runs
@@ -29,7 +29,7 @@ class RunAtom(Atom):
 def join_fields(prefix: str, atoms: list[RunAtom], pair: int) -> tuple[list[RunAtom], int]:
     """Join the parts of fields: links become pairs, other fields one code each.
 
-    `prefix` is that of the names of elements, `pair` the last number in use. Returns the new last one, too.
+    `prefix` is the prefix of element names, `pair` the last number in use. Returns the new last one, too.
     """
     matches = _match(atoms)
     closing: dict[int, int] = {}  # place of an end -> its pair
@@ -82,7 +82,7 @@ def join_atoms(
 
 
 def encloses_text(instruction: str) -> bool:
-    """Whether the result of a field is text of the document, as that of a link."""
+    """Whether the result of a field is text of the document, as in a link."""
     words = instruction.split(maxsplit=1)
     return bool(words) and words[0].upper() in _ENCLOSING
 

@@ -66,7 +66,7 @@ def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:
 
 
 def trim(content: Content) -> tuple[Content, Content, Content]:
-    """Split a content into what stays in place before the sentence, the sentence, and what stays after it.
+    """Split a content into the part that stays before the sentence, the sentence, and the part after it.
 
     Spaces and empty codes at the ends stay in place, and so do pairs around all of it.
     """

@@ -122,7 +122,7 @@ class _Reader:
         return Passage(Segment(source, where), paragraph.inner, paragraph.inner_end, writer, nested_in(coded))
 
     def inline(self, elements: Iterable[XmlElement], depth: int = 0) -> None:
-        """Add what may stand in a paragraph."""
+        """Add the children of an element in a paragraph."""
         if depth > _DEEPEST:
             raise DataError(
                 f"more than {_DEEPEST} elements inside each other in a paragraph",
@@ -143,7 +143,7 @@ class _Reader:
             elif one.name == "line-break":
                 self._append(Atom("empty", raw, "\n", breaks=True))
                 self.after_space = False
-            elif one.name == "ruby":  # what is read aloud belongs to the language that goes
+            elif one.name == "ruby":  # its reading aid belongs to the source language
                 base = one.child("ruby-base")
                 self.inline(base.children if base else (), depth + 1)
             elif one.name not in _DROPPED:
@@ -168,7 +168,7 @@ class _Reader:
             self.inline(element.children, depth + 1)
             return
         if looks is not None and self.closed is not None and self.closed[1] == looks:
-            end = self.atoms.pop()  # the span before looks the same, so go on with it
+            end = self.atoms.pop()  # the span before looks the same, so continue it
         else:
             self.pair += 1
             self._append(Atom("open", self.text[element.start : element.inner], pair=self.pair))

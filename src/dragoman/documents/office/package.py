@@ -1,6 +1,6 @@
 """A zip file of parts, read safely. Members that do not change are copied byte for byte.
 
-Safe for files of strangers: a member is inflated only when it is read, and never beyond a limit, whatever its
+Safe for untrusted files: a member is inflated only when it is read, and never beyond a limit, whatever its
 header says. Nothing is written to disk.
 """
 

@@ -43,7 +43,7 @@ class Passage:
     write: Write
     nested: dict[str, list[tuple[tuple[int, int], ...]]] = field(default_factory=dict)
     """Text of a code -> for each code with this text, the spans in it that hold other passages."""
-    copies: list[Passage] = field(default_factory=list)  # passages that say the same in another place
+    copies: list[Passage] = field(default_factory=list)  # passages with the same text in another place
 
 
 @dataclass(eq=False)
@@ -75,7 +75,7 @@ class XmlPart:
         return self.decoded.encode(apply(self.decoded.text, edits))
 
     def _raw(self, passage: Passage, edits: list[Edit]) -> Raw:
-        """Return what writes codes with the edits, in order, of the passages inside them."""
+        """Return a writer of codes with the edits, in order, of the passages inside them."""
         waiting = {text: list(reversed(spans)) for text, spans in passage.nested.items()}
         starts = [one.start for one in edits]
 
@@ -189,7 +189,7 @@ def check_depth(paragraphs: list[XmlElement]) -> None:
 
 
 def nested_in(atoms: Iterable[tuple[Code, Atom]]) -> dict[str, list[tuple[tuple[int, int], ...]]]:
-    """What `Passage.nested` needs, from the codes of a paragraph and the atoms they come from."""
+    """The value of `Passage.nested`, from the codes of a paragraph and the atoms they come from."""
     nested: dict[str, list[tuple[tuple[int, int], ...]]] = {}
     for code, atom in atoms:
         if atom.nested:

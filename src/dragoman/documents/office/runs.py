@@ -53,7 +53,7 @@ class _Reader:
         self.pair = self.run = self.home = 0
 
     def inline(self, elements: Iterable[XmlElement], depth: int = 0) -> None:
-        """Add what may stand in a paragraph."""
+        """Add the children of an element in a paragraph."""
         if depth > _DEEPEST:
             raise DataError(
                 f"more than {_DEEPEST} elements inside each other in a paragraph",
@@ -99,7 +99,7 @@ class _Reader:
         for one in run.children:
             if one.name == "t":
                 self._append("text", self._raw(one), self._text_of(one), style)
-            elif one.name == "ruby":  # what is read aloud belongs to the language that goes
+            elif one.name == "ruby":  # its reading aid belongs to the source language
                 base = one.child("rubyBase")
                 self._append("text", self._raw(one), self._shown(base) if base else "", style)
             elif one.name == "sym":

@@ -1,6 +1,6 @@
 """Android strings.xml: strings, plurals and arrays. Inline elements are codes; <xliff:g> is a placeholder.
 
-Escapes and whitespace are those of aapt2 (developer.android.com, "String resources").
+Escapes and whitespace are as in aapt2 (developer.android.com, "String resources").
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class _Malformed(ValueError):
 class _Branch:
     selector: str
     at: int  # where the selector begins
-    start: int  # of what is within the braces
+    start: int  # of the text within the braces
     end: int
     parts: list[str | _Argument]
 
@@ -59,7 +59,7 @@ class Leaf:
     path: str = ""  # "count.one"
     in_plural: bool = False
     category: str = ""  # of a branch to add
-    gap: str = ""  # what stands between branches
+    gap: str = ""  # the text between branches
 
 
 class Message:
@@ -201,7 +201,7 @@ def _parse(text: str, place: int, depth: int, *, plural: bool) -> tuple[list[str
 
 
 def _quoted(text: str, place: int, special: str) -> tuple[str, int]:
-    """Decode what begins with an apostrophe. Return it and the place after it."""
+    """Decode a quoted text that begins with an apostrophe. Return it and the place after it."""
     following = text[place + 1 : place + 2]
     if following == "'":
         return "'", place + 2

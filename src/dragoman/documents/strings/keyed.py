@@ -25,7 +25,7 @@ class KeyedString:
 
 @dataclass(frozen=True)
 class Strings:
-    """A document. `write` returns a value as the file has it, of its text and of what stood there."""
+    """A document. `write` encodes a value for the file, given its text and the old value."""
 
     decoded: Decoded
     values: list[KeyedString]

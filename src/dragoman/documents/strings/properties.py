@@ -1,6 +1,6 @@
 """Java .properties: values are translated and escaped as their file does; all else stays.
 
-The grammar is that of java.util.Properties.load. A file is UTF-8 if it can be, else ISO-8859-1. A file of
+The grammar is as in java.util.Properties.load. A file is UTF-8 if it can be, else ISO-8859-1. A file of
 ASCII alone stays so, because both kinds of program read it.
 """
 
@@ -18,7 +18,7 @@ from dragoman.documents.strings.icu import Message
 from dragoman.documents.strings.keyed import KeyedString, Strings, escape_units, has_upper_escapes
 
 _END = r"(?:\r\n|[\r\n]|\Z)"
-_BREAK = r"\\(?:\r\n|[\r\n])[ \t\f]*"  # a line goes on in the next
+_BREAK = r"\\(?:\r\n|[\r\n])[ \t\f]*"  # a line continues in the next
 _GAP = rf"(?:[ \t\f]|{_BREAK})*+"
 _ANY = r"\\(?:\r\n|.)"
 _COMMENT = re.compile(rf"[ \t\f]*+(?:[#!](?P<text>[^\r\n]*))?{_END}")
@@ -83,7 +83,7 @@ def _pairs(text: str) -> Iterator[_Pair]:
     while place < len(text):
         found = _COMMENT.match(text, place)
         if found and found["text"] is None:
-            notes = []  # a comment above an empty line is of no one key
+            notes = []  # a comment above an empty line belongs to no key
         elif found:
             notes.append(found["text"].strip())
         else:

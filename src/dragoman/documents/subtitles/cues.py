@@ -1,4 +1,4 @@
-"""The cues of SubRip and WebVTT files, and the runs of text in them: what stands between names and notes."""
+"""The cues of SubRip and WebVTT files, and the runs of text in them, between names and notes."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Cue:
 
 @dataclass(frozen=True)
 class Run:
-    """What one speaker says in one cue: text[start:end] of the file."""
+    """The words of one speaker in one cue: text[start:end] of the file."""
 
     cue: Cue
     items: list[Item]
     rows: int  # the number of lines
     voice: str  # the tag of WebVTT, if any
-    opens: bool  # whether it begins the cue, so that it may go on from the cue before
+    opens: bool  # whether it begins the cue, so that it may continue the cue before
     closes: bool  # whether it ends the cue
 
     @property

@@ -1,6 +1,6 @@
 """Subtitles: SubRip and WebVTT. Timings, numbers, settings and notes stay.
 
-A sentence that goes on in the next cue is one segment. Its translation is split over the same cues.
+A sentence that continues in the next cue is one segment. Its translation is split over the same cues.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dragoman.documents.segment import Code, Content, Result, Segment
 from dragoman.documents.subtitles.cues import Run, read_cues, runs_of
 from dragoman.documents.subtitles.split import balanced, share
 
-_PAUSE = 1000  # milliseconds; a sentence does not go on after a longer one
+_PAUSE = 1000  # milliseconds; a sentence does not continue after a longer one
 _MOST_CUES = 6  # in a segment
 _END = re.compile(r"[.!?…。！？؟۔।][\"'”’»›)\]」』]*$")
 _BROKEN_OFF = re.compile(r"(?:\.\.\.|…|--|[–—-])[\"'”’»›)\]」』]*$")

@@ -36,8 +36,8 @@ _CHILDREN = {
 _CODE = "canCopy canDelete canReorder copyOf id! subType type module"
 _STRUCTURE = "id! name type canResegment translate srcDir trgDir space other"
 _MARK = "id! translate type ref value other"
-# Their attributes. "!" is required; "space" is xml:space, "lang" xml:lang; "module" are those of modules, and
-# "other" those of any other namespace.
+# Their attributes. "!" is required; "space" is xml:space, "lang" xml:lang; "module" stands for attributes of
+# modules, and "other" for any other namespace.
 _ATTRIBUTES = {
     "xliff": "version! srcLang! trgLang space other",
     "file": "id! canResegment original translate srcDir trgDir space other",
@@ -73,7 +73,7 @@ _FRAGMENT = (
     rf"#/?(?:f={_PART}(?:/(?!$)|$))?(?:g={_PART}(?:/(?!$)|$))?(?:u={_PART}(?:/(?!$)|$))?"
     rf"(?:(?:(?:[ndt]|[\w.-]{{2,}})=)?{_PART})?"
 )
-# What an attribute may hold, of any element or of one.
+# The values of attributes, of any element or of one.
 _VALUES = {
     **dict.fromkeys(("id", "copyOf", "dataRef", "dataRefStart", "dataRefEnd", "startRef"), _TOKEN),
     **dict.fromkeys(("canResegment", "translate", "canCopy", "canDelete", "canOverlap", "isolated"), _YES_NO),

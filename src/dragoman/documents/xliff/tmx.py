@@ -43,7 +43,7 @@ _LANG = f"{{{XML_SPACE}}}lang"
 
 @dataclass(slots=True)
 class _Pair:
-    """What is translated in a <tu>."""
+    """The text to translate in a <tu>."""
 
     unit: Element
     source: Element  # a <tuv>
@@ -172,7 +172,7 @@ def _prop(reasons: str) -> str:
 
 
 def _describe(piece: Piece) -> Tag:
-    """What an inline element of TMX is."""
+    """The kind of an inline element of TMX."""
     values = piece.attributes
     match piece.name, values.get("type", ""):
         case "bpt", _:

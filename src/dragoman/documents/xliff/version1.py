@@ -36,7 +36,7 @@ from dragoman.documents.xml.inline import (
 )
 from dragoman.documents.xml.pieces import Element, Piece, without_collection
 
-_OURS = "dragoman"  # whom our notes are from
+_OURS = "dragoman"  # the author of our notes
 _STATES = {
     **dict.fromkeys(("new", "needs-translation"), Status.MISSING),
     **dict.fromkeys(("final", "signed-off", "translated"), Status.DONE),
@@ -46,7 +46,7 @@ _STRUCTURE = ("file", "body", "group", "trans-unit", "bin-unit")
 
 @dataclass(slots=True)
 class _Part:
-    """What is translated on its own: a <source>, or a <mrk mtype="seg"> of a <seg-source>."""
+    """A unit that is translated on its own: a <source>, or a <mrk mtype="seg"> of a <seg-source>."""
 
     source: Element
     target: Element | None
@@ -193,7 +193,7 @@ class Xliff12:
         return write(one.result.content, one.where, newline=self._newline)
 
     def _whole(self, unit: _Unit, inners: dict[str, str]) -> str:
-        """The content of a target: that of the <seg-source>, with translations in place of segments."""
+        """The content of a target: the <seg-source> with translations in place of segments."""
         if unit.segmented is None or "" in inners:
             return inners[""]
         there = dict(_marks(unit.target)) if unit.target else {}
@@ -277,7 +277,7 @@ def _is_whole(unit: _Unit) -> bool:
 
 
 def _state(unit: _Unit) -> Status:
-    """What a unit with a target says of it."""
+    """The state of the target of a unit."""
     values = unit.target.attributes if unit.target else {}
     state = values.get("state", "")
     if state in _STATES:
@@ -287,7 +287,7 @@ def _state(unit: _Unit) -> Status:
 
 
 def _describe(piece: Piece) -> Tag:
-    """What an inline element of XLIFF 1.2 is."""
+    """The kind of an inline element of XLIFF 1.2."""
     values = piece.attributes
     key = values.get("rid") or values.get("id", "")
     match piece.name, values.get("ctype", ""):

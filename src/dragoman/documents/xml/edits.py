@@ -1,4 +1,4 @@
-"""Changes of an XML text: attributes, contents, and what new elements need to fit in."""
+"""Changes of an XML text: attributes, contents, and the surroundings of new elements."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ _NAME = re.compile(r"</?([^\s/>]+)")
 
 @dataclass(frozen=True)
 class Tag:
-    """What an inline element is.
+    """The kind of an inline element.
 
     A `pair` encloses text: its two tags are codes. Any other is one code with all that is in it.
     """
 
     kind: Literal["pair", "open", "close", "empty", "placeholder"]
-    key: str = ""  # what an `open` and its `close` have in common
+    key: str = ""  # the same for an `open` and its `close`
     shown: str = ""
     breaks: bool = False
     translate: bool | None = None  # whether the text in it is translated; None is as around it
@@ -38,8 +38,8 @@ BREAK = Tag("empty", shown="\n", breaks=True)
 class Reader:
     """Reads the contents of one unit of translation in order.
 
-    Text that is not to be translated becomes placeholders. A region that an `open` forbids to translate goes
-    on in the next content, until its `close`.
+    Text that is not to be translated becomes placeholders. A region that an `open` forbids to translate
+    continues in the next content, until its `close`.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ def same(one: Content, other: Content) -> bool:
 
 
 def changes(segment: Segment, result: Result) -> bool:
-    """Whether a result says anything that the file does not."""
+    """Whether a result differs from the file."""
     return bool(result.doubts) or segment.target is None or not same(result.content, segment.target)
 
 

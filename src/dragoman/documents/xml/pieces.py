@@ -1,6 +1,6 @@
 """XML with places: every tag of a text and where it stands, so that a change touches nothing else.
 
-Safe for files of strangers: entities cannot be declared, nothing is fetched, elements nest at most 1,000
+Safe for untrusted files: entities cannot be declared, nothing is fetched, elements nest at most 1,000
 deep. Time and memory are linear in the size of the file.
 """
 
@@ -21,7 +21,7 @@ XML_SPACE = "http://www.w3.org/XML/1998/namespace"
 
 _DEEPEST = 1000
 _DECLARED = re.compile(rb"<\?xml\s[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.-]*)[\"']")
-# Of text that expat has read without complaint. What follows "<" decides, so nothing is tried twice.
+# For text that expat has accepted. The character after "<" decides, so nothing is tried twice.
 _TAG = re.compile(
     r"<(?:/([^\s>]+)\s*|!--.*?--|!\[CDATA\[.*?\]\]|\?.*?\?"
     r"|([^\s/>!?]+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+))>",
@@ -101,7 +101,7 @@ class Element:
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Stop the garbage collector, which takes a third of the time where many objects are made and kept."""
+    """Stop the garbage collector, which takes a third of the time when many objects are created and kept."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -114,8 +114,8 @@ def without_collection() -> Iterator[None]:
 def read_xml(data: bytes) -> tuple[Decoded, list[Piece]]:
     """Return a file as text, and its pieces in order, without gaps.
 
-    The encoding is that of the byte order mark, else the declared one, else UTF-8. Raises DataError with the
-    line for a file that is not well-formed, declares entities, or nests too deep.
+    The encoding comes from the byte order mark, else the declaration, else it is UTF-8. Raises DataError
+    with the line for a file that is not well-formed, declares entities, or nests too deep.
     """
     declared = _DECLARED.match(data)
     name = declared.group(1).decode() if declared else None

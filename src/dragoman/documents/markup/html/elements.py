@@ -1,4 +1,4 @@
-"""Where the elements of an HTML file end, also those that nobody closed, and which of them delimit text."""
+"""Where the elements of an HTML file end, also unclosed ones, and which of them delimit text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A piece of XML that need not be a document, such as `Press <x id="1"></x> & go`, for a translator.
+"""A fragment of XML, such as `Press <x id="1"></x> & go`, for a translator.
 
 Any text is read, also if it is not well-formed. Tags stay as they are and none is lost. White space counts.
 Where an element has elements but no text of its own, each of these is a segment. So are elements that HTML
@@ -152,7 +152,7 @@ def _ends(found: Sequence[HtmlToken]) -> dict[int, int]:
 
 
 def _delimiters(text: str, found: Sequence[HtmlToken], ends: dict[int, int]) -> set[int]:
-    """The places of tags that end a segment: those of elements in one that has no text of its own."""
+    """The places of tags that end a segment: tags of elements inside one without text of its own."""
     delimiters: set[int] = set()
     behind = {end: start for start, end in ends.items()}
     own: list[tuple[bool, list[int]]] = [(False, [])]  # of each open element: has text, tags in it

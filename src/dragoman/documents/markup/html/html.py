@@ -1,7 +1,7 @@
 """HTML and XHTML: the text of paragraphs, headings and cells, and attributes that people read.
 
-Block elements delimit segments, inline elements are codes. Code, scripts, styles, SVG, MathML, and what has
-translate="no" or the class notranslate stay.
+Block elements delimit segments, inline elements are codes. Code, scripts, styles, SVG, MathML, and elements
+with translate="no" or the class notranslate stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dragoman.documents.segment import Code, Content, Result, Segment
 _DECLARED = re.compile(rb"\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
 _META = re.compile(rb"<meta[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z][\w.:-]*)", re.IGNORECASE)
 _PRESCAN = 4096  # bytes that may declare the encoding
-# What the WHATWG Encoding Standard reads as another encoding, and how Python calls it.
+# Encodings that the WHATWG Encoding Standard reads as others, by Python's names.
 _ENCODINGS = {
     **dict.fromkeys(("iso-8859-1", "latin1", "latin-1", "ascii", "us-ascii"), "windows-1252"),
     **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030"),

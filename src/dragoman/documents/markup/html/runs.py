@@ -21,7 +21,7 @@ _WORDS = frozenset("code kbd samp var math".split())  # copied as they are, with
 _OPAQUE = _WORDS | frozenset(
     "script style pre listing textarea svg iframe noembed noframes xmp plaintext rt rp".split()
 )
-# In a run of more tags each piece of text is a segment: who writes so many has not closed them.
+# In a run of more tags each piece of text is a segment: such a run has unclosed tags.
 MOST_TAGS = 200
 _CONTROLS = frozenset("a button label".split())
 _VISIBLE = frozenset("img input embed".split())
@@ -87,7 +87,7 @@ class _Reader:
         self._flush()
 
     def _translate(self, token: HtmlToken) -> bool | None:
-        """What a tag says of its element: to translate it, not to, or nothing."""
+        """Whether a tag says to translate its element or not; None if it does not say."""
         if token.kind != "start":
             return None
         if token.name in self._ignored:
@@ -106,7 +106,7 @@ class _Reader:
         return not wanted and not inside
 
     def _keep(self, place: int, end: int) -> None:
-        """Take the tokens of an element as one code, or as what delimits text if it has blocks."""
+        """Take the tokens of an element as one code, or as a delimiter of text if it has blocks."""
         first = self._tokens[place]
         if self._blocks[end] > self._blocks[place]:
             self._flush()
@@ -158,9 +158,9 @@ class _Reader:
 
 
 def _controls(items: list[Item]) -> list[list[Item]]:
-    """The links, buttons and labels of a run that has no text outside of them: a menu, and no sentence.
+    """The links, buttons and labels of a run that has no text outside of them: a menu, not a sentence.
 
-    A label beside a link may be one, as in "I agree to the terms", and so may what goes on in lower case.
+    A label next to a link may be a sentence, as in "I agree to the terms", or continue one in lower case.
     """
     found: list[list[Item]] = []
     names: set[str] = set()
@@ -224,7 +224,7 @@ def _is_read(token: HtmlToken, one: Attribute, values: dict[str, str]) -> bool:
 
 
 def _unescaped(raw: str) -> str:
-    """Decode the references in an attribute. "&copy=1" and "&copyx" are none there (section 13.2.5.73)."""
+    """Decode the references in an attribute. "&copy=1" and "&copyx" are not references there (13.2.5.73)."""
 
     def decode(found: re.Match[str]) -> str:
         reference = found.group()

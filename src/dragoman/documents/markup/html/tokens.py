@@ -1,6 +1,6 @@
 """Tags, text and comments of HTML with their places, read as the HTML standard says (section 13.2.5).
 
-What a template language writes between {% %}, {{ }}, <% %> or <? ?> may contain any character.
+Code of a template language between {% %}, {{ }}, <% %> or <? ?> may contain any character.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EMPTY_COMMENT, _COMMENT_END = re.compile(r"<!---?>"), re.compile(r"--!?>")
 _RAW = frozenset("style xmp iframe noembed noframes textarea".split())
 _FOREIGN = frozenset(("svg", "math"))
 _INTEGRATION = frozenset(("foreignobject", "desc", "title", "annotation-xml"))
-# Section 13.2.6.5: these tags end SVG and MathML that nobody closed.
+# Section 13.2.6.5: these tags end unclosed SVG and MathML.
 _BREAKOUT = frozenset(
     "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing"
     " menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
@@ -45,7 +45,7 @@ class Attribute:
 class HtmlToken:
     """A part text[start:end] of a file. Names are in lower case.
 
-    `raw` is the content of elements such as <script>; `opaque` is what stands in the place of text, such as
+    `raw` is the content of elements such as <script>; `opaque` replaces text, such as
     CDATA; `other` is a declaration, or a tag that is cut off.
     """
 
@@ -120,7 +120,7 @@ def _tag(text: str, start: int, place: int) -> HtmlToken:
         if text[place] == ">":
             break
         found = _ATTRIBUTE.match(text, place)
-        if found is None or found["open"]:  # a quote that nobody closed
+        if found is None or found["open"]:  # an unclosed quote
             return HtmlToken("other", start, len(text))
         value = next((kind for kind in ("double", "single", "bare") if found[kind] is not None), None)
         if value is not None:

@@ -1,4 +1,4 @@
-"""The inline content of a Markdown file: what a paragraph, heading or cell says, and where it stands."""
+"""The inline content of a Markdown file: text and place of each paragraph, heading and cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FRONT = re.compile(
     r"(---|\+\+\+)[ \t]*\n(?=\s*(?:[\w\"'.-]+[ \t]*[:=]|#|\1))(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"
 )
-# In a line of a paragraph: the definition of a term, and what other readers take for a definition.
+# In a line of a paragraph: the definition of a term, also as other readers define it.
 _TERM = re.compile(r":[ \t]+|\[\^[^\[\]\s]+\]:[ \t]*")
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]+\]:[ \t]*\S+(?:[ \t]+[\"'(].*)?")
 
@@ -34,7 +34,7 @@ class Block:
     kind: Literal["paragraph", "heading", "cell"]
     text: str
     places: list[tuple[int, int]]
-    prefix: str = ""  # what stands before the second row and those after it
+    prefix: str = ""  # before the second row and all later ones
     line_end: str = "\n"
     width: int = 0  # columns from the first to the last one of its lines; 0 if it is one line
 

@@ -77,7 +77,7 @@ def _codes(text: str, tokens: Sequence[Any]) -> Iterator[Item]:
 
 
 def _address(text: str, start: int, label_end: int, end: int) -> str:
-    """What closes a link. A reference whose text is its label gets the label, for the text will change."""
+    """The end of a link. A reference whose text is its label gets the label, because the text will change."""
     close = text[label_end:end]
     if close in ("]", "][]"):
         return f"][{' '.join(text[start + 1 : label_end].split())}]"

@@ -1,4 +1,4 @@
-"""Markdown: CommonMark with tables and strikethrough, and what site generators add.
+"""Markdown: CommonMark with tables, strikethrough and the extensions of site generators.
 
 Paragraphs, headings, cells and alternative texts of images are segments. Front matter, code, HTML blocks,
 addresses, formulas, templates and modules of JavaScript stay.
@@ -20,7 +20,7 @@ from dragoman.documents.markup.markdown.text import Place, written, written_alt
 from dragoman.documents.markup.spans import Span, changed_spans, updated
 from dragoman.documents.segment import Code, Content, Result, Segment
 
-_MOST_CHECKS = 300  # of the structure; after them, the translations that are left are not taken
+_MOST_CHECKS = 300  # of the structure; after them, the remaining translations are not taken
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The parser of Markdown: CommonMark, tables and strikethrough, and what site generators add.
+"""The parser of Markdown: CommonMark, tables, strikethrough and the extensions of site generators.
 
 Its rules note where the tokens are in the text, which markdown-it-py itself does not.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
 
-_DEEPEST = 60  # blocks inside each other; what is deeper stays
+_DEEPEST = 60  # blocks inside each other; deeper ones stay
 _TEMPLATE = r"\{\{(?:[^}]|\}(?!\})){0,500}+\}\}|\{%(?:[^%]|%(?!\})){0,500}+%\}|\{#(?:[^#]|#(?!\})){0,500}+#\}"
 _LINE = re.compile(
     rf"(?>(?:{_TEMPLATE})[ \t]*)++"  # Jekyll, Hugo, Jinja
@@ -109,7 +109,7 @@ def _noted(
 def _reference(
     rule: Callable[[StateBlock, int, int, bool], bool],
 ) -> Callable[[StateBlock, int, int, bool], bool]:
-    """Footnotes are no references: "[^1]: See" has no address."""
+    """Footnotes are not references: "[^1]: See" has no address."""
 
     def run(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return not _line(state, start).startswith("[^") and rule(state, start, end, silent)
@@ -137,7 +137,7 @@ def _located(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline
 
 
 def _mark(state: StateInline, silent: bool) -> bool:
-    """What translation leaves as it is: templates, formulas, footnotes, JSX with expressions."""
+    """Inline content that is not translated: templates, formulas, footnotes, JSX with expressions."""
     found: tuple[str, re.Match[str] | None] = ("first", None)
     if state.pos == 0:
         found = ("first", _FIRST.match(state.src))

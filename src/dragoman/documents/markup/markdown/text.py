@@ -14,11 +14,11 @@ from dragoman.documents.markup.markdown.inline import alt_text, read_inline
 from dragoman.documents.segment import Code, Content
 from dragoman.text.width import columns
 
-_PLAIN, _ESCAPED, _WHOLLY_ESCAPED = range(3)  # how much is escaped: what surely is markup, all but URLs, all
+_PLAIN, _ESCAPED, _WHOLLY_ESCAPED = range(3)  # how much is escaped: certain markup, all but URLs, all
 _SURE = re.compile(r"\\(?=[!-/:-@\[-`{-~]|\Z)|`|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
 _MAYBE = re.compile(r"[\\`*\[\]<$~{]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w)|!(?=\[|\Z)")
 _URL = re.compile(r"((?:https?|ftp)://[^\s<>\"'`]+|www\.[^\s<>\"'`]+)")
-# What makes a block of the line that it begins.
+# Beginnings of a line that make it a block.
 _LINE_START = re.compile(
     r"(#{1,6}(?=\s|\Z)|>|[-+*](?=\s|\Z)|[-=_*:|][-=_*:|\s]*\Z|```|~~~|:::|!!!|\?\?\?|===)"
     r"|(\d{1,9})([.)])(?=\s|\Z)"
@@ -67,7 +67,7 @@ def written_alt(new: Content, references: dict[str, Any]) -> Iterator[str]:
 
 
 def _essence(parts: Content) -> list[tuple[str, str]]:
-    """What has to come back when a content is read again: all but space, and the numbers of pairs."""
+    """The part of a content that must survive a round trip: all but space and the numbers of pairs."""
     bare = [
         (one.kind, "".join(one.text.split())) if isinstance(one, Code) else ("text", "".join(one.split()))
         for one in merged(parts)
