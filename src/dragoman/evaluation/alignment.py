@@ -28,7 +28,7 @@ class AlignmentScores:
 
     @property
     def recall(self) -> float:
-        """The share of the sure links that were given; 1 if there are none."""
+        """The share of the sure links that were given; 1 without sure links."""
         return self.links_sure / self.sure if self.sure else 1.0
 
     @property

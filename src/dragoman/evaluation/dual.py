@@ -1,4 +1,4 @@
-"""How good pairs of parallel text are: by two models, or by translating again.
+"""Score pairs of parallel text by two models, or by translating again.
 
 Dual conditional cross-entropy (Junczys-Dowmunt 2018, "Dual Conditional Cross-Entropy Filtering of Noisy
 Parallel Corpora", eq. 2 and 3): both directions should find a pair likely, and equally so.
@@ -105,7 +105,7 @@ class PairScorer:
 def best_of(scores: Sequence[float], *, share: float = 1.0, least: float = 0.0) -> list[bool]:
     """Whether each pair is among the best `share` of those with a score, and has at least `least`.
 
-    NaN is no score. Of equal scores the first are taken. Takes about 25 bytes a pair.
+    NaN counts as no score. Of equal scores the first are taken. Takes about 25 bytes a pair.
     """
     import numpy as np
 

@@ -84,7 +84,7 @@ def evaluate(
 ) -> Evaluation:
     """Translate the sources of `pairs` (source, reference) and score the translations.
 
-    Options of decoding are those of `Translator.translate`, those of scoring as in `score_corpus`:
+    Options of decoding are as in `Translator.translate`, options of scoring as in `score_corpus`:
     `bootstrap` is the number of resamples behind the intervals, 0 for no intervals. Each process of `world`
     translates a share of the lines, and all return the same. Raises ConfigError for invalid options,
     DataError for text that cannot be translated or scored.
@@ -113,7 +113,7 @@ def evaluate(
 def _gathered(mine: Sequence[Translation], world: World) -> list[Translation]:
     """The translations of all lines, of which line n is with process n % (processes).
 
-    They have their text, score and tokens, and not what options add to them.
+    They have their text, score and tokens, but no optional fields.
     """
     names = ("source", "text", "score", "tokens", "token_logp", "truncated")
     shares = world.gather([[getattr(one, name) for name in names] for one in mine])

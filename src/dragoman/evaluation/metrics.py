@@ -57,7 +57,7 @@ def score_corpus(
     ("de", "zh-CN") chooses how text is split into words. `bootstrap` is the number of resamples, 0 for no
     interval. `seed` overrides SACREBLEU_SEED. Errors call the lists `name` and `reference_names`, such as
     file names. With several references, a blank line means that this reference is missing. Raise
-    DataError if the numbers of lines differ or there is nothing to score.
+    DataError if the numbers of lines differ or all are blank.
     """
     columns = _checked({name: hypotheses}, references, reference_names)
     scorers, notes = _scorers(metrics, lowercase, target_language)
@@ -106,7 +106,7 @@ def compare(
     """Test whether systems, by name, differ significantly from `baseline` (by default, the first).
 
     `test` is "bs" (paired bootstrap resampling) or "ar" (paired approximate randomisation). `samples` is
-    the number of draws, by default 1,000 for "bs" and 10,000 for "ar". Other options are those of
+    the number of draws, by default 1,000 for "bs" and 10,000 for "ar". Other options are as in
     `score_corpus`. Raise DataError as it does, ConfigError for fewer than two systems or an unknown
     baseline.
 

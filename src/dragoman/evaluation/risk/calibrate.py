@@ -49,7 +49,7 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """What is learnt from or measured: examples of both kinds, and labels of the untouched translations."""
+    """Data to fit or to measure: examples of both kinds, and labels of the untouched translations."""
 
     searched: Sequence[Example]
     given: Sequence[Example]
@@ -161,7 +161,7 @@ def fit_risk(examples: Examples) -> RiskModel:
 
 
 def measure_risk(model: RiskModel, examples: Examples) -> RiskReport:
-    """Return how well the model knows the risk of the examples. Raises DataError without examples."""
+    """Return how well the model predicts the risk of the examples. Raises DataError without examples."""
     clean, labels = examples.labelled()
     if not clean:
         raise DataError("no line has text on both sides", hint="check the files")

@@ -27,11 +27,11 @@ def calibrate_folder(
 ) -> RiskReport:
     """Learn the risk of the model in `folder` from held-out pairs, and write risk.json and the card.
 
-    `to` is the target language of the pairs, for a model that has several. What was learnt for the others
-    stays. A risk.json that cannot be used is deleted first: with it the model would not be loaded.
+    `to` is the target language of the pairs, for a model that has several. Results for other languages
+    stay. A risk.json that cannot be used is deleted first: with it the model would not be loaded.
 
     Raises DataError for fewer than 200 pairs with different sources, ConfigError for a language that the
-    model does not have and for none if it has several, ModelError for a damaged folder.
+    model does not have, or a missing one if it has several, ModelError for a damaged folder.
     """
     pairs = held_out_pairs(pairs, most)  # before the model is loaded
     config = read_config(folder)
@@ -55,7 +55,7 @@ def calibrate_folder(
 
 
 def card_with_risk(card: str, report: RiskReport, to: str | None = None) -> str:
-    """Return a model card with what is known about the risk of translations, into `to` if it has several."""
+    """Return a model card with a section about the risk of translations, into `to` if it has several."""
     into = f" into {to}" if to else ""
     card = with_section(
         card,

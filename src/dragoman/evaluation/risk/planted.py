@@ -34,7 +34,7 @@ class Planter:
     """Plants errors in translations. The same seed plants the same errors."""
 
     def __init__(self, texts: Sequence[str], language: str, seed: int = 1) -> None:
-        """`texts` are all the translations: their phrases are those that are added to others."""
+        """`texts` are all the translations, whose phrases are added to others."""
         self._cardinals = cardinals(language)[2:]
         counts = Counter(_bare(word) for text in texts for word in text.split())
         self._texts, self._seed = texts, seed
@@ -76,9 +76,9 @@ class Planter:
         return None
 
     def wrong_number(self, number: int) -> str | None:
-        """Return text `number` with another number in the place of one of its own; None if it has none.
+        """Return text `number` with one of its numbers replaced by another; None if it has none.
 
-        Numbers in digits come first; those in words count in languages whose words are known.
+        Numbers in digits come first; numbers in words count in languages whose words are known.
         """
         text, random = self._texts[number], Random(f"{self._seed} number {number}")
         found = list(_NUMBER.finditer(text))

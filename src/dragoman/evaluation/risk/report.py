@@ -1,4 +1,4 @@
-"""How well the risk of translations is known: calibration, ranking and the detection of planted errors."""
+"""The quality of risk estimates: calibration, ranking and the detection of planted errors."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def area_under_curve(scores: Sequence[float], labels: Sequence[bool]) -> float |
 
 
 def reliability(bins: Sequence[Bin]) -> list[str]:
-    """The reliability curve as lines of a table, with a bar for what was observed."""
+    """The reliability curve as lines of a table, with a bar for the observed share."""
     rows = [
         [f"{one.predicted:.2f}", f"{one.observed:.2f}", f"{one.count:,}", "#" * round(20 * one.observed)]
         for one in bins
