@@ -1,12 +1,12 @@
-"""What a model does with one sentence. `inspect` returns a `Trace`, which shows itself as text or a page.
+"""Look into a model at work. `inspect` returns a `Trace`, which shows itself as text or a page.
 
 inspect.py       reads the model through hooks and its own functions
 beam.py          records the tree of a beam search
 weights.py       attention weights, and the alignment of words from them
 terms.py         splits attention logits into terms of content and position
 positions.py     tables of positional encodings, with or without a model
-intervention.py  what to change in a run; intervening.py: changes it in a model and a search
-contrast.py      a run with an intervention beside the untouched one, and what differs
+intervention.py  changes to a run; intervening.py: applies them to a model and a search
+contrast.py      a run with an intervention compared with the untouched one
 record.py        the data of a Trace and its JSON; arrays.py: arrays in JSON
 trace.py         the Trace with its displays
 report.py        one HTML page, built from the files in `page/`; modules.py: its JavaScript

@@ -1,4 +1,4 @@
-"""An intervention beside the untouched run: both traces, and what differs."""
+"""An intervention compared with the untouched run: both traces, and the differences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMAT, VERSION = "dragoman-contrast", 1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contrast:
-    """What an intervention does to one sentence.
+    """The effect of an intervention on one sentence.
 
     `of_untouched` and `of_changed` are the tokens of the two translations, each with its log-probability
     in the untouched model and in the changed one. Rules of the search, such as a forced token, do not change
@@ -45,7 +45,7 @@ class Contrast:
     words: tuple[WordChange, ...]
 
     def difference(self) -> dict[str, Any]:
-        """Return the intervention and what differs as plain values for JSON, without the traces."""
+        """Return the intervention and the differences as plain values for JSON, without the traces."""
         return {
             "intervention": self.intervention.to_table(),
             "of_untouched": to_table(self.of_untouched),
@@ -106,9 +106,9 @@ def _columns(tokens: Sequence[TokenChange]) -> Iterator[str]:
 def contrast(
     bundle: Bundle, line: str, intervention: Intervention, **options: Unpack[InspectOptions]
 ) -> Contrast:
-    """Inspect a line without and with the intervention. The options are those of `inspect`.
+    """Inspect a line without and with the intervention. The options are as in `inspect`.
 
-    Raises what `inspect` raises.
+    Raises the errors of `inspect`.
     """
     changed = inspect(bundle, line, intervention=intervention, **options)  # the one that may be refused
     untouched = inspect(bundle, line, **options)

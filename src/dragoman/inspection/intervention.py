@@ -1,4 +1,4 @@
-"""What to change in a run: heads, tokens, positions, the length penalty. Plain data, without torch.
+"""Changes to a run: heads, tokens, positions, the length penalty. Plain data, without torch.
 
 `intervening.py` applies it to a model and a search.
 """
@@ -65,7 +65,7 @@ class TokenAt:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return what `text` says: "3=Hund" is at a step, "Hund" everywhere."""
+        """Return the change in `text`: "3=Hund" is at a step, "Hund" everywhere."""
         step, equals, token = text.partition("=")
         if equals and re.fullmatch(r"[0-9]{1,9}", step):
             return cls(token, int(step))
@@ -78,13 +78,13 @@ class TokenAt:
 
 @dataclass(frozen=True, kw_only=True)
 class Intervention:
-    """What to change in a run. Without arguments, nothing.
+    """Changes to a run. Without arguments, nothing changes.
 
     `without` are heads to switch off: their part of the output of the attention is 0. `force` are tokens that
     the search must take at their steps. A text of several tokens takes as many steps; the translation does
     not end before. `ban` are tokens that it must not take; a text of several is banned as their sequence.
     `shift` is added to the position of every source token. With `no_positions` source tokens have no
-    position. `length_penalty` replaces that of the search.
+    position. `length_penalty` replaces the search's own.
 
     Raises ConfigError for values out of range.
     """
@@ -138,7 +138,7 @@ class Intervention:
 
     @property
     def of_model(self) -> bool:
-        """Whether it changes what the model computes."""
+        """Whether it changes the computation of the model."""
         return bool(self.without or self.shift or self.no_positions)
 
     def to_table(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Intervention:
 
     @classmethod
     def from_table(cls, table: object) -> Self:
-        """Return the intervention that `to_table` wrote; what is left out changes nothing.
+        """Return the intervention that `to_table` wrote; omitted keys change nothing.
 
         Raises ConfigError for anything else.
         """

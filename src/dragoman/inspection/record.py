@@ -126,7 +126,7 @@ class Tree:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """What a model adds or multiplies for each position or distance."""
+    """The numbers that a model adds or multiplies for each position or distance."""
 
     name: str
     rows: Literal["position", "distance"]
@@ -201,7 +201,7 @@ class Model:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Record:
-    """What a model did with one sentence."""
+    """The record of a model's work on one sentence."""
 
     dragoman: str  # the version that made it
     model: Model

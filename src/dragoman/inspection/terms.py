@@ -4,7 +4,7 @@ With x = content + position, the logit q k^T / sqrt(D) is the sum of four produc
 from the biases of the projections and from positions inside attention. In the first layer of a post-norm
 model that is all. Other layers see the output of layer normalisations and of earlier sub-layers. A layer
 normalisation is linear if its scale is fixed, here at its value for this sentence. Earlier sub-layers mix
-content and position. What they add is the remainder.
+content and position. Their contribution is the remainder.
 
 The model's own modules compute everything.
 
@@ -67,7 +67,7 @@ def logit_terms(model: AnySeq2Seq, calls: Calls) -> Terms | None:
 
     A decoder without self-attention has none.
 
-    `calls` is what `watching` recorded while the model read one sentence and its translation.
+    `calls` is the record of `watching` while the model read one sentence and its translation.
     """
     if not isinstance(model, Transformer):
         return None
@@ -162,8 +162,8 @@ _WITHIN = {
 def _note(number: int, pre: bool) -> str:
     if number:
         return (
-            "Earlier layers mix content and position. What they add is the remainder. Layer normalisations "
-            "keep the scale they had for this sentence."
+            "Earlier layers mix content and position. Their contribution is the remainder. Layer "
+            "normalisations keep the scale they had for this sentence."
         )
     if pre:
         return (

@@ -1,4 +1,4 @@
-"""The Trace: a record of what a model did with one sentence, with its displays."""
+"""The Trace: a record of a model's work on one sentence, with its displays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.inspection.views.report import report
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Trace(Record):
-    """What a model did with one sentence, as returned by `dragoman.inspection.inspect`.
+    """The record of a model's work on one sentence, as returned by `dragoman.inspection.inspect`.
 
     `print` shows it as text, a notebook as the page of `to_html`.
     """

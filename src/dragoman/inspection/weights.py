@@ -76,7 +76,7 @@ def word_alignment(attention: Sequence[Attention], source: Text, target: Text) -
     """Return the weights of target words on source words, and a note that says where they come from.
 
     The mean of the heads of the last layer but one aligns best in Transformers (Garg et al. 2019, section
-    5.1). Weights are summed over the tokens of a source word and averaged over those of a target word.
+    5.1). Weights are summed over the tokens of a source word and averaged over the tokens of a target word.
     """
     cross = next((one for one in attention if one.kind == "cross"), None)
     if cross is None:

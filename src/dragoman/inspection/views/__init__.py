@@ -1,1 +1,1 @@
-"""What shows a trace: a page, pictures, plain text."""
+"""Views of a trace: a page, pictures, plain text."""

@@ -2,7 +2,7 @@
 
 A server sends the modules of `page/` as they are. A file opened from disk cannot import its neighbours,
 because browsers give it no origin. The report therefore has all modules in one script: a module follows
-those that it imports, and `import` and `export` are left out. One hash in the content security policy then
+its imports, and `import` and `export` are left out. One hash in the content security policy then
 allows this script alone. Modules as data: or blob: URLs would need a policy that allows any script of that
 kind.
 
@@ -30,7 +30,7 @@ def page_files() -> dict[str, str]:
 
 @cache
 def script_of(entry: str) -> str:
-    """Return the script of the module `entry` and all that it imports."""
+    """Return the script of the module `entry` and all its imports."""
     sources, order = page_files(), list[str]()
 
     def add(name: str) -> None:

@@ -27,7 +27,7 @@ def report(
 ) -> str:
     """Return a page about one trace or two side by side; without a trace, about `positions` with `base`.
 
-    `difference` is that of a `Contrast`, whose two traces these are.
+    `difference` comes from a `Contrast`, whose two traces these are.
     """
     title = title or " | ".join(dict.fromkeys(trace.source.text for trace in traces)) or "Positions"
     lab: dict[str, Any] | None = None
@@ -51,7 +51,7 @@ def report(
 
 
 def data_of(traces: Sequence[Record], difference: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return what the views show, as plain values for JSON."""
+    """Return the data of the views, as plain values for JSON."""
     tables = [trace.to_table(compact=True) for trace in traces]
     return {"traces": tables, "difference": difference, "positions": None}
 

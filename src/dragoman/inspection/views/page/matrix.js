@@ -311,7 +311,7 @@ function shortened(context, text, most) {
     return `${letters.join("")}…`;
 }
 
-/** Whether there is room for something beside a matrix. */
+/** Whether a matrix leaves room next to it. */
 export const fitsBeside = ({ columns }) => columns.length <= 32;
 
 /** The numbers of a matrix, with dashes in masked and absent cells. */
