@@ -17,9 +17,9 @@ from dragoman.models.folder.bundle import Bundle
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """What an export wrote. `comparison` is None if it was not verified; `unverified` says why.
+    """The result of an export. `comparison` is None if it was not verified; `unverified` says why.
 
-    `notes` say what the format cannot hold of how the model is searched.
+    `notes` say which search options the format cannot hold.
     """
 
     program: str
@@ -41,7 +41,7 @@ def export_model(
 
     `quantization` is the type of the weights in CTranslate2, such as "int8". With `verified`, both programs
     translate `lines`, or some of our own, if the other one is installed. `output` appears only if they
-    agree. Raises ConfigError with all that the format cannot hold, before anything is written;
+    agree. Raises ConfigError with everything that the format cannot hold, before anything is written;
     DragomanError if the programs disagree.
     """
     form = FORMATS[to]

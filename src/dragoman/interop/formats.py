@@ -37,7 +37,7 @@ class ModelFormat:
 
     @property
     def missing(self) -> str | None:
-        """Why the program cannot be asked; None if it is installed."""
+        """Why the program cannot be run; None if it is installed."""
         if find_spec(self.package) is not None:
             return None
         return f"{self.package} is not installed: pip install 'dragoman[{self.extra}]'"
@@ -48,16 +48,16 @@ class ModelFormat:
         return bundle
 
     def write(self, bundle: Bundle, path: Path, quantization: str | None = None) -> None:
-        """Write the model. Raises ConfigError with all that the format cannot hold, before it writes."""
+        """Write the model. Raises ConfigError, before it writes, with all that the format lacks."""
         types = {} if quantization is None else {"quantization": quantization}
         self.code().write(bundle, path, **types)
 
     def notes(self, bundle: Bundle) -> tuple[str, ...]:
-        """Return what an export changes, because the program has nothing equal: sentences."""
+        """Return the changes of an export that the program makes necessary: sentences."""
         return tuple(self.code().notes(bundle))
 
     def verify(self, bundle: Bundle, path: Path, lines: Sequence[str] = ()) -> Agreement:
-        """Compare the model with the program that loads `path`, on lines of our own if there are none.
+        """Compare the model with the program that loads `path`, on lines of our own if none are given.
 
         Raises DragomanError that shows the first disagreement.
         """
@@ -114,7 +114,7 @@ FORMATS: dict[ExportFormat, ModelFormat] = {
 
 
 def format_of(folder: Path) -> ModelFormat | None:
-    """Whose model a folder holds; None for one of dragoman's, or one of no known format."""
+    """The format of the model in a folder; None for dragoman's own, or an unknown one."""
     if any(folder.glob("*.npz")):
         return FORMATS["marian"]
     try:
@@ -124,7 +124,7 @@ def format_of(folder: Path) -> ModelFormat | None:
     if isinstance(config, dict) and "format_version" in config:
         return None
     stated = isinstance(config, dict) and "model_type" in config
-    # With a damaged config.json the files beside it tell, and reading the folder says what is wrong.
+    # With a damaged config.json, other files decide, and reading the folder reports the damage.
     return FORMATS["huggingface"] if stated or (folder / "vocab.json").exists() else None
 
 

@@ -17,7 +17,7 @@ from dragoman.translation.folder.card import origin, write_card
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """What an import wrote. `comparison` is None if it was not verified; `unverified` says why."""
+    """The result of an import. `comparison` is None if it was not verified; `unverified` says why."""
 
     bundle: Bundle
     program: str
@@ -39,7 +39,7 @@ def import_model(
 
     `source` is a folder, an archive or a name on the hub. With `verified`, both programs translate `lines`,
     or some of our own, if the other one is installed. The folder appears only if they agree. The languages
-    replace those that the model names. Raises ModelError if the model cannot be converted, DragomanError if
+    replace the ones in the model. Raises ModelError if the model cannot be converted, DragomanError if
     the programs disagree.
     """
     with opened(source, revision=revision) as folder, new_folder(output) as part:

@@ -39,7 +39,7 @@ class Row:
 class NameTable:
     """All tensors of a format for one model.
 
-    `copies` are names that a file may have beside the rows, each with the name it must equal. `zeros` are
+    `copies` are names that a file may have besides the rows, each with the name it must equal. `zeros` are
     tensors that we do not have and that their format needs: written as zeros, never read. `ignored` says
     which further names of theirs have no meaning for us.
     """
@@ -98,7 +98,7 @@ class NameTable:
 def shapes_of(config: TransformerConfig | SSRUConfig, count: int, where: str) -> dict[str, Shape]:
     """Return the shapes of the weights of such a model, which is built without memory.
 
-    `count` is the number of their tensors. Raises ModelError for sizes that no model of so many can have.
+    `count` is the number of their tensors. Raises ModelError for sizes that do not fit that number.
     """
     if (layers := config.encoder_layers + config.decoder_layers) > count:
         raise ModelError(

@@ -18,7 +18,7 @@ def power_of(beam: Beam) -> float:
 
 
 def note_of_power(beam: Beam, program: str) -> list[str]:
-    """Return what is to be said of a penalty that becomes a power; empty if it is one."""
+    """Return a note about a penalty that becomes a power; empty if it is one already."""
     if beam.normalization == "power" or not beam.length_penalty:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Our SentencePiece models as other programs need them: one file a side that does all that we do to text."""
+"""Our SentencePiece models as other programs need them: one file a side that prepares text as we do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a model comes from: a folder, an archive, or a name on the Hugging Face hub, opened as a folder.
+"""Open the source of a model as a folder: a folder, an archive, or a name on the Hugging Face hub.
 
 Nothing of it is executed. An archive is unpacked into a temporary folder, and only regular files of it.
 """
@@ -62,7 +62,8 @@ def opened(source: str | Path, *, revision: str | None = None) -> Iterator[Path]
 def is_hub_name(source: str) -> bool:
     """Whether `source` is spelled as a name on the hub.
 
-    It is not if its first part is a folder here: then a path is misspelled, which is no one else's business.
+    It is not if its first part is a folder here: then it is a misspelled path, which should not leave this
+    machine.
     """
     return _HUB_NAME.fullmatch(source) is not None and not Path(source).parent.exists()
 
@@ -70,7 +71,7 @@ def is_hub_name(source: str) -> bool:
 def download(name: str, *, revision: str | None = None) -> Path:
     """Return the folder in the hub's cache with the files of a model that an import reads.
 
-    Scripts and weights of other frameworks are not downloaded. Raises ModelError if there is no such
+    Scripts and weights of other frameworks are not downloaded. Raises ModelError for an unknown
     model, DragomanError if the hub cannot be reached or huggingface_hub is not installed.
     """
     try:

@@ -18,7 +18,7 @@ from dragoman.text.toy.corpus import pairs
 from dragoman.translation.search.engine import Hypothesis, Request, Tokens
 
 TOO_LONG = "is a line too long? leave it out of --verify-on"
-TOLERANCE = 1e-4  # nats a token: what two programs may differ by in float32
+TOLERANCE = 1e-4  # nats a token by which two programs may differ in float32
 EXTRA = 50  # tokens that a translation may be longer than its source
 _ODD_LINES = [
     "Hello",
@@ -52,7 +52,7 @@ class Program(Protocol):
         ...
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]] | None:
-        """The greedy translation of each source, of at most so many tokens.
+        """The greedy translation of each source, of at most that many tokens.
 
         None if the program is known to translate this model in another way than it scores it.
         """
@@ -65,9 +65,9 @@ class Program(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """What two programs agree on. `worst` is the largest difference of log-probability a token, in nats.
+    """How far two programs agree. `worst` is the largest difference of log-probability a token, in nats.
 
-    If not `translated`, only the scores of our translations were compared. `note` adds what else is known.
+    If not `translated`, only the scores of our translations were compared. `note` adds other facts.
     """
 
     program: str

@@ -9,7 +9,7 @@ A folder gets
     tokenizer.json ...            the tokenizer of a model of words, as in a model folder
 
 Tokens that a search never generates (padding, start, `Beam.banned`) get no probability, by an output bias,
-because programs that run CTranslate2 do not know them and could generate them. So scores are those of
+because programs that run CTranslate2 do not know them and could generate them. So scores are as with
 `Beam.renormalize`.
 
 config.json has a key "dragoman", which CTranslate2 ignores: the type of the weights, and the language whose

@@ -41,7 +41,7 @@ _NO_POSITIONS = {
 
 
 def unsupported(bundle: Bundle) -> list[str]:
-    """Return what CTranslate2 cannot hold of the model, in plain words."""
+    """Return the parts of the model that CTranslate2 cannot hold, in plain words."""
     config, tokenizer = bundle.model.config, bundle.tokenizer
     if not isinstance(config, TransformerConfig):
         return [f"the {config.architecture} architecture: CTranslate2 has Transformers"]
@@ -61,7 +61,7 @@ def unsupported(bundle: Bundle) -> list[str]:
 
 
 def notes(bundle: Bundle) -> list[str]:
-    """Return what changes because CTranslate2 stores no options of a search, one sentence or two each."""
+    """Return the changes because CTranslate2 stores no search options, one sentence or two each."""
     how = bundle.generation
     penalty = f"length_penalty={power_of(how):g}"
     found = [
@@ -77,8 +77,8 @@ def write(bundle: Bundle, folder: Path, *, quantization: str | None = None) -> N
     """Write the model and its tokenizer into `folder`, which is created if missing.
 
     `quantization` is the type of the weights, one of `QUANTIZATIONS`; float32 if left out. Raises
-    ConfigError, before anything is written, with all that CTranslate2 cannot hold; DragomanError if the
-    package is not installed or the disk is full.
+    ConfigError, before anything is written, with everything that CTranslate2 cannot hold; DragomanError if
+    the package is not installed or the disk is full.
     """
     if reasons := unsupported(bundle):
         raise ConfigError(
@@ -178,7 +178,7 @@ def _layer(place: Any, layer: EncoderLayer | DecoderLayer, config: TransformerCo
 
 
 def _cross_attention(place: Any, attention: CrossAttention) -> None:
-    """Set the projection of queries, that of keys and values, and the output."""
+    """Set the projections of queries, and of keys and values, and the output."""
     width, bias = attention.width, attention.project.bias
     for linear, rows in ((place.linear[0], slice(width)), (place.linear[1], slice(width, None))):
         _linear(linear, attention.project.weight[rows], bias[rows] if attention.biased else None)

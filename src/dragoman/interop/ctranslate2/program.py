@@ -71,7 +71,7 @@ class CTranslate2:
         return [str(self._joiner.decode([self._target[i] for i in ids])) for ids in targets]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        """The greedy translation of each source, of at most so many tokens."""
+        """The greedy translation of each source, of at most that many tokens."""
         return self.search(sources, max_tokens, beam=1)
 
     def search(

@@ -100,7 +100,7 @@ def write(bundle: Bundle, folder: Path) -> None:
 
     The classes are `MarianTokenizer`, and `MarianMTModel` or for pre-norm `PegasusForConditionalGeneration`.
 
-    Raises ConfigError that names all they cannot hold, before anything is written. `notes` says which
+    Raises ConfigError that names everything they cannot hold, before anything is written. `notes` says which
     settings they hold only approximately.
     """
     folder, shape = Path(folder), bundle.model.config
@@ -124,7 +124,7 @@ def write(bundle: Bundle, folder: Path) -> None:
 
 
 def unsupported(bundle: Bundle) -> list[str]:
-    """Return all that transformers' Marian and Pegasus cannot hold."""
+    """Return everything that transformers' Marian and Pegasus cannot hold."""
     shape = bundle.model.config
     if not isinstance(shape, TransformerConfig) or shape.architecture != "transformer":
         faults = [f'model.architecture = "{shape.architecture}"']
@@ -134,7 +134,7 @@ def unsupported(bundle: Bundle) -> list[str]:
 
 
 def notes(bundle: Bundle) -> list[str]:
-    """Return the settings that an export changes, because Hugging Face has nothing equal, and how."""
+    """Return the settings that an export changes, because Hugging Face lacks them, and how."""
     return changed(bundle.generation)
 
 
@@ -235,7 +235,7 @@ def _is_attention_bias(name: str) -> bool:
 
 
 def _any(tensors: Mapping[str, Tensor], chosen: Callable[[str], bool]) -> bool:
-    """Whether one of the chosen tensors holds anything but zeros. A bias of zeros is no bias."""
+    """Whether one of the chosen tensors holds anything but zeros. A bias of zeros counts as none."""
     return any(bool(tensor.count_nonzero()) for name, tensor in tensors.items() if chosen(name))
 
 

@@ -39,7 +39,7 @@ class Transformers:
                 self.tokenizer = self._transformers.MarianTokenizer.from_pretrained(folder)
                 name = CLASSES[JsonTable.read(folder / "config.json").get("model_type")]
                 model = getattr(self._transformers, name).from_pretrained(folder, dtype=torch.float32)
-            except Exception as error:  # whatever a foreign loader raises for a file that it refuses
+            except Exception as error:  # a foreign loader may raise anything for a file that it refuses
                 raise DragomanError(
                     f"{folder}: {self.name} cannot load it: {error}", hint="--no-verify skips the comparison"
                 ) from error
@@ -69,7 +69,7 @@ class Transformers:
         ]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        """The greedy translation of each source, of at most so many tokens."""
+        """The greedy translation of each source, of at most that many tokens."""
         return [
             hypotheses[0][0][:limit]
             for hypotheses, limit in zip(

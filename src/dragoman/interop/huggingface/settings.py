@@ -1,6 +1,6 @@
 """config.json and generation_config.json of Hugging Face, and the same facts as ours.
 
-The names and their defaults are those of `MarianConfig` and `GenerationConfig` in transformers 5. A pre-norm
+Names and defaults come from `MarianConfig` and `GenerationConfig` in transformers 5. A pre-norm
 model is a `PegasusForConditionalGeneration`, whose names are the same.
 """
 
@@ -18,7 +18,7 @@ from dragoman.translation.search.options import Beam
 
 log = logging.getLogger(__name__)
 
-NORM_EPSILON = 1e-5  # that of PyTorch, which MarianMTModel does not change
+NORM_EPSILON = 1e-5  # PyTorch's, which MarianMTModel does not change
 LONGEST = 1024  # positions in the table of an exported model; it is computed, not stored
 _MOST_TOKENS = 10_000_000  # of a vocabulary; the largest models have some hundred thousand
 _MAX_LENGTH = 512  # tokens of a translation, in every OPUS-MT model
@@ -58,7 +58,7 @@ _WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
-    """What the tables of a folder say about its vocabularies."""
+    """The settings of a folder that concern its vocabularies."""
 
     ids: dict[str, int]  # pad_id, start_id and end_id
     sizes: tuple[int, int]  # embeddings of source and target
@@ -103,7 +103,7 @@ def _ids(config: JsonTable, generation: JsonTable) -> dict[str, int]:
 def shape_of(
     config: JsonTable, settings: VocabularySettings, *, tie: Tie, attention_bias: bool, output_bias: bool
 ) -> TransformerConfig:
-    """Return the shape of the model. Raises ModelError for what our Transformer cannot be."""
+    """Return the shape of the model. Raises ModelError for options that our Transformer lacks."""
     get, where = config.typed, config.path
     for name, value in _FIXED.items():
         if get(name, value) != value:
@@ -152,7 +152,7 @@ def shape_of(
 
 
 def beam_of(generation: JsonTable, settings: VocabularySettings) -> Beam:
-    """Return the search that the configuration asks for. A warning names what cannot be kept."""
+    """Return the search of the configuration. A warning names the options that cannot be kept."""
     get, where = generation.typed, generation.path
     ids, vocab = settings.ids, settings.sizes[1]
     lost = [
@@ -243,7 +243,7 @@ def _special(shape: TransformerConfig) -> dict[str, int]:
 
 
 def changed(beam: Beam) -> list[str]:
-    """Return what generation_config.json can only approximate, one sentence each."""
+    """Return the options that generation_config.json can only approximate, one sentence each."""
     notes = note_of_power(beam, "Hugging Face")
     if beam.stop == "shrinking":
         notes.append(

@@ -62,7 +62,7 @@ def read_tokenizer(folder: Folder, ids: Mapping[str, int], sizes: tuple[int, int
 
 
 def read_languages(folder: Folder) -> tuple[str, str]:
-    """Return source and target language: those of tokenizer_config.json, else of the folder's name.
+    """Return source and target language: from tokenizer_config.json, else from the folder's name.
 
     Logs a warning if one is unknown.
     """
@@ -105,7 +105,7 @@ def write_tokenizer(tokenizer: Tokenizer, source_language: str, target_language:
 
 
 def tokenizer_faults(tokenizer: Tokenizer) -> list[str]:
-    """Return what `MarianTokenizer` cannot do, as `tokenizer.kind = "words"`."""
+    """Return the options that `MarianTokenizer` lacks, as `tokenizer.kind = "words"`."""
     config, faults = tokenizer.config, []
     if config.kind == "words":
         return ['tokenizer.kind = "words"']
@@ -146,7 +146,7 @@ def _special_id(name: str, default: str, folder: Folder) -> int:
 def _by_id(vocabulary: JsonTable, size: int) -> list[str]:
     """Return the pieces in order of their ids, as many as there are embeddings.
 
-    A model may have more embeddings than pieces. The last ids then have a name that no text is cut into.
+    A model may have more embeddings than pieces. The last ids then have a name that never occurs in text.
     """
     path, ids = vocabulary.path, vocabulary.values
     pieces: list[str | None] = [None] * min(max(ids.values(), default=0) + 1, size)

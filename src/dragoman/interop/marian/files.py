@@ -1,10 +1,10 @@
-"""The files of a Marian model: which they are, and how to read them without executing anything.
+"""The files of a Marian model: find them, and read them without executing anything.
 
     model.npz       weights and, as `special:model.yml`, the options of the model
     decoder.yml     the model, its vocabularies and options of the search
     *.spm, *.yml    vocabularies: SentencePiece models, or lists of pieces
 
-Archives of OPUS-MT have lists of pieces and, beside them, source.spm and target.spm.
+Archives of OPUS-MT have lists of pieces, and also source.spm and target.spm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dragoman.text.corpora.languages import is_language
 
 OPTIONS = "special:model.yml"
 
-_INFLATION = 32  # weights hardly compress: an archive that grows more is no model
+_INFLATION = 32  # weights hardly compress: an archive that grows more is not a model
 _LONGEST = 64_000_000  # bytes; the vocabulary of a large model has about 5 million
 _DEEPEST_YAML = 8
 _UNREADABLE = (OSError, ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
@@ -49,7 +49,7 @@ class Files:
 
 
 def find(folder: Path) -> Files:
-    """Return the files of the model in `folder`. Raises ModelError that says what is missing or too much."""
+    """Return the files of the model in `folder`. Raises ModelError that names missing or extra files."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such folder", hint="give the folder that holds model.npz")
@@ -211,7 +211,7 @@ def _value(event: Any, events: Iterator[Any], depth: int) -> Any:
 
 
 def _settings(folder: Path) -> Path | None:
-    """Return decoder.yml, or what training writes beside the model."""
+    """Return decoder.yml, or the file that training writes next to the model."""
     names = sorted(path for path in folder.glob("*decoder.yml") if not path.name.startswith("."))
     plain = folder / "decoder.yml"
     if plain in names:

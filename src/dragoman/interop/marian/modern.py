@@ -1,11 +1,11 @@
 """Marian's newer layers, `type: transformer-new` (src/layers_new and src/models/transformer_new.h).
 
-They hold what the older ones cannot. Encoder and decoder have tables of positions of their own, so any
+They hold models that the older ones cannot. Encoder and decoder have tables of positions of their own, so any
 encoding of the input fits. The first row of the decoder's also holds the start embedding, because Marian's
 decoder starts from zeros. Keys and values of pre-norm decoders are right. Layer normalisation adds 1e-5 to
 the variance. With tables, Marian does not scale embeddings, so they are stored scaled, apart from the output.
 
-Models that dragoman wrote say in options of ours what they were, so that they come back bit for bit.
+Models that dragoman wrote describe the original in options of ours, so that they come back bit for bit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def is_ours(options: ModelOptions) -> bool:
 
 
 def own_options(config: Config) -> dict[str, Any]:
-    """Return what the options of a model with tables have more than those of the older layers."""
+    """Return the options that a model with tables has in addition to those of the older layers."""
     return {
         "type": TYPE,
         "transformer-train-position-embeddings": True,
@@ -75,7 +75,7 @@ def restored(config: Config, options: ModelOptions) -> Config:
 
 
 def newer_refusals(options: ModelOptions) -> Iterator[str]:
-    """Return why a model with the newer layers cannot be imported, beside what holds for both kinds."""
+    """Return why a model with the newer layers cannot be imported, besides reasons for both kinds."""
     if options.flag("transformer-train-position-embeddings") and not is_ours(options):
         yield "transformer-train-position-embeddings: encoder and decoder have different learned positions"
     for name in ("transformer-no-bias", "transformer-no-affine", "transformer-no-projection"):
@@ -139,7 +139,7 @@ def with_older_names(weights: Mapping[str, Tensor], config: Config, names: list[
 def without_tables(weights: Mapping[str, Tensor], options: ModelOptions, start: int) -> dict[str, Tensor]:
     """Return the weights of a model that dragoman wrote, as they were. `start` is the id of the start token.
 
-    Raises ModelError if they are not what `with_tables` writes.
+    Raises ModelError if `with_tables` did not write them.
     """
     found = dict(weights)
     width, tie = options.number("dim-emb"), options.text(_key("tie"))
@@ -192,7 +192,7 @@ def _scale(scaled: bool, width: int) -> float:
 def without_zeros(
     weights: Mapping[str, Tensor], left_out: set[str], options: ModelOptions
 ) -> dict[str, Tensor]:
-    """Return the weights without those of `left_out`, biases that the model had not. They must be zero."""
+    """Return the weights without `left_out`, biases that the model did not have. They must be zero."""
     if any(name in left_out and bool(weight.any()) for name, weight in weights.items()):
         raise _changed(options)
     return {name: weight for name, weight in weights.items() if name not in left_out}

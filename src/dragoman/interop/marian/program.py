@@ -1,4 +1,4 @@
-"""Marian as a peer: the program that made a model, run beside ours to compare them.
+"""Marian as a peer: the program that made a model, run to compare its answers with ours.
 
 It runs in a process of its own, because it ends the whole process on any error.
 """
@@ -65,7 +65,7 @@ class Marian:
         return [self._sides[1].decode(target) for target in targets]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]] | None:
-        """The greedy translation of each source, of at most so many tokens.
+        """The greedy translation of each source, of at most that many tokens.
 
         None for pre-norm self-attention in the decoder. From the second token on, Marian 1.12 takes keys and
         values there that are not normalised, unlike in training and scoring (DecoderLayerSelfAttention in

@@ -88,7 +88,7 @@ def read(folder: Path) -> Bundle:
 
 
 def _languages(options: ModelOptions, folder: Path) -> tuple[str, str]:
-    """Return the languages that an export of ours states, or what the folder says."""
+    """Return the languages that an export of ours states, or else the folder."""
     source, target = (options.text(f"dragoman-{side}-language") for side in ("source", "target"))
     return (source, target) if source and target else files.stated_languages(folder)
 
@@ -120,7 +120,7 @@ class _Side:
     pad: int | None = None
 
     def extended(self, size: int) -> _Side:
-        """With pieces that no text has, up to `size`."""
+        """With pieces that never occur in text, up to `size`."""
         more = [unused(number) for number in range(len(self.pieces), size)]
         return replace(self, pieces=(*self.pieces, *more))
 
@@ -249,7 +249,7 @@ def _model(config: Config, weights: dict[str, Tensor], path: Path, options: Mode
 
 
 def _generation(decoding: dict[str, object], target: _Side, vocabulary: Path) -> Beam:
-    """Return the search that decoder.yml describes. Raises ModelError for values that make no sense."""
+    """Return the search that decoder.yml describes. Raises ModelError for invalid values."""
     options = ModelOptions(decoding, "decoder.yml")
     banned = set() if options.flag("allow-unk") else {target.unknown}
     if vocabulary.suffix == ".spm" and not options.flag("allow-special"):

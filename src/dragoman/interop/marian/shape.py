@@ -1,7 +1,7 @@
 """The shape of a Marian model: its options and weight names, and ours, in both directions.
 
-Option names are those of src/common/config_parser.cpp, weight names those of src/models/transformer.h in
-marian-dev. What is said here about Marian was measured with release 1.12.42.
+Option names come from src/common/config_parser.cpp, weight names from src/models/transformer.h in
+marian-dev. Statements about Marian were checked with release 1.12.42.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EPSILON = 1e-6  # of Marian's layer normalisation; it cannot be set
 BIAS = "decoder_ff_logit_out_b"
 OUTPUT = "decoder_ff_logit_out_Wt"
 
-SILENT = -1000.0  # a bias that leaves an id no probability; finite, so that training can go on
+SILENT = -1000.0  # a bias that leaves an id no probability; finite, so that training can continue
 CONTROLS = frozenset(f"<0x{byte:02X}>" for byte in range(32))  # pieces that Marian never writes
 START = "<pad>"  # our name for the zero embedding
 
@@ -329,7 +329,7 @@ def _operations(options: ModelOptions, which: Literal["pre", "post", "top", "emb
 
 
 def _reader(options: ModelOptions) -> str:
-    """Return what reads the translation so far."""
+    """Return the part that reads the translation so far."""
     return options.text("transformer-decoder-autoreg", "self-attention")
 
 

@@ -1,7 +1,7 @@
 """Write Marian's own models.
 
 Marian's decoder starts from a zero embedding. A start embedding that is not zero goes into the biases of the
-first decoder layer: let x be the embedding of any token and s that of the start. The decoder then reads
+first decoder layer: let x be the embedding of any token and s of the start. The decoder then reads
 x - s, which is zero for the start, and
 
     attention(x) = W (x - s) + (W s + b)    and    x + attention(x) = (x - s) + (attention(x) + s).
@@ -91,7 +91,7 @@ def write(bundle: Bundle, folder: Path) -> None:
 
 
 def unsupported(bundle: Bundle) -> list[str]:
-    """Return what Marian cannot hold, one reason an item; empty if it can hold the model."""
+    """Return the parts of the model that Marian cannot hold, one reason an item; empty if it can hold it."""
     config = bundle.model.config
     if not isinstance(config, TransformerConfig | SSRUConfig):
         return [f'model.architecture = "{config.architecture}" (supported: transformer, ssru)']
@@ -126,7 +126,7 @@ def _is_classic(bundle: Bundle, config: Config) -> bool:
 
 
 def notes(bundle: Bundle) -> list[str]:
-    """Return what an export changes because Marian has nothing equal, one sentence each."""
+    """Return the changes of an export that Marian makes necessary, one sentence each."""
     generation, config = bundle.generation, bundle.model.config
     found = note_of_power(generation, "Marian")
     if generation.stop != "shrinking" and generation.size > 1:
@@ -191,7 +191,7 @@ def _for_marian(bundle: Bundle) -> tuple[Config, dict[str, Any], dict[str, Tenso
 
 
 def _complete(bundle: Bundle, config: Config) -> dict[str, Tensor]:
-    """Return all weights that `config` needs, zeros for biases that the model has not."""
+    """Return all weights that `config` needs, zeros for biases that the model lacks."""
     weights = {name: weight.cpu().float() for name, weight in weights_of(bundle.model).items()}
     shapes = shapes_of(config, len(weights), "model")
     weights = {name: weights.get(name, torch.zeros(shape)).clone() for name, shape in shapes.items()}

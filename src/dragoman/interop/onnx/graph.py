@@ -198,7 +198,7 @@ class Value:
         return self.graph.add("Shape", self, start=axis, end=axis + 1).squeeze(0)
 
     def reshape(self, *shape: int) -> Value:
-        """Change the shape. 0 keeps an axis, -1 stands for what is left."""
+        """Change the shape. 0 keeps an axis, -1 stands for the rest."""
         return self.graph.add("Reshape", self, self.graph.whole(*shape))
 
     def transpose(self, *order: int) -> Value:

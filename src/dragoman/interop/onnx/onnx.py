@@ -1,6 +1,6 @@
 """ONNX: two graphs that onnxruntime runs on servers, phones and in browsers.
 
-    encoder.onnx        source tokens -> what the decoder needs of a source, computed once a sentence
+    encoder.onnx        source tokens -> the input of the decoder from a source, computed once a sentence
     decoder.onnx        one token of each row and the past -> logits of the next token and the new past
     weights.bin         the weights of both; each is stored once
     model.json          inputs and outputs, special ids, languages, options of the search
@@ -40,7 +40,7 @@ _ROWS = 64  # sentences that `OnnxRuntime` decodes at a time
 
 
 def unsupported(bundle: Bundle) -> list[str]:
-    """Return what the graphs cannot hold of the model, in plain words."""
+    """Return the parts of the model that the graphs cannot hold, in plain words."""
     config = bundle.model.config
     if isinstance(config, TransformerConfig | SSRUConfig):
         return []
@@ -90,7 +90,7 @@ def write(bundle: Bundle, folder: Path) -> None:
 
 
 def _description(bundle: Bundle, limit: int | None) -> dict[str, Any]:
-    """Return what a program has to know besides inputs and outputs."""
+    """Return the facts that a program needs besides inputs and outputs."""
     config = bundle.model.config
     return {
         "format_version": FORMAT_VERSION,
@@ -136,7 +136,7 @@ class OnnxRuntime:
         return [self._tokenizer.decode(target) for target in targets]
 
     def translate(self, sources: Sequence[Tokens], max_tokens: Sequence[int]) -> list[list[int]]:
-        """The greedy translation of each source, of at most so many tokens."""
+        """The greedy translation of each source, of at most that many tokens."""
         targets: list[list[int]] = [[] for _ in sources]
         for batch in _batches([len(source) for source in sources]):
             rows = self._start([sources[number] for number in batch])

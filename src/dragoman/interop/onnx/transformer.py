@@ -68,7 +68,7 @@ def encoder(model: Transformer, weights: WeightFile) -> Graph:
 
 
 def decoder(model: Transformer, weights: WeightFile) -> Graph:
-    """One step: the newest token_N, what the encoder returned, and the past -> logits_NV and the new past.
+    """One step: the newest token_N, the output of the encoder, and the past -> logits_NV and the new past.
 
     `position` is the number of tokens before this one.
     """
@@ -166,7 +166,7 @@ def _self_attention(
 
 
 def _past(layer: DecoderLayer, step: DecoderStep, number: int, x_N1E: Value) -> Value:
-    """What the newest token reads of those before it."""
+    """Self-attention of the newest token to those before it."""
     match layer.attention:
         case SSRU():
             return _ssru(layer.attention, step, number, x_N1E)
