@@ -14,8 +14,8 @@ from dragoman.base.options import Option, Options, show
 
 AdaptedPart = Literal["attention", "feed_forward"]
 
-# The names of the linear layers of each part. The SSRU stands in the place of self-attention. In the other
-# architectures, "attention" is that to the source, and "feed_forward" are the cells or the convolutions.
+# The names of the linear layers of each part. The SSRU replaces self-attention. In the other
+# architectures, "attention" is to the source, and "feed_forward" are the cells or the convolutions.
 ADAPTED: dict[AdaptedPart, tuple[str, ...]] = {
     "attention": ("project", "output", "candidate", "forget", "of_source", "of_target", "query", "context"),
     "feed_forward": ("inner", "outer", "input", "recurrent", "join", "linear"),
@@ -45,7 +45,7 @@ class AdapterShape(Options, section="adapter"):
 
     @property
     def scale(self) -> float:
-        """What the product of B and A is multiplied by."""
+        """The factor of the product of B and A."""
         return self.alpha / self.rank
 
     def changes(self, layer: str) -> bool:

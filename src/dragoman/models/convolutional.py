@@ -1,7 +1,7 @@
 """Convolutional translation: Gehring et al. 2017. Sections and equations in this file are that paper's.
 
 Every layer sees k neighbouring positions, and all positions are computed at once. In a dilated stack the
-positions of each layer are k times as far apart as those of the layer before, so words k^L apart affect
+positions of each layer are k times as far apart as in the layer before, so words k^L apart affect
 each other after L layers.
 
 Unlike the paper, weights are not normalised and the gradients of the encoder are not scaled.
@@ -78,14 +78,14 @@ class ConvolutionalAttention(nn.Module):
 
 @dataclass(frozen=True)
 class ConvolutionalMemory(Memory):
-    """Also holds what attention sums: the output of the encoder plus the embeddings."""
+    """Also holds the values of attention: the output of the encoder plus the embeddings."""
 
     values_BSE: Tensor
 
 
 @dataclass(frozen=True)
 class ConvolutionalSource(PerSentence):
-    """What decoding reads of a source at every step."""
+    """The encoded source, which decoding reads at every step."""
 
     keys_BSE: Tensor
     values_BSE: Tensor

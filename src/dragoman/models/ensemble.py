@@ -22,7 +22,7 @@ Average = Literal["log-probabilities", "probabilities"]
 
 @dataclass(frozen=True)
 class EnsembleMemory(Memory):
-    """What each model has read. The fields of `Memory` are those of the first."""
+    """The memory of each model. The fields of `Memory` come from the first."""
 
     members: tuple[Memory, ...]
 
@@ -49,7 +49,7 @@ class Ensemble(nn.Module):
 
     Of their distributions it takes the geometric mean, scaled to sum to 1, if `average` is
     "log-probabilities", and the arithmetic mean if it is "probabilities". Embeddings, states and the layer
-    before the softmax are those of the first model.
+    before the softmax come from the first model.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Low-rank adaptation of a trained model: LoRA, Hu et al. 2021. Sections and equations are that paper's.
 
-A matrix W of the model stays as it is and gets a product of two narrow matrices beside it, which learn:
-W x + (alpha / R) B A x (eq. 3, section 4.1). B starts as zero, so the first output is that of the model
+A matrix W of the model stays as it is. The product of two narrow matrices, which learn, is added:
+W x + (alpha / R) B A x (eq. 3, section 4.1). B starts as zero, so the first output equals the model
 without an adapter. `merge_lora` adds the products to the matrices.
 
 A linear layer gets its part as the module `lora` and a hook that adds it, so the code of the models does

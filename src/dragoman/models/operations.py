@@ -6,7 +6,7 @@ Not counted: embeddings (they are looked up), softmax, layer normalisation, acti
 an SSRU, dropout, the optimizer. All pairs of a query and a key are counted, also those that the causal mask
 hides, because the products compute them.
 
-Lengths are those of the sentences, without padding. To count padding too, pass the padded length for every
+Lengths are of the sentences, without padding. To count padding too, pass the padded length for every
 sentence. Tied embeddings make no difference.
 
 B batch, S source length, T target length, E model width, F feed-forward width, V vocabulary, L layers.
@@ -38,7 +38,7 @@ def self_attention(queries: float, keys: float, width: float) -> float:
 
 
 def window_keys(r: int) -> int:
-    """Return the number of keys of a query in a window of `r`: those of its block (see `WindowView`)."""
+    """Return the number of keys of a query in a window of `r`: the keys of its block (see `WindowView`)."""
     return r - 1 + max(r, WINDOW_BLOCK)
 
 
@@ -64,7 +64,7 @@ def translation(shape: TransformerOptions, source: int, target: int, beam: int =
     """Return the operations of a search that reads `source` tokens and generates `target`, both with the end.
 
     The source is encoded once, and so are its keys and values. Each later step has `beam` rows, which see
-    the tokens before; the first step has one. It is what a search needs at least.
+    the tokens before; the first step has one. It is the minimum for a search.
     """
     e = shape.d_model
     once = shape.encoder_layers * _encoder_layer(shape, source)

@@ -165,7 +165,7 @@ class RecurrentMemory(Memory):
 
 @dataclass(frozen=True)
 class AttendedSource(PerSentence):
-    """What attention reads of a source at every step."""
+    """The encoded source, which attention reads at every step."""
 
     keys_BSE: Tensor
     states_BSE: Tensor

@@ -1,7 +1,7 @@
 """The Simpler Simple Recurrent Unit of Kim et al. 2019, "From Research to Production and Back: Ludicrously
 Fast Neural Machine Translation", section 3.1.
 
-It takes the place of self-attention in the decoder of a Transformer. Its state has a fixed size, so a step
+It replaces self-attention in the decoder of a Transformer. Its state has a fixed size, so a step
 costs the same at every position. Marian has it as `transformer-decoder-autoreg: rnn` with
 `dec-cell: ssru` (src/rnn/cells.h, class SSRU).
 

@@ -1,4 +1,4 @@
-"""The Transformer of "Attention Is All You Need" (Vaswani et al. 2017), to be read beside the paper.
+"""The Transformer of "Attention Is All You Need" (Vaswani et al. 2017), to be read together with the paper.
 
 Sections and equations are the paper's. The defaults of `TransformerConfig` are its base model. Elsewhere:
 positional encodings (section 3.5) in positions.py, masks (section 3.2.3) in masks.py, restricted
@@ -254,7 +254,7 @@ class DecoderLayer(nn.Module):
 
 
 def readers(config: TransformerConfig | SSRUConfig) -> Iterator[SelfAttention | SSRU]:
-    """For each layer of the decoder, what reads the tokens so far."""
+    """For each layer of the decoder, the part that reads the tokens so far."""
     match config:
         case TransformerConfig():
             return (SelfAttention(config, positions) for positions in in_layers(config, causal=True))
@@ -276,7 +276,7 @@ class Transformer(nn.Module):
         norm = LayerNorm if config.norm == "pre" and config.final_norm else nn.Identity
         self.encoder_norm = norm(config.d_model, config.norm_epsilon)
         self.decoder_norm = norm(config.d_model, config.norm_epsilon)
-        self.computes_in: torch.dtype | None = None  # of the layers, where their weights do not say it
+        self.computes_in: torch.dtype | None = None  # of the layers, if their weights do not say it
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:
         """Read the sources. Positions from `source_len_B` on are padding, which is never seen."""

@@ -1,4 +1,4 @@
-"""What is in an adapter folder, and whether it is whole."""
+"""Check that an adapter folder is whole, and summarise it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _digest(folder: Path, config: AdapterConfig) -> Check:
 
 
 def _shapes(config: AdapterConfig, header: Mapping[str, Outline]) -> Check:
-    """Compare names, shapes and types with those of an adapter for a model with these layers."""
+    """Compare names, shapes and types with an adapter for a model with these layers."""
     layers = {name.removesuffix(end) for name in header for end in (DOWN, UP) if name.endswith(end)}
     sides = {layer: (header.get(layer + UP), header.get(layer + DOWN)) for layer in layers}
     model = {

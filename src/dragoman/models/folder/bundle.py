@@ -1,4 +1,4 @@
-"""The model folder: all that translating needs, in open formats.
+"""The model folder: everything that translating needs, in open formats.
 
     config.json         format_version, architecture and shape, languages, digest of the weights
     model.safetensors   weights
@@ -43,7 +43,7 @@ from dragoman.translation.search.options import AttentionOf, Beam
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """A model with its tokenizer: what a model folder holds."""
+    """A model with its tokenizer: the content of a model folder."""
 
     model: AnySeq2Seq
     tokenizer: Tokenizer
@@ -51,7 +51,7 @@ class Bundle:
     target_language: str
     generation: Beam = Beam()
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
-    guidance: tuple[str, ...] = ()  # what it was trained to read beside a line: "terms", "matches"
+    guidance: tuple[str, ...] = ()  # what it was trained to read with a line: "terms", "matches"
 
     @property
     def config(self) -> FolderConfig:
@@ -69,7 +69,7 @@ class Bundle:
 def save(bundle: Bundle, folder: Path) -> None:
     """Write the bundle's files into `folder`, the weights last.
 
-    Raises ConfigError if the model has an adapter, of which a model folder knows nothing.
+    Raises ConfigError if the model has an adapter, which a model folder cannot hold.
     """
     if lora_weights(bundle.model):
         raise ConfigError(
@@ -84,7 +84,7 @@ def write_folder(
     """Write the files of a model into `folder`, with the digest of the weights in config.json.
 
     config.json comes first and the weights come last. Until they are in place, config.json has the digest of
-    a file that is not there, so a folder whose writing was interrupted is refused. A risk model for other
+    a missing file, so a folder whose writing was interrupted is refused. A risk model for other
     weights is removed.
     """
     with writing_weights(folder / WEIGHTS, weights) as part:
@@ -108,7 +108,7 @@ def load(folder: Path) -> Bundle:
     try:
         weights = read_weights(path)
     except ModelError:
-        check_digest(path, config.weights)  # says the same with every engine
+        check_digest(path, config.weights)  # the same error with every engine
         raise
     put_weights(model, weights, path)
     check_digest(path, config.weights)

@@ -40,7 +40,7 @@ Status = Literal["ok", "fault", "skipped"]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check of a folder: what was looked at, the outcome, and what was seen."""
+    """One check of a folder: its name, the outcome, and details."""
 
     name: str
     status: Status
@@ -76,7 +76,7 @@ def _checks(folder: Path) -> Iterator[Check]:
 
 
 def attempted(name: str, read: Callable[[], T]) -> tuple[T | None, Check]:
-    """Return what `read` returns, and its check; None and a fault if it raises ModelError."""
+    """Return the result of `read`, and its check; None and a fault if it raises ModelError."""
     try:
         return read(), Check(name=name, status="ok", text="can be read")
     except ModelError as error:
@@ -84,7 +84,7 @@ def attempted(name: str, read: Callable[[], T]) -> tuple[T | None, Check]:
 
 
 def outcome(name: str, faults: Sequence[str], fine: str) -> Check:
-    """The check that found these faults, or none."""
+    """The check with these faults, if any."""
     return Check(name=name, status="fault" if faults else "ok", text="; ".join(faults) or fine)
 
 
@@ -113,7 +113,7 @@ def _tokenizer_files(folder: Path) -> Iterator[Check]:
 
 
 def _vocabulary(config: FolderConfig | None, beam: Beam | None, tokenizer: Tokenizer | None) -> Check:
-    """Compare sizes and special ids of the tokenizer with those of the model, and check banned ids."""
+    """Compare sizes and special ids of tokenizer and model, and check banned ids."""
     if config is None or tokenizer is None:
         return _skipped("vocabulary", "config.json and the tokenizer")
     model = config.model
@@ -149,7 +149,7 @@ def _digest(config: FolderConfig | None, path: Path) -> Check:
 
 
 def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path: Path) -> Iterator[Check]:
-    """Compare names, shapes and types of the weights with those that the model needs."""
+    """Compare names, shapes and types of the weights with the ones that the model needs."""
     if config is None or header is None:
         yield _skipped("names and shapes", "config.json and the weights")
         return

@@ -26,8 +26,8 @@ _BLOCK = 1_000_000  # numbers that are compared at once, in float64
 class WeightDifference:
     """How one weight differs: in its numbers, or as `text` says.
 
-    `largest` and `mean` are of the absolute differences of numbers that are finite in both; None if there
-    are no such numbers.
+    `largest` and `mean` are of the absolute differences of numbers that are finite in both; None without
+    such numbers.
     """
 
     name: str

@@ -70,7 +70,7 @@ def adapted_model(model: AnySeq2Seq, folder: Path, adapter: AdapterConfig) -> An
         name: weight.to(model.device) for name, weight in read_weights(folder / ADAPTER_WEIGHTS).items()
     }
     matrices = merged_matrices(weights_of(model), weights, adapter.shape.scale)
-    # What deepcopy is given as copied already, it takes: new matrices, and the others themselves.
+    # The memo of deepcopy, which it uses instead of copying: new matrices, and the other tensors themselves.
     parts = {
         id(own): nn.Parameter(matrices[name]) if name in matrices else own
         for name, own in model.named_parameters()
@@ -81,7 +81,7 @@ def adapted_model(model: AnySeq2Seq, folder: Path, adapter: AdapterConfig) -> An
 def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
     """Write the model in `folder` with an adapter merged in to the new folder `output`, as floats.
 
-    Tokenizer, shortlist, search and model card go along. Raises ConfigError if `output` exists, ModelError
+    Tokenizer, shortlist, search and model card are copied. Raises ConfigError if `output` exists, ModelError
     if a folder is damaged, if the adapter is for another model, or if weights are not finite. Leaves nothing
     behind then.
     """

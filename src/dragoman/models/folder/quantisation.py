@@ -46,9 +46,9 @@ def check_quantisable(folder: Path, config: FolderConfig) -> None:
 def quantise_folder(folder: Path, output: Path) -> Sizes:
     """Write the model in `folder` to the new folder `output`, its matrices as int8.
 
-    Tokenizer, shortlist, risk model, search and model card go along. Raises ConfigError if the model cannot
-    be quantised or `output` exists, ModelError if `folder` is damaged or has weights that are not finite.
-    Leaves nothing behind then.
+    Tokenizer, shortlist, risk model, search and model card are copied. Raises ConfigError if the model
+    cannot be quantised or `output` exists, ModelError if `folder` is damaged or has weights that are not
+    finite. Leaves nothing behind then.
     """
     with new_folder(output) as part:
         config = read_config(folder)

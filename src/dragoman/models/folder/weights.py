@@ -92,7 +92,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     Raises ModelError if the file is missing or damaged.
     """
     try:
-        with path.open("rb"):  # safetensors says of any file that it cannot open that there is no such file
+        with path.open("rb"):  # safetensors reports any file that it cannot open as missing
             weights = load_file(path)
         with safe_open(path, "pt") as file:
             digest = (file.metadata() or {}).get(_DIGEST)
@@ -100,7 +100,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{path}: cannot be read as weights ({reason})", hint=_RESTORE) from error
     if digest is not None and digest != digest_of_numbers(weights):
-        raise ModelError(f"{path}: damaged: its numbers are not those that were written", hint=_RESTORE)
+        raise ModelError(f"{path}: damaged: its numbers have changed since they were written", hint=_RESTORE)
     if holds_int8(outlines(weights)):
         return dequantise(weights, path)
     return weights

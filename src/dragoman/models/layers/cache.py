@@ -63,7 +63,7 @@ class RecurrentCache:
 
 @dataclass(frozen=True)
 class SourceKeys(PerSentence):
-    """What decoding reads of a source at every step."""
+    """The encoded source, which decoding reads at every step."""
 
     bias_B11S: Tensor  # -inf on padding keys
     length_B: Tensor

@@ -28,7 +28,7 @@ class Layers(nn.ModuleList, Generic[Layer]):
 
 
 class Blocks(nn.Linear):
-    """Several square matrices of one width as one, so that they take one product, or some of them do."""
+    """Several square matrices of one width as one, so that all or some of them take one product."""
 
     def __init__(self, width: int, blocks: int, *, bias: bool) -> None:
         super().__init__(width, blocks * width, bias=bias)

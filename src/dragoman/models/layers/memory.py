@@ -40,7 +40,7 @@ Source = TypeVar("Source", bound=PerSentence)
 
 @dataclass(frozen=True)
 class Shared(Generic[Source]):
-    """What N decoding rows read of B sources. Each sentence has N / B rows, side by side."""
+    """The encoded B sources, as N decoding rows read them. Each sentence has N / B rows, side by side."""
 
     source: Source
     sentence_N: Tensor  # which of the B sentences a row translates
@@ -57,7 +57,7 @@ class Shared(Generic[Source]):
         return x_N1E.reshape(self.sentences, -1, x_N1E.shape[-1])
 
     def select(self, rows_N: Tensor) -> Shared[Source]:
-        """Return what these rows share. They may repeat, reorder and drop rows."""
+        """Return the shared part of these rows. They may repeat, reorder and drop rows."""
         sentence_N = self.sentence_N.index_select(0, rows_N)
         if torch.equal(sentence_N, self.sentence_N):
             return self

@@ -1,6 +1,6 @@
-"""Which keys a query of self-attention sees: all of them, or its neighbours only (section 4, table 1).
+"""The keys that a query of self-attention sees: all of them, or its neighbours only (section 4, table 1).
 
-A span is chosen once, when a model is built. It makes a view for each batch. A view lays out queries beside
+A span is chosen once, when a model is built. It makes a view for each batch. A view lays out queries next to
 the keys they see, and has the mask. Both spans have the same methods, and so have both views, so the code of
 attention is the same for both.
 
@@ -37,7 +37,7 @@ class FullView:
         return x_BHTD
 
     def keys(self, x_BHTD: Tensor) -> Tensor:
-        """Lay out keys or values beside the queries that see them."""
+        """Lay out keys or values next to the queries that see them."""
         return x_BHTD
 
     def restore(self, x_BHTD: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ class FullSpan:
         return FullView(causal_bias(x_BTE.shape[1], x_BTE.dtype, x_BTE.device), x_BTE.shape[1])
 
     def newest(self, x_NHTD: Tensor) -> Tensor:
-        """Return those keys or values that the newest query sees."""
+        """Return the keys or values that the newest query sees."""
         return x_NHTD
 
 
@@ -148,7 +148,7 @@ class WindowSpan:
         return WindowView(all_BT, x_BTE.dtype, self.width, causal=True)
 
     def newest(self, x_NHTD: Tensor) -> Tensor:
-        """Return those keys or values that the newest query sees."""
+        """Return the keys or values that the newest query sees."""
         return x_NHTD[:, :, -self.width :]
 
 

@@ -1,10 +1,10 @@
 """Loops in C for the parts of a training step in which PyTorch's operators are far from the limit of a CPU.
 
 Attention over short sentences, the softmax of the loss, layer normalisation and dropout: each has a file of C
-beside this one, and is here an operation with gradients. They are optional. The C compiler of the machine
+next to this one, and is here an operation with gradients. They are optional. The C compiler of the machine
 compiles them when a training run first needs them, which takes seconds, and the result is kept in the user's
 cache. Without a compiler, or with DRAGOMAN_NATIVE=0, PyTorch's operators do the same work. `enabled()` says
-which is in use.
+whether the loops are in use.
 
 B batch, H heads, T queries, S keys, D head width, C copies, R rows, V vocabulary.
 """

@@ -86,7 +86,7 @@ def with_attention(
 
 
 def inputs(targets: Sequence[Tokens], model: AnySeq2Seq) -> Tensor:
-    """target_BT: what the decoder reads to predict the targets and their ends."""
+    """target_BT: the input of the decoder to predict the targets and their ends."""
     config = model.config
     longest = max(map(len, targets))
     rows = [[config.start_id, *target, *[config.pad_id] * (longest - len(target))] for target in targets]

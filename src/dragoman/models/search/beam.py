@@ -132,8 +132,8 @@ def _beam(
             if how.stop == "patient":
                 open_B |= next_BQ[:, 0] / how.penalty(length) > best_BR[:, -1]
             else:
-                # A row scores best if it loses nothing more and the penalty divides by the most: that of
-                # the longest translation, or of the next length if it falls (Huang et al. 2017).
+                # A row scores best if it loses nothing more and the penalty divides by the most: at the
+                # longest translation, or at the next length if it falls (Huang et al. 2017).
                 most = longest_B if how.length_penalty > 0 else how.penalty(length + 1)
                 open_B = next_BQ[:, 0] / most > best_BR[:, how.n_best - 1]
         going_B = ~at_limit_B & open_B & (next_BQ[:, 0] > -math.inf)
@@ -169,7 +169,7 @@ def _among_first(places_B: Tensor, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
 
 
 def _within(places_B: Tensor, ended_BR: Tensor, next_BQ: Tensor) -> Tensor:
-    """Return next_BQ with -inf for what is not among the `places_B` best of all candidates."""
+    """Return next_BQ with -inf for rows that are not among the `places_B` best of all candidates."""
     better_BQ = torch.arange(next_BQ.shape[1], device=next_BQ.device)  # because next_BQ is sorted
     better_BQ = better_BQ + (ended_BR[:, None] >= next_BQ[:, :, None]).sum(-1)
     return next_BQ.masked_fill(better_BQ >= places_B[:, None], -math.inf)

@@ -1,7 +1,7 @@
 """Beam search with phrases: dynamic beam allocation (Post and Vilar 2018, https://arxiv.org/abs/1804.06609).
 
-The candidates of a sentence are the best tokens of each row and, whatever they cost, those that bring a
-phrase further. They are divided into banks by the tokens of phrases that they have, and the rows of the
+The candidates of a sentence are the best tokens of each row and, at any cost, the tokens that continue a
+phrase. They are divided into banks by the tokens of phrases that they have, and the rows of the
 beam are dealt to the banks in turn, so that no bank crowds out another. For this a sentence has as many
 rows as there are banks, at most `MOST_ROWS`, even if its beam is narrower.
 
@@ -41,7 +41,7 @@ class _Candidate(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What becomes of a sentence."""
+    """The outcome of a sentence."""
 
     going: list[_Candidate]  # its next rows, best first
     finish_R: list[bool]
@@ -51,7 +51,7 @@ class _Step(NamedTuple):
 
 @dataclass
 class _Sentence:
-    """An unfinished sentence, beside its rows."""
+    """The state of an unfinished sentence apart from its rows."""
 
     how: Beam
     tracker: Tracker

@@ -1,8 +1,8 @@
 """Rules as masks on the log-probabilities of the next token, for the PyTorch search.
 
 A mask is a function (prefix_NT, logp_NV, sentence_N) -> logp_NV. `prefix_NT` holds the tokens of each row
-so far, without the start; `sentence_N` is the number of the row's sentence in the batch. It sets what is
-forbidden to -inf, and may write into `logp_NV`.
+so far, without the start; `sentence_N` is the number of the row's sentence in the batch. It sets forbidden
+tokens to -inf, and may write into `logp_NV`.
 
 N rows, T tokens so far, V vocabulary, B sentences, P prefix length or tokens of a rule, W windows, M entries
 of logp_NV.
@@ -56,7 +56,7 @@ def never_generated(
 def allowed_of(
     shortlists_B: Sequence[Sequence[int] | None], rules_B: Sequence[Sequence[Rule]], config: ModelConfig
 ) -> Tensor | None:
-    """allowed_BV: the tokens in the shortlist of each sentence, those that its rules ask for and the end.
+    """allowed_BV: the tokens in the shortlist of each sentence, those that its rules require, and the end.
 
     A sentence without a shortlist may use all.
     None if no sentence has a shortlist. Raises ConfigError for a token outside the vocabulary.
@@ -85,7 +85,7 @@ def mask_of(
 ) -> Mask | None:
     """Return one mask for a batch in which sentence b follows `rules_B[b]`; None without any rules.
 
-    `limits[b]` is the length limit of sentence b. `trackers_B` are those of the search, if it has some.
+    `limits[b]` is the length limit of sentence b. `trackers_B` come from the search, if it has some.
     """
     members: dict[Rule, list[int]] = {}
     for sentence, rules in enumerate(rules_B):
@@ -219,7 +219,7 @@ def once(tokens_B: Sequence[Sequence[int]], end_id: int, limits: Sequence[int]) 
 def with_phrases(trackers_B: Sequence[Tracker], end_id: int, limits: Sequence[int], then: Mask) -> Mask:
     """Return a mask: `then` applies, but not to tokens that bring a phrase further; no end before the last.
 
-    Where the limit leaves only what the phrases need, nothing else may follow.
+    When the limit leaves room only for the phrases, nothing else may follow.
     """
 
     def mask(prefix_NT: Tensor, logp_NV: Tensor, sentence_N: Tensor) -> Tensor:
@@ -241,7 +241,7 @@ def with_phrases(trackers_B: Sequence[Tracker], end_id: int, limits: Sequence[in
 
 
 def _only_possible(logp_V: Tensor, possible: dict[int, bool], joining: Iterable[int], end_id: int) -> None:
-    """Forbid what `PhrasePlace.possible` forbids, in place."""
+    """Forbid the tokens that `PhrasePlace.possible` excludes, in place."""
     allowed_V = torch.full_like(logp_V, possible[OTHER], dtype=torch.bool)
     allowed_V[list(joining)] = possible[JOINING]
     for token, allowed in possible.items():

@@ -27,7 +27,7 @@ from dragoman.translation.search.options import Beam, Sample
 
 @dataclass(frozen=True)
 class LiveRows:
-    """Unfinished translations: N rows, those of a sentence side by side."""
+    """Unfinished translations: N rows, the rows of a sentence side by side."""
 
     state: State
     token_NT: Tensor  # the tokens of each row so far

@@ -17,7 +17,7 @@ _AT_ONCE = 32  # steps whose random numbers are drawn together
 class Uniforms:
     """Random numbers in [0, 1), float64: one for each row at each step, drawn when they are needed.
 
-    Those of row n are a function of `seed` and `keys[n]` alone, independent of the other rows.
+    The numbers of row n are a function of `seed` and `keys[n]` alone, independent of the other rows.
     """
 
     def __init__(self, seed: int, keys: Sequence[tuple[int, ...]]) -> None:
@@ -35,7 +35,7 @@ class Uniforms:
         return self._next_NT[:, place]
 
     def select(self, rows_N: Tensor) -> None:
-        """Go on with these rows only."""
+        """Continue with these rows only."""
         self._generators = [self._generators[row] for row in rows_N.tolist()]
         self._next_NT = self._next_NT[rows_N.cpu()]
 
