@@ -1,4 +1,4 @@
-"""A translation server: what many clients ask at once, from one process. Imports no torch.
+"""A translation server: one process answers many clients at once. Imports no torch.
 
-Start with `service/service.py`. It knows nothing of HTTP.
+Start with `service/service.py`. It is independent of HTTP.
 """

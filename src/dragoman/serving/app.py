@@ -1,4 +1,4 @@
-"""The server as an ASGI application: the table of routes behind what every request passes."""
+"""The server as an ASGI application: the table of routes behind the guard."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *how.ENDPOINTS,
     *status.ENDPOINTS,
 )
-_HOW = "inspection/views/page"  # the modules that show a sentence are those of the report
+_HOW = "inspection/views/page"  # the modules that show a sentence are shared with the report
 _SWEEP = 60.0  # seconds between the looks for files that have expired
 
 

@@ -1,1 +1,1 @@
-"""The routes of a server: those of LibreTranslate, of DeepL, and its own."""
+"""The routes of a server: LibreTranslate's, DeepL's, and its own."""

@@ -30,7 +30,7 @@ from dragoman.serving.http.guard import base_url
 from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.languages import Pairs
 
-_FRONTEND_SECONDS = 1  # that its page waits after a key before it asks
+_FRONTEND_SECONDS = 1  # that its page waits after a key before it sends a request
 
 
 async def translate(call: Call) -> Response:
@@ -173,7 +173,7 @@ ENDPOINTS = (
     Endpoint(
         route="GET /languages",
         answer=languages,
-        summary="List the languages, each with those that it is translated into.",
+        summary="List the languages, each with its target languages.",
         returns=array(structure({"code": TEXT, "name": TEXT, "targets": array(TEXT)})),
         locked=False,
     ),
@@ -209,7 +209,7 @@ ENDPOINTS = (
     Endpoint(
         route="GET /frontend/settings",
         answer=frontend_settings,
-        summary="What a page needs to know of this server.",
+        summary="The settings of this server for a page.",
         returns=structure(
             {
                 "charLimit": COUNT,

@@ -88,7 +88,7 @@ def _operation(endpoint: Endpoint, limits: Limits) -> dict[str, Any]:
 
 
 def _of_body(schema: Schema, body: str) -> Schema:
-    """The schema of a body. In a form there is no null."""
+    """The schema of a body. A form cannot have null."""
     return schema if body == "json" else _without_null(schema)
 
 

@@ -1,4 +1,4 @@
-"""The routes of dragoman's own, under /v1: everything that a model can say of a translation."""
+"""The routes of dragoman's own, under /v1: everything that a model shows of a translation."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _footer(answers: Sequence[Answer], began: float) -> dict[str, Any]:
 
 
 def _result(answer: Answer, ask: Ask, *, scores: bool) -> dict[str, Any]:
-    """An answer as plain values. What was not asked for, or is not known, is left out."""
+    """An answer as plain values. Values that were not requested, or are not known, are left out."""
     result: dict[str, Any] = {"text": answer.text, "source": answer.source, "cached": answer.cached}
     if answer.confidence is not None:
         result["confidence"] = round(answer.confidence, 3)
@@ -165,13 +165,13 @@ def _result(answer: Answer, ask: Ask, *, scores: bool) -> dict[str, Any]:
 
 
 def _tokens(found: Translation) -> list[dict[str, Any]]:
-    """The pieces of the text with their log-probabilities; the last is that of the end, without text."""
+    """The pieces of the text with their log-probabilities; the last is for the end, without text."""
     pieces = [*found.tokens, ""][: len(found.token_logp)]
     return [{"text": text, "logp": logp} for text, logp in zip(pieces, found.token_logp, strict=True)]
 
 
 def _searching(name: str, most: Bound) -> Field:
-    """An option of a search: its type, default and text are those of `Decoding`."""
+    """An option of a search: its type, default and text come from `Decoding`."""
     entry = entries(Decoding)[name]
     if get_origin(entry.plain) is Literal:
         field = choice(get_args(entry.plain), entry.default)

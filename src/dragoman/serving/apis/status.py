@@ -1,4 +1,4 @@
-"""The routes that say how the server is: alive, ready, counts, version, its own description."""
+"""The routes about the state of the server: alive, ready, counts, version, its own description."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def description(call: Call) -> Response:
 
 
 async def spec(call: Call) -> Response:
-    """What clients of LibreTranslate read first. That name is a trademark of its owners."""
+    """The description that clients of LibreTranslate read first. That name is a trademark of its owners."""
     title = "LibreTranslate" if call.state.settings.compat_title else "dragoman"
     return JSONResponse(openapi(call.state.endpoints, call.service.limits, title=title))
 

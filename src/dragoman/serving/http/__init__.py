@@ -1,1 +1,1 @@
-"""What every HTTP server here shares: its process, guard, files, errors, fields, keys, logs and settings."""
+"""The shared parts of HTTP servers: process, guard, files, errors, fields, keys, logs and settings."""

@@ -34,7 +34,7 @@ class Budget:
     held: int = 0
 
     def take(self, size: int) -> None:
-        """Raises Refusal if there is no room now."""
+        """Raises Refusal if the memory is used up now."""
         if self.held + size > self.most:
             raise Refusal(429, "too many large requests at one time: try again later", retry_after=1)
         self.held += size

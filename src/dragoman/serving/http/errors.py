@@ -25,7 +25,7 @@ STATUSES = {  # the title, and the reason in /openapi.json
     413: ("Request too large", "Too large."),
     415: ("Unsupported media type", "A media type that is not supported."),
     429: ("Too many requests", "Too much at one time: try again after Retry-After seconds."),
-    499: ("The client has left", ""),
+    499: ("The client disconnected", ""),
     500: ("Internal error", ""),
     501: ("Not possible here", "The server has no PyTorch."),
     503: ("Service unavailable", "The models are being loaded, or the server shuts down."),
@@ -44,7 +44,7 @@ class Refusal(Exception):
 
 
 def refusal_of(error: Exception, family: Family) -> Refusal:
-    """Say what an error of the service means for a client. What is unexpected is not explained."""
+    """Translate an error of the service for a client. Unexpected errors are not explained."""
     match error:
         case Refusal():
             return error

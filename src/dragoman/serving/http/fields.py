@@ -45,7 +45,7 @@ def enum(*values: str) -> Schema:
 
 
 def optional(schema: Schema) -> Schema:
-    """A value that may also be null, which is the same as to leave it out."""
+    """A value that may also be null, which is the same as leaving it out."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
@@ -66,7 +66,7 @@ def structure(
     }
 
 
-# What a client sent
+# The request of a client
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Sent:
-    """What a client sent, by name. `spelled`: as text, so that numbers are spelled out."""
+    """The values that a client sent, by name. `spelled`: as text, so that numbers are spelled out."""
 
     values: Mapping[str, Any]
     spelled: frozenset[str] = frozenset()
@@ -306,7 +306,7 @@ def table(about: str = "") -> Field:
         try:
             json.dumps(one.value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise one.wrong("has half of a surrogate pair, which is no character") from None
+            raise one.wrong("has half of a surrogate pair, which is not a character") from None
         return one.value
 
     return Field(parse, {"type": "object"}, about=about, missing={})
@@ -350,7 +350,7 @@ def _valid(one: Value, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise one.wrong("has half of a surrogate pair, which is no character") from error
+        raise one.wrong("has half of a surrogate pair, which is not a character") from error
     return value
 
 
@@ -359,4 +359,4 @@ def _bound(most: float | Bound, limits: Limits) -> float:
 
 
 KEYS: Fields = {"api_key": text(), "auth_key": text()}
-"""Where a key may be, beside the header."""
+"""Where a key may be, besides the header."""

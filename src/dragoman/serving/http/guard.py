@@ -1,4 +1,4 @@
-"""What every request passes: the checks of its host and page, the headers of its answer, log and metrics.
+"""The guard of every request: the checks of its host and page, the headers of its answer, log and metrics.
 
 The server and the studio have the same guard.
 """
@@ -34,7 +34,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_DISCARDED = 16 * 2**20  # bytes of a body that nobody wants, read so that the client gets to our answer
+_DISCARDED = 16 * 2**20  # bytes of an unwanted body, read so that the client gets to our answer
 _DISCARDING = 1.0  # seconds
 
 
@@ -136,7 +136,7 @@ class Guard:
 
 
 def _has_two_lengths(request: Request) -> bool:
-    """Whether a proxy could find another end of the body than we do (RFC 9112, section 6.1)."""
+    """Whether a proxy could see another end of the body than we do (RFC 9112, section 6.1)."""
     return "transfer-encoding" in request.headers and "content-length" in request.headers
 
 
@@ -146,7 +146,7 @@ class _Arriving:
     def __init__(self, request: Request, receive: Receive) -> None:
         headers = request.headers
         self._receive = receive
-        # The client waits for leave to send it, or nobody can say where it ends.
+        # The client waits for permission to send it, or its end is unknown.
         self._unread = "expect" in headers or _has_two_lengths(request)
         self._ended = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
 
@@ -174,10 +174,10 @@ _LONGEST_CHAIN = 32  # addresses of X-Forwarded-For that are looked at
 
 
 def address_of_client(request: Request, settings: Settings) -> str:
-    """The address of the client, for its share of the server. That of a network for IPv6.
+    """The address of the client, for its share of the server; of its network for IPv6.
 
     `X-Forwarded-For` is believed from the trusted proxies only: from its end to the first address that is
-    none of them.
+    not one of them.
     """
     here = request.client.host if request.client else ""
     if _is_proxy(here, settings):
@@ -214,7 +214,7 @@ def is_our_name(host: str, settings: Settings) -> bool:
     try:
         parts = urlsplit(f"//{host}")
         name, _ = (parts.hostname or "").removesuffix("."), parts.port
-    except ValueError:  # a port or an address that is none
+    except ValueError:  # an invalid port or address
         return False
     if parts.netloc != host or "@" in host:
         return False
@@ -224,7 +224,7 @@ def is_our_name(host: str, settings: Settings) -> bool:
 
 
 def is_foreign(headers: Mapping[str, str], settings: Settings) -> bool:
-    """Whether a page of another site, which is not allowed, sends the request."""
+    """Whether the request is a cross-origin one that is not allowed."""
     origin = headers.get("origin", "").lower()
     if not origin:
         navigates = headers.get("sec-fetch-mode") == "navigate"  # a link to our page

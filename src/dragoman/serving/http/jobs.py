@@ -36,7 +36,7 @@ class Kept:
 class FileStore:
     """Keeps files for half an hour. The folder is made with the first file and removed at the end.
 
-    A name of a client is only looked up among those that were given out: it never becomes a path.
+    A name from a client is only looked up among the issued ones: it never becomes a path.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class FileStore:
         self._kept: dict[str, Kept] = {}
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Keep a file and return its name. Raises Refusal if there is no room."""
+        """Keep a file and return its name. Raises Refusal if too many are kept."""
         self.sweep()
         if len(self._kept) >= _FILES or sum(one.size for one in self._kept.values()) + len(data) > _BYTES:
             raise Refusal(429, "too many files are waiting to be fetched: try again later", retry_after=60)

@@ -19,13 +19,13 @@ _SCHEMES = ("deepl-auth-key", "bearer")
 
 @dataclass(frozen=True)
 class Keys:
-    """The SHA-256 digests of the keys, each with the name of who has it."""
+    """The SHA-256 digests of the keys, each with the name of its owner."""
 
     names: tuple[tuple[bytes, str], ...]
 
     @classmethod
     def read(cls, path: Path) -> Keys:
-        """Read a file with the hexadecimal digest of a key on each line, and maybe a name behind it.
+        """Read a file with the hexadecimal digest of a key on each line, and optionally a name after it.
 
         So the output of `sha256sum` is a line. Raises DataError for anything else, naming the line.
         """

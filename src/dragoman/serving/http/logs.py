@@ -12,7 +12,7 @@ from typing import Any, Literal, TextIO
 
 LogFormat = Literal["plain", "json"]
 
-_SPEAKERS = ("dragoman", "uvicorn", "asyncio")  # what other libraries say may have text of clients
+_SPEAKERS = ("dragoman", "uvicorn", "asyncio")  # messages of other libraries may have text of clients
 
 logger = logging.getLogger("dragoman.serving")
 

@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus. No address, key or text is a label."""
+"""The counts of a server, for Prometheus. No address, key or text is a label."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ServerMetrics:
         self._in_flight.inc()
 
     def ended(self, route: str, method: str, status: int, seconds: float) -> None:
-        """A request ended. `route` is the path of the table of routes, not that of the client."""
+        """A request ended. `route` is the path of the table of routes, not the client's path."""
         self._in_flight.dec()
         self._requests.labels(route, method if method in _METHODS else "other", str(status)).inc()
         self._seconds.labels(route).observe(seconds)

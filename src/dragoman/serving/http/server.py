@@ -130,7 +130,7 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Handle the signals, and do not raise them again afterwards: they are no errors."""
+        """Handle the signals, and do not raise them again afterwards: they are not errors."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

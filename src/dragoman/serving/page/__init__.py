@@ -1,1 +1,1 @@
-"""What the pages at / and /how ask beyond the other routes."""
+"""The routes that only the pages at / and /how use."""

@@ -1,4 +1,4 @@
-"""How a translation came about: what the page at `/how` asks."""
+"""How a translation came about: the routes of the page at `/how`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OBJECT: Schema = {"type": "object"}
 
 
 async def _offer(call: Call) -> Response:
-    """The models, what of them can be changed, and the limits. Loads nothing."""
+    """The models, the parts that can be changed, and the limits. Loads nothing."""
     return JSONResponse(call.state.how.about(), headers={"Cache-Control": "no-store"})
 
 
@@ -45,7 +45,7 @@ ENDPOINTS = (
             "text": text(required=True, empty=True),
             "source": text(required=True),
             "target": text(required=True),
-            "interventions": table("What is changed; see the guide on inspection."),
+            "interventions": table("The changes; see the guide on inspection."),
             "options": section(
                 {
                     "beam": whole(None, least=1, most=BEAM),

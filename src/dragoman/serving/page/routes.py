@@ -1,4 +1,4 @@
-"""What the page at `/` asks beyond the other native routes, under /v1.
+"""The native routes that only the page at `/` uses, under /v1.
 
 A text is cut into sentences here, so that each has its words, its links, and the beginning that a person
 chose for it. Sentences that stay the same come from the cache of the service.
@@ -45,11 +45,11 @@ _NEXT_WORDS = 8
 _MATCHES = 5
 
 
-# What the page shows
+# The answers
 
 
 async def _page(call: Call) -> Response:
-    """What the page offers: languages, models with their adapters and lists of terms, memories, limits."""
+    """The choices on the page: languages, models with their adapters and lists of terms, memories, limits."""
     service = call.service
     pairs, limits = service.pairs, service.limits
     targets = {source: list(pairs.targets_of(source)) for source in pairs.sources}
@@ -94,7 +94,7 @@ async def _language(call: Call, text: str, target: str) -> str:
 async def _tables(
     call: Call, sentences: Sequence[str], ask: Ask, prefixes: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The table of each sentence. Those without a prefix are asked together."""
+    """The table of each sentence. Sentences without a prefix are translated together."""
     chosen = {sentence: prefixes[sentence] for sentence in sentences if prefixes.get(sentence)}
     free = [one for one in dict.fromkeys(sentences) if one and one not in chosen]
     most = call.service.limits.texts
@@ -110,7 +110,7 @@ async def _tables(
 async def _begun(call: Call, sentence: str, ask: Ask) -> list[Answer]:
     """The translation that begins with the prefix of `ask`, without it if the model cannot spell it.
 
-    The search may let the last word of a prefix go on. If the prefix ends with a space, it must not: then
+    The search may continue the last word of a prefix. If the prefix ends with a space, it must not: then
     the likeliest next word is chosen first.
     """
     try:
@@ -159,7 +159,7 @@ async def _alternatives(call: Call) -> Response:
 
 
 async def _matches(call: Call) -> Response:
-    """What the memory has that is like a sentence."""
+    """The similar pairs of the memory for a sentence."""
     text, ask = _one_sentence(call)
     found = await call.service.matches(text, _pair(call, ask), _MATCHES)
     return JSONResponse(
@@ -181,7 +181,7 @@ async def _corrections(call: Call) -> Response:
     return JSONResponse({"new": new}, 201 if new else 200)
 
 
-# What the requests say
+# The requests
 
 
 def _ask(call: Call) -> Ask:
@@ -258,7 +258,7 @@ ENDPOINTS = (
     Endpoint(
         route="GET /v1/page",
         answer=_page,
-        summary="What the page offers.",
+        summary="The choices on the page.",
         returns={"type": "object"},
         works=True,
     ),
@@ -292,7 +292,7 @@ ENDPOINTS = (
     Endpoint(
         route="POST /v1/matches",
         answer=_matches,
-        summary="What the memory has that is like a sentence.",
+        summary="The similar pairs of the memory for a sentence.",
         fields=_SENTENCE,
         bodies=("json",),
         returns=structure({"matches": array(structure({"source": TEXT, "target": TEXT, "score": NUMBER}))}),

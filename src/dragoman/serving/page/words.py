@@ -1,4 +1,4 @@
-"""A translation as the page shows it: words with their places and probabilities, and what links them.
+"""A translation as the page shows it: words with their places and probabilities, and the links between them.
 
 Places count characters (Unicode code points) from the start of the sentence.
 """
@@ -25,7 +25,7 @@ def text_table(
 ) -> tuple[str, list[dict[str, Any]]]:
     """A translated text, and its sentences with their places in it (`target_at`) and in the source.
 
-    `pieces` are the sentences of the source with the space around them, `tables` what `sentence_table` says
+    `pieces` are the sentences of the source with the space around them, `tables` the `sentence_table`
     of each. A piece of nothing but space stays as it is.
     """
     shown, new, place = list[dict[str, Any]](), "", 0
@@ -64,7 +64,7 @@ def sentence_table(
 def _words(
     sentence: str, text: str, translation: Translation | None
 ) -> tuple[list[dict[str, Any]], list[Span], list[tuple[int, int]]]:
-    """The words of the translation, those of the source, and the links between their numbers."""
+    """The words of the translation and of the source, and the links between their numbers."""
     alignment = None if translation is None else translation.alignment
     if translation is None or alignment is None:
         return [_word(span, None) for span in _spans(text)], _spans(sentence), []
@@ -91,7 +91,7 @@ def _apart(spans: Sequence[Span]) -> list[Span]:
 
 
 def _united(spans: Sequence[Span], words: Sequence[int | None]) -> list[Span]:
-    """The span of each word, from those of its tokens. A token without text adds nothing."""
+    """The span of each word, from the spans of its tokens. A token without text adds nothing."""
     found: dict[int, Span] = {}
     for (start, end), word in zip(spans, words, strict=True):
         if word is not None:
@@ -103,7 +103,7 @@ def _united(spans: Sequence[Span], words: Sequence[int | None]) -> list[Span]:
 def _probabilities(
     token_logp: Sequence[float], words: Sequence[int | None], count: int
 ) -> list[float | None]:
-    if len(token_logp) != len(words):  # the memory has the translation, so the model was not asked
+    if len(token_logp) != len(words):  # the memory has the translation, so the model did not run
         return [None] * count
     sums = [0.0] * count
     for logp, word in zip(token_logp, words, strict=True):

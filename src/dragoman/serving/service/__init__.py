@@ -1,1 +1,1 @@
-"""What a server does with texts: queue, batches, languages, models. It knows no HTTP."""
+"""The translation service of a server: queue, batches, languages, models. Independent of HTTP."""

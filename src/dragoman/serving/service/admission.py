@@ -1,4 +1,4 @@
-"""Who may come in: a queue of bounded size, and a share for each client.
+"""Admission of requests: a queue of bounded size, and a share for each client.
 
 Both count characters: see `Limits`.
 """
@@ -38,7 +38,7 @@ class Counting(Protocol):
         ...
 
     def queued(self, characters: int) -> None:
-        """So many characters wait or are being translated now."""
+        """Set the number of characters that wait or are being translated."""
         ...
 
 
@@ -52,19 +52,19 @@ class Uncounted:
     def queued(self, characters: int) -> None: ...
 
 
-_LEAST_RATE = 100.0  # characters a second, so that nobody is told to wait for hours
+_LEAST_RATE = 100.0  # characters a second, so that no client has to wait for hours
 _LONGEST_WAIT = 60.0  # seconds
 _FADE = 0.9  # of the rate of work, with each request that is done
 
 
 class QueuePlace:
-    """A request's place in the queue. It is free when all who hold it have let go."""
+    """A request's place in the queue. It is free when all holders have released it."""
 
     def __init__(self, characters: int, free: Callable[[QueuePlace], None]) -> None:
         self.characters, self._free, self._holders = characters, free, 1
 
     def hold(self) -> None:
-        """Keep the place for work that may go on after its request has left."""
+        """Keep the place for work that may outlast its request."""
         self._holders += 1
 
     def leave(self) -> None:
@@ -88,8 +88,8 @@ class Admission:
     def enter(self, client: str, characters: int) -> QueuePlace:
         """Return a place for a request. Raises Overloaded if the queue is full or the client's share is used.
 
-        A single request always finds room in an empty queue. What a client sends above its burst it owes:
-        its next request has to wait until that is paid.
+        A single request always finds room in an empty queue. Characters above its burst are a debt of the
+        client: its next request has to wait until that is paid.
         """
         room = self._limits.queue_characters - self.characters
         if self.places and characters > room:

@@ -1,4 +1,4 @@
-"""What a client asks of the service, and what it gets. Plain data."""
+"""Requests to the service and its answers. Plain data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Want = Literal["tokens", "alignment", "risk"]
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """What a client wants for its texts."""
+    """The options of a client for its texts."""
 
     source: str | None  # a language in any spelling of `Pairs.find`; None or "auto": detect it
     target: str
@@ -30,7 +30,7 @@ class Ask:
     length_penalty: float | None = None
     n_best: int = 1  # the translation, and its alternatives
     quality: Quality | None = None
-    prefix: str = ""  # what the translation begins with; for one text without markup
+    prefix: str = ""  # the beginning of the translation; for one text without markup
     adapter: str | None = None  # the name of one that was loaded
     terms: str | None = None  # the name of a list that was loaded
     memory: bool = True  # use the memory of the server, if it has one
@@ -54,7 +54,7 @@ class Route:
 
     @property
     def pivots(self) -> tuple[str, ...]:
-        """The languages between, for most pairs none."""
+        """The languages between source and target, for most pairs none."""
         return self.languages[1:-1]
 
 
@@ -64,8 +64,8 @@ class AnswerPart:
 
     source: tuple[int, int]
     target: tuple[int, int]
-    translation: Translation | None  # None with a pivot, of the memory, and of what is no language
-    match: Match | None = None  # what the memory has for it
+    translation: Translation | None  # None with a pivot, from the memory, and for text that is not language
+    match: Match | None = None  # the match of the memory
 
 
 @dataclass(frozen=True, kw_only=True)

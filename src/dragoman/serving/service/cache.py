@@ -1,4 +1,4 @@
-"""What was answered before, in bounded memory."""
+"""Earlier answers, in bounded memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Cache(Generic[Key, Value]):
         return len(self._values)
 
     def get(self, key: Key) -> Value | None:
-        """Return the value of a key, which is from now on the last one used."""
+        """Return the value of a key, and mark it as used last."""
         if key not in self._values:
             return None
         self._values.move_to_end(key)
@@ -47,7 +47,7 @@ class Cache(Generic[Key, Value]):
 
 
 def size_of(value: Any) -> int:
-    """The bytes of a value of strings, numbers, tuples and dataclasses. What is shared counts each time."""
+    """The bytes of a value of strings, numbers, tuples and dataclasses. Shared values count each time."""
     size = sys.getsizeof(value)
     if isinstance(value, tuple | list | frozenset):
         return size + sum(map(size_of, value))

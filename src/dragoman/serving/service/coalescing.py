@@ -3,8 +3,8 @@
     work = Coalescer(threads, cache, counting)
     await work.get(["a", "b"], translate, place)
 
-One call starts one job for all keys that are new. A job is stopped when nobody waits for any of its answers:
-one of several who wait may leave.
+One call starts one job for all keys that are new. A job is stopped when no caller waits for any of its
+answers any more; one of several may leave.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Job(Generic[Key, Value]):
                 answer.cancel()
             else:
                 answer.set_exception(error)
-                answer.exception()  # somebody else may be told, or nobody
+                answer.exception()  # mark it as retrieved: perhaps no caller does
 
 
 class Coalescer(Generic[Key, Value]):
@@ -108,7 +108,7 @@ class Coalescer(Generic[Key, Value]):
         return [found[key] for key in keys], not awaited
 
     def stop(self) -> None:
-        """Stop all work, for good. Who waits for it gets NotReady."""
+        """Stop all work, for good. Waiting callers get NotReady."""
         self._stopped = True
         for job in list(self._jobs):
             self._stop(job)
@@ -151,7 +151,7 @@ class Coalescer(Generic[Key, Value]):
         job.leave()
 
     def _stop(self, job: _Job[Key, Value]) -> None:
-        """Nobody waits for a job. Later requests for its answers start another."""
+        """Abandon a job that no caller waits for. Later requests for its answers start another."""
         for key in job.answers:
             self._forget(job, key)
         job.stopped.set()

@@ -41,7 +41,7 @@ class FileTranslator:
         self._threads, self._reading = threads, reading
 
     async def translate(self, data: bytes, format: Format, ask: Ask, *, client: str) -> TranslatedDocument:
-        """Translate a file. Raises DataError if it cannot be read, and what finding its route raises."""
+        """Translate a file. Raises DataError if it cannot be read, and the errors of finding its route."""
         route = await self._read(lambda: self._route(data, format, ask))
         languages = Languages(route.source, route.target)
         document = await self._read(partial(format.parse, data, languages))
@@ -80,7 +80,7 @@ class FileTranslator:
                 await asyncio.sleep(error.retry_after)
 
     def _through(self, segments: Sequence[Segment], route: Route, ask: Ask) -> list[Result | None]:
-        """Translate segments by each model of a route. What a step leaves as it is stays so."""
+        """Translate segments by each model of a route. Segments that a step leaves unchanged stay so."""
         results: list[Result | None] = [None] * len(segments)
         for translator, how in self._router.steps(route, ask):
             sources = [

@@ -25,7 +25,7 @@ class Leg:
 
 
 class Pairs:
-    """The pairs of languages that are served: those of the models, and through pivots those of several.
+    """The pairs of languages that are served: of the models, and through pivots of several models.
 
     Of two models for one pair the first is the default.
     """
@@ -50,7 +50,7 @@ class Pairs:
     def sources_of(self, target: str) -> tuple[str, ...]:
         """The languages that are translated to a target; itself too, if it is translated from.
 
-        Raises UnknownLanguage if there is none.
+        Raises UnknownLanguage if the target is not served.
         """
         targets = dict.fromkeys(target for routes in self._routes.values() for target in routes)
         target = self._closest(target, targets, "to")

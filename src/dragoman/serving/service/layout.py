@@ -1,4 +1,4 @@
-"""A text as what is translated and the white space around it, which stays as it is.
+"""Split a text into parts to translate and the white space around them, which is kept.
 
 layout = laid_out("One.  Two.\n\n", "en", "de", "split")
 layout.sentences  # ["One.", "Two."]
@@ -30,8 +30,8 @@ class Sliver:
     before: str
     body: str
     after: str  # as the target language has it
-    match: Match | None = None  # what is known of the body
-    copied: bool = False  # the body is no language
+    match: Match | None = None  # of the memory, for the body
+    copied: bool = False  # the body is not language
 
     @property
     def asked(self) -> bool:
@@ -47,11 +47,11 @@ class Layout:
 
     @property
     def sentences(self) -> list[str]:
-        """What is to be translated."""
+        """The sentences to translate."""
         return [_one_line(one.body) for one in self.slivers if one.asked]
 
     def bodies(self, translations: Sequence[str]) -> Iterator[tuple[Sliver, str]]:
-        """Yield each piece with its translation, given those of the sentences."""
+        """Yield each piece with its translation, given the translations of the sentences."""
         left = iter(translations)
         for one in self.slivers:
             if one.match is not None:
@@ -60,17 +60,17 @@ class Layout:
                 yield one, next(left) if one.asked else one.body
 
     def text(self, translations: Sequence[str]) -> str:
-        """The translation of the text from those of its sentences."""
+        """Join the translations of the sentences into one of the text."""
         return "".join(one.before + body + one.after for one, body in self.bodies(translations))
 
 
 def laid_out(
     text: str, source: str, target: str, how: Splitting, *, known: Known | None = None, asked: bool = False
 ) -> Layout:
-    """Cut a text into what is translated at once.
+    """Cut a text into pieces that are translated at once.
 
-    `known` says what a memory has for a text, a line or a sentence, which is then not cut. `asked`: what is
-    no language is translated all the same.
+    `known` returns the match of a memory for a text, a line or a sentence, which is then not cut. `asked`:
+    text that is not language is translated all the same.
     """
     pieces: list[Sliver] = []
     place = 0

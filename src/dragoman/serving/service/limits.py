@@ -1,4 +1,4 @@
-"""What a server allows: sizes, times and rates."""
+"""The limits of a server: sizes, times and rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.base.options import Option, Options
 class Limits(Options, section="limits"):
     """The limits of a server. Raises ConfigError for a value out of range.
 
-    Work is counted in characters, not in tokens: a character is known before any model is asked, so that
+    Work is counted in characters, not in tokens: characters are known before any model runs, so that
     refusing costs nothing, and means the same for every model of a route.
     """
 

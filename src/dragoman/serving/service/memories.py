@@ -31,12 +31,12 @@ class Memories:
         """Open files, and make those that do not exist. See `Service.open`.
 
         Raises ConfigError for a memory of a pair that is not served or that has one, DataError for a file
-        that is no memory.
+        that is not a memory.
         """
         opened: dict[Pair, TranslationMemory] = {}
         served = list(pairs)
         try:
-            # Files that exist first, because they say what pair they are for.
+            # Existing files first, because they state their pair.
             for path in sorted(map(Path, paths), key=lambda path: not path.exists()):
                 pair, memory = _opened(path, served, opened)
                 opened[pair] = memory
@@ -63,7 +63,7 @@ class Memories:
         return match
 
     def search(self, pair: Pair, text: str, limit: int) -> list[FuzzyMatch]:
-        """What is like a text, best first."""
+        """Similar pairs for a text, best first."""
         memory = self.of(pair)
         return [] if memory is None else memory.search(text, most=limit)
 

@@ -49,7 +49,7 @@ class ServedModel:
         terms: Mapping[str, TermList] | None = None,
         engine: str = "native",
     ) -> None:
-        """`digest` is that of the weights, if it is known, and `engine` the name of what runs them."""
+        """`digest` is of the weights, if it is known, and `engine` the name of the engine."""
         self.name, self.translator, self.digest, self.engine = name, translator, digest, engine
         self._terms = dict(terms or {})
         self.source = canonical(translator.source_language)
@@ -84,7 +84,7 @@ class ServedModel:
         return found if memory is None else found.using(memory=memory)
 
     def close(self) -> None:
-        """End the threads of its engines. What they work on is not finished."""
+        """End the threads of its engines without finishing their work."""
         for name in (None, *self.adapters):
             engine = self.translator.using(adapter=name).engine
             if isinstance(engine, SharedEngine):

@@ -38,7 +38,7 @@ _MARKED: tuple[Literal["html"], Literal["xml"]] = ("html", "xml")
 
 
 class WorkKey(NamedTuple):
-    """What a translation depends on."""
+    """The key of a translation: everything it depends on."""
 
     model: str
     digest: str
@@ -53,7 +53,7 @@ class WorkKey(NamedTuple):
 
 
 class WordsKey(NamedTuple):
-    """What the next words of a translation depend on."""
+    """The key of the next words of a translation: everything they depend on."""
 
     model: str
     digest: str
@@ -74,7 +74,7 @@ class Marked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is to be done with a text."""
+    """The plan for a text."""
 
     text: str
     route: Route
@@ -98,7 +98,7 @@ class Router:
         default_source: str | None,
         counting: Counting,
     ) -> None:
-        """`preparing` runs what is short: detection, splitting, looking up."""
+        """`preparing` runs short work: detection, splitting, looking up."""
         self._pairs, self._models = pairs, {one.name: one for one in models}
         self._memories, self._preparing = memories, preparing
         self._translations, self._words = translations, words
@@ -142,7 +142,7 @@ class Router:
         return self._pairs.sources_of(ask.target)
 
     def find(self, source: str, ask: Ask) -> Route:
-        """The route of a pair, by the model that is asked for."""
+        """The route of a pair, by the requested model."""
         return self._pairs.find(source, ask.target, model=ask.model)
 
     def steps(self, route: Route, ask: Ask) -> Iterable[tuple[Translator, Decoding]]:
@@ -217,7 +217,7 @@ class Router:
     async def _through(
         self, route: Route, texts: Sequence[str], ask: Ask, place: QueuePlace
     ) -> tuple[list[Translation | Marked], bool]:
-        """Return what the last model of a route made of each text, and whether the cache had it all."""
+        """Return the translation of each text by the last model of a route, and whether the cache had all."""
         values: list[Translation | Marked] = []
         all_cached = True
         for step, (name, target) in enumerate(zip(route.models, route.languages[1:], strict=True)):
@@ -250,7 +250,7 @@ class Router:
 
 
 def decoding_of(ask: Ask, to: str | None, limits: Limits, *, last: bool) -> Decoding:
-    """The options for a model on the way. Only the last one has alternatives, and what else is wanted."""
+    """The options for a model on the way. Only the last one has alternatives and other details."""
     plain = last and ask.markup == "text"
     beam = ask.beam
     if beam is None and ask.quality == "best":
@@ -336,7 +336,7 @@ def translate_markup(
     ignored: frozenset[str],
     decoding: Decoding,
 ) -> list[tuple[str, Match | None]]:
-    """Return the translation of each text, and what the memory has for it if it is one segment.
+    """Return the translation of each text, and the match of the memory if it is one segment.
 
     Any text is read, also if it is malformed. No tag is lost. All texts are translated together.
     """

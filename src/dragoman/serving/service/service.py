@@ -1,4 +1,4 @@
-"""The service: texts of many clients in, translations out. It knows nothing of HTTP.
+"""The service: texts of many clients in, translations out. It is independent of HTTP.
 
 service = Service.open([ModelSpec(folder="runs/en-de")])
 await service.start()
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelSpec", "ServedModel", "Service"]
 
-_PREPARING = 4  # threads for what is short
+_PREPARING = 4  # threads for short work
 _READING = 2  # threads that read and write files, so that no text waits for a file
 _LOOK = 0.02  # seconds between looks at whether all are done
 _GRACE = 5.0  # seconds in which stopped work notices it
@@ -106,9 +106,9 @@ class Service:
         default_source: str | None = None,
         counting: Counting | None = None,
     ) -> Service:
-        """Load all models. It takes as long as that takes: seconds.
+        """Load all models, which takes seconds.
 
-        `memories` are translation memories, at most one for each pair. A file that does not exist is made,
+        `memories` are translation memories, at most one for each pair. A missing file is created,
         for the first pair without a memory. `default_source` is the language of texts without letters.
 
         Raises ModelError for a model that cannot be loaded, ConfigError for options that contradict each
@@ -223,13 +223,13 @@ class Service:
             raise Late("the file took too long", hint="divide it") from None
 
     async def detect(self, text: str) -> list[Guess]:
-        """Return the languages that a text may be in, of those that are served, the likeliest first."""
+        """Return the served languages that a text may be in, the likeliest first."""
         self._check_ready()
         text = _SURROGATE.sub("\ufffd", text)
         return await self._prepare(lambda: detect_language(text, self.pairs.sources, self._default))
 
     async def matches(self, text: str, pair: tuple[str, str], limit: int = 5) -> list[FuzzyMatch]:
-        """Return what the memory of a pair has that is like a text, best first; nothing without a memory."""
+        """Return the pairs of the memory that are similar to a text, best first; nothing without a memory."""
         self._check_ready()
         route = self.pairs.find(*pair)
         text = _SURROGATE.sub("\ufffd", text)
@@ -240,9 +240,9 @@ class Service:
     ) -> bool:
         """Store a translation in the memory of the pair. Return whether it is new.
 
-        `source` is the text that was translated, `text` what the service made of it, `translation` what a
-        person made of that. When this returns, it is on the disk. Raises ConfigError if the pair has no
-        memory, DataError for what no file can hold, TooLong for more text than a request may have.
+        `source` is the text that was translated, `text` the service's translation of it, `translation` a
+        person's correction. When this returns, it is on the disk. Raises ConfigError if the pair has no
+        memory, DataError for characters that no file can hold, TooLong for more text than a request may have.
         """
         self._check_ready()
         route = self.pairs.find(*pair)
@@ -254,9 +254,9 @@ class Service:
         )
 
     async def drain(self, seconds: float) -> None:
-        """Take no new work, and wait at most that long until what was accepted is finished.
+        """Take no new work, and wait at most that long for accepted work.
 
-        Work that is left then is stopped, and its clients get NotReady. The service cannot be used again.
+        Unfinished work is then stopped, and its clients get NotReady. The service cannot be used again.
         """
         self._draining = True
         await self._wait_until_idle(seconds)
@@ -288,7 +288,7 @@ class Service:
 
 
 def check_ask(ask: Ask, texts: Sequence[str], limits: Limits) -> int:
-    """Return how many characters a request counts for: those of its texts and its prefix, and one a text.
+    """Return how many characters a request counts for: its texts and its prefix, and one a text.
 
     Raises TooLong for more than the limits allow, ConfigError for options that they forbid.
     """
@@ -303,7 +303,7 @@ def check_ask(ask: Ask, texts: Sequence[str], limits: Limits) -> int:
     _within("n_best", ask.n_best, 1, limits.alternatives + 1)
     if ask.prefix and (len(texts) != 1 or ask.markup != "text"):
         raise ConfigError("a prefix for several texts, or for markup", hint="send one text")
-    # A prefix is forced whatever the limit of a translation: in characters, which are no fewer than tokens.
+    # A prefix is forced beyond any limit of a translation. It is counted in characters: tokens are not more.
     if len(ask.prefix) > 2 * sum(map(len, texts)) + limits.output_extra:
         raise TooLong("the prefix is too long for its text", hint="shorten it")
     return characters + len(texts)

@@ -2,8 +2,8 @@
 
 tail.py         the new lines of a file that another program writes
 series.py       measurements in bounded memory, thinned to their minima and maxima
-history.py      what the lines of one run say
-watch.py        runs that are watched, and what is new about them
+history.py      one run, read from its lines
+watch.py        the runs to watch, and news about them
 recipes.py      the options of training.toml
 attention.py    attention to the source by checkpoint; needs PyTorch and the checkpoints
 app.py          the routes

@@ -37,7 +37,7 @@ def available(folder: Path | None) -> tuple[list[str], str]:
     names = [str(int(number)) for path in steps if (number := path.stem.removeprefix("step-")).isdecimal()]
     names += [FINAL] if checkpoints.final.exists() else []
     if not names:
-        return [], "There is no checkpoint yet. The first comes with the first validation."
+        return [], "No checkpoint yet. The first comes with the first validation."
     if not has_pytorch():
         return [], "PyTorch is not installed here: pip install 'dragoman[train]'"
     return names, ""
@@ -63,7 +63,7 @@ class Attentions:
         """Return the weights of a layer and head, by default the last layer but one and the mean of heads.
 
         `name` is one of `available`. With `target` that translation is looked at, else the checkpoint's own.
-        Raises ModelError for a checkpoint that is gone or has no such attention, DataError for a text that
+        Raises ModelError for a checkpoint that is missing or has no such attention, DataError for a text that
         cannot be used.
         """
         with self._lock:
@@ -92,7 +92,7 @@ class Attentions:
         try:
             key = (path, path.stat().st_mtime_ns, source, target)
         except OSError as error:
-            raise ModelError(f"{path}: gone; training keeps the last checkpoints") from error
+            raise ModelError(f"{path}: not found; training keeps the last checkpoints only") from error
         if key not in self._traces:
             from dragoman.inspection import inspect
 

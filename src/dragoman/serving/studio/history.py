@@ -1,6 +1,6 @@
-"""What the lines of metrics.jsonl say about one run: curves, samples, events, and where it stands.
+"""One run, as the lines of metrics.jsonl describe it: curves, samples, events, and progress.
 
-Lines come from another program, perhaps of another version, so every value is checked.
+Lines come from another program, which may have another version, so every value is checked.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ TRAIN = ("nll", "learning_rate", "tokens_per_second", "padding", "gradient_norm"
 VALID = ("loss", "bleu", "chrf")
 FACTS = ("parameters", "train_pairs", "valid_pairs", "precision", "threads", "processes", "max_updates")
 _KNOWN = {*TRAIN, "loss", "kind", "step", "epoch", "perplexity", "tokens", "seconds", "eta_seconds"}
-_MOST_CURVES = 24  # with those of measurements that this version does not know
+_MOST_CURVES = 24  # including measurements that this version does not know
 _MOST_EVENTS = 300
 _MOST_SAMPLES = 60  # validations with samples
 _SENTENCES = 8  # of each
 _LONGEST = 1000  # characters of a text
-_RECENT = 1000  # things that a page may have missed before it gets everything again
+_RECENT = 1000  # news that a page may miss before it gets everything again
 Row = Mapping[str, Any]
 
 
 @dataclass
 class History:
-    """One run, as its lines tell it. `version` counts what is new; `recent` has the last of it."""
+    """One run. `version` counts the news; `recent` has the last ones."""
 
     lines: int = 0
-    broken: int = 0  # lines that are not as they should be
+    broken: int = 0  # invalid lines
     curves: dict[str, Series] = field(default_factory=dict)
     events: deque[Row] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     samples: list[Row] = field(default_factory=list)
@@ -58,13 +58,13 @@ class History:
         self._take(kind, step, row)
 
     def since(self, version: int) -> list[tuple[str, Any]] | None:
-        """Return what is newer than `version`, or None if that is no longer known."""
+        """Return the news after `version`, or None if they are no longer known."""
         if version + len(self.recent) < self.version or version > self.version:
             return None
         return [(kind, thing) for number, kind, thing in self.recent if number > version]
 
     def note(self, kind: str, step: float) -> None:
-        """Add an event that the file does not tell."""
+        """Add an event that is not in the file."""
         self._event(kind, step, {}, "")
 
     def _take(self, kind: str, step: float, row: Row) -> None:

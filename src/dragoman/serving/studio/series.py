@@ -1,4 +1,4 @@
-"""Measurements of a run in bounded memory. What is left out is never a minimum or a maximum."""
+"""Measurements of a run in bounded memory. Minima and maxima are never left out."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _ANCHOR = 4096  # bytes before the place of reading that must be as they were
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """What one look at the file found."""
+    """The result of one look at the file."""
 
     lines: tuple[bytes, ...] = ()
     restarted: bool = False  # the file is another one now: forget the lines before these

@@ -4,7 +4,7 @@
 // count from its start. The server counts code points, a text field UTF-16 units: `received` converts.
 //
 // A choice belongs to the text of a source sentence, so it stays while other sentences change:
-//   prefix  the translation begins with it, and the server goes on; `typed` is shown if it cannot
+//   prefix  the translation begins with it, and the server continues it; `typed` is shown if it cannot
 //   text    the whole translation, by hand; the server is not needed
 // `own` has the places of the prefix that the person wrote; the others are the server's words, as they were.
 
@@ -99,7 +99,7 @@ export class Draft {
         });
     }
 
-    /** The person changed the translation. Returns whether the server can go on from there. */
+    /** The person changed the translation. Returns whether the server can continue from there. */
     typedTarget(text, caret) {
         const edit = change(this.target, text, caret);
         const place = after(edit);

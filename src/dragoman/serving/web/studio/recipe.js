@@ -11,7 +11,7 @@ export function recipeView(store) {
         const runs = store.runs.filter(({ shown, recipe }) => shown && Object.keys(recipe).length);
         const without = store.runs.filter(({ recipe }) => !Object.keys(recipe).length).map(({ summary }) => summary.label);
         only.hidden = runs.length < 2;
-        const missing = without.length > 0 && make("p", {}, `No training.toml beside the measurements of ${without.join(", ")}.`);
+        const missing = without.length > 0 && make("p", {}, `No training.toml next to the measurements of ${without.join(", ")}.`);
         renew(place, runs.length > 0 && content(runs, runs.length > 1 && box.checked), missing);
     };
     for (const what of ["news", "shown"]) store.addEventListener(what, update);

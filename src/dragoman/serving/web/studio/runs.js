@@ -17,7 +17,7 @@ export function runsView(store) {
         });
     };
     store.addEventListener("news", update);
-    setInterval(update, 1000); // ages and times left go on
+    setInterval(update, 1000); // ages and times left change
     return [list];
 }
 
