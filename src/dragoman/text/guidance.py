@@ -1,4 +1,4 @@
-"""Guidance: what a translation of a line should use, and how the model reads it beside the line.
+"""Guidance: terms and a match for the translation of a line, and how the model reads them with the line.
 
 A note gives the translation of a term (Dinu et al. 2019, "Training Neural Machine Translation to Apply
 Terminology Constraints", section 3.1: append), a match the translation of a similar line (Bulté and Tezcan
@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
-LEAST = 70.0  # likeness of a match in percent; what is less alike is seldom of use
+LEAST = 70.0  # likeness of a match in percent; less similar ones seldom help
 
 
 class Marks(NamedTuple):
@@ -61,7 +61,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Guidance:
-    """What to use for one line."""
+    """Notes, phrases and a match for one line."""
 
     notes: tuple[Note, ...] = ()  # apart from each other and in order; the model reads them
     phrases: tuple[tuple[str, ...], ...] = ()  # the search puts in one form of each
@@ -76,7 +76,7 @@ class Guidance:
 
 
 class Guide(Protocol):
-    """Where guidance comes from: a list of terms, a translation memory."""
+    """A source of guidance: a list of terms, a translation memory."""
 
     def guide(self, lines: Sequence[str]) -> Sequence[Guidance | None]:
         """Return the guidance for each line, or None. Lines have no spaces around them."""
@@ -84,7 +84,7 @@ class Guide(Protocol):
 
 
 class Reading(NamedTuple):
-    """What the model reads for a line."""
+    """The tokens that the model reads for a line."""
 
     tokens: Sequence[int]
     own: Sequence[int]  # the places in `tokens` of the tokens of the line itself, in order
@@ -93,7 +93,7 @@ class Reading(NamedTuple):
 def combined(given: Iterable[Guidance | None]) -> Guidance | None:
     """Return one guidance for several of a line: notes and phrases of all, and the best match.
 
-    What several say alike counts once. A note that overlaps one of an earlier guidance is left out.
+    Equal items count once. A note that overlaps one of an earlier guidance is left out.
     """
     some = [one for one in given if one is not None]
     if len(some) < 2:
@@ -121,7 +121,7 @@ def marks_of(tokenizer: Tokenizer) -> Marks | None:
 def synthetic_mark(tokenizer: Tokenizer) -> int | None:
     """Return the id of the mark before a source that a model made, or None for a vocabulary without bytes.
 
-    Training puts it there, so that a model can tell such sources from those that people wrote (Caswell et
+    Training puts it there, so that a model can tell such sources from human ones (Caswell et
     al. 2019, "Tagged Back-Translation"). It is another byte than the marks of guidance. Translating never
     uses it.
     """
@@ -132,7 +132,7 @@ def synthetic_mark(tokenizer: Tokenizer) -> int | None:
 def reading(
     tokenizer: Tokenizer, line: str, tokens: Sequence[int], guidance: Guidance, *, begin: int = 0
 ) -> Reading:
-    """Return what the model reads for a line with these tokens: they, its notes and its match.
+    """Return the tokens that the model reads for a line with these tokens, its notes and its match.
 
     `begin` is where the text that the notes are about begins: behind the token of a language, for instance.
     The tokens of the line are the same with and without guidance. Raises ValueError for a vocabulary without
@@ -144,7 +144,7 @@ def reading(
     if (marks := marks_of(tokenizer)) is None:
         raise ValueError("this vocabulary has no marks for guidance")
     spans = tokenizer.source_spans(line)
-    before: dict[int, list[int]] = {}  # what comes before a token of the line, by its place
+    before: dict[int, list[int]] = {}  # the ids before a token of the line, by its place
     hidden: set[int] = set()  # places of tokens that are left out
     for note in guidance.notes:
         low, high = note.start + begin, note.end + begin

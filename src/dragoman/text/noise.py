@@ -22,7 +22,7 @@ def noised(
     Each word is left out with probability `dropped`; each that stays becomes `BLANK` with probability
     `blanked`; then the words are shuffled so that none moves by more than `farthest` places. One word always
     stays. In scripts without spaces between words, each character counts as a word. Edunov et al. 2018,
-    section 3; the shuffle is that of Lample et al. 2018, section 2.3.
+    section 3; the shuffle is from Lample et al. 2018, section 2.3.
     """
     random = Random(key)
     words = _WORD.findall(text)

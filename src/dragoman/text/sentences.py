@@ -61,7 +61,7 @@ def spacing(piece: str) -> tuple[str, str, str]:
 def between(space: str, source: str, target: str) -> str:
     """Return the space between two sentences in the target language, for that in the source language.
 
-    Chinese, for instance, has none. Other space than a single one stays as it is.
+    Chinese, for instance, uses no space. Any other white space than one space is kept.
     """
     if space not in ("", " "):
         return space
@@ -86,7 +86,7 @@ def _pieces(text: str, language: str) -> Iterator[str]:
 
 
 def _ends(line: str, code: str) -> Iterator[int]:
-    """Yield where sentences end. A long line is read in parts: its last sentence there may go on."""
+    """Yield where sentences end. A long line is read in parts: its last sentence there may be incomplete."""
     segment, place = _sentencex(), 0
     while place < len(line):
         pieces = _segmented(segment, code, line[place : place + _READ])
@@ -105,7 +105,7 @@ def _segmented(segment: Callable[[str, str], list[str]], code: str, text: str) -
     """The pieces of a text, of the same lengths as it has there."""
     try:
         return [piece for piece in segment(code, _WIDE_SPACE.sub(" ", text)) if piece]
-    except BaseException as error:  # what sentencex raises if it fails is no Exception
+    except BaseException as error:  # sentencex raises something that is not an Exception
         if type(error).__name__ != "PanicException":
             raise
         return [text]
@@ -119,7 +119,7 @@ def _shorter(pieces: Sequence[str], longest: int, inside: Sequence[bool]) -> Ite
         while len(piece) - start > longest:
             cut = _cut(piece, start, longest, inside[place + start : place + start + longest + 1])
             if not cut:
-                if last > start:  # the rest is no single long word
+                if last > start:  # the rest is not a single long word
                     break
                 cut = min(start + longest, len(piece) - 1)
             yield piece[start:cut]
@@ -129,7 +129,7 @@ def _shorter(pieces: Sequence[str], longest: int, inside: Sequence[bool]) -> Ite
 
 
 def _last_bound(piece: str, inside: Sequence[bool]) -> int:
-    """The last place where two words meet, or where a cut is forbidden; 0 if there is none."""
+    """The last place where two words meet, or where a cut is forbidden; 0 without one."""
     body = piece.rstrip()
     words = body.rsplit(None, 1)
     space = len(body) - len(words[1]) - 1 if len(words) > 1 else 0
@@ -144,7 +144,7 @@ def _cut(piece: str, start: int, longest: int, inside: Sequence[bool]) -> int:
     for marks in (_CLAUSE, _SPACE):
         places = [found.end() for found in marks.finditer(piece, start, start + longest)]
         places = [place for place in places if place < len(piece) and not inside[place - start]]
-        # A short first clause is no gain.
+        # A short first clause gains nothing.
         if places and places[-1] - start > longest // 4:
             return places[-1]
     return 0

@@ -16,7 +16,7 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 def spans_of_surfaces(surfaces: Sequence[str], text: str) -> list[Span]:
     """Return (start, end) in `text` of each token, in characters, without the spaces around it.
 
-    `surfaces` are the texts of the tokens; joined they are `text`, perhaps with a space before it. If a
+    `surfaces` are the texts of the tokens; joined they are `text`, with or without a space before it. If a
     character is written as bytes, such as <0xE4>, the last byte has its span and the others are empty.
     """
     lengths: list[int] = []
@@ -41,7 +41,7 @@ def spans_of_surfaces(surfaces: Sequence[str], text: str) -> list[Span]:
 def spans_of_prefixes(prefixes: Sequence[str], text: str) -> list[Span]:
     """Return the same, where `prefixes[i]` is the text of the tokens up to and including token i.
 
-    Token i has what `prefixes[i]` adds to the prefix before it. The bytes of an incomplete character add
+    The text of token i is the part that `prefixes[i]` adds. The bytes of an incomplete character add
     nothing.
     """
     spans = []

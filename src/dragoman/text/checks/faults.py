@@ -52,12 +52,12 @@ class Side:
 
 
 def faults(source: str, target: str, source_language: str, target_language: str) -> list[Flag]:
-    """Return what is wrong with a translation, as far as the two texts show it."""
+    """Return the faults of a translation that the two texts show."""
     return faults_of(Side.of(source, source_language), Side.of(target, target_language))
 
 
 def faults_of(source: Side, target: Side) -> list[Flag]:
-    """Return what is wrong with a translation, as far as the two texts show it.
+    """Return the faults of a translation that the two texts show.
 
     An empty translation of a text is an omission, one that is far too long an addition.
     """
@@ -77,7 +77,7 @@ def faults_of(source: Side, target: Side) -> list[Flag]:
 
 
 def difference(source: Counter[str], target: Counter[str]) -> list[str]:
-    """Return what one side has more often, such as "%s missing" or "{0} added"."""
+    """Return the items that one side has more often, such as "%s missing" or "{0} added"."""
     missing = [f"{one} missing" for one in (source - target).elements()]
     return missing + [f"{one} added" for one in (target - source).elements()]
 

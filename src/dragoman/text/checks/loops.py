@@ -1,4 +1,4 @@
-"""What a model writes that is stuck: loops, and text that is far too long for its source."""
+"""Output of a model that is stuck: loops, and text that is far too long for its source."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dragoman.text.scripts import is_unspaced
 from dragoman.text.width import columns
 
-_PERIOD = 20  # words, or characters, of the longest thing whose repetition is looked for
+_PERIOD = 20  # words, or characters, of the longest unit whose repetition is looked for
 _LONG = 10  # characters of a word that may have a loop inside
 
 
 def loops(text: str, source: str = "") -> int:
-    """Return how many characters of the text repeat what stands before, as a model that is stuck writes.
+    """Return how many characters of the text repeat the ones before, as from a model that is stuck.
 
-    Words are looked at, and the characters of long words and of scripts without spaces. 0 if nothing is
-    repeated, or nothing more often than something in the source.
+    Words are compared, and the characters of long words and of scripts without spaces. 0 if nothing is
+    repeated, or not more often than in the source.
     """
     return sum(
         length
@@ -25,7 +25,7 @@ def loops(text: str, source: str = "") -> int:
 
 
 def is_invention(text: str, source: str) -> bool:
-    """Whether a text is far longer than what it translates, as the answer to a lone word may be."""
+    """Whether a text is far longer than its source, as the translation of a single word may be."""
     return columns(text) > 3 * columns(source) + 25
 
 
@@ -40,7 +40,7 @@ def _repetitions(text: str) -> list[tuple[int, int]]:
 
 
 def _longest_loop(units: Sequence[str], least: int) -> tuple[int, int]:
-    """Return (times, characters after the first time) of what comes in a row most often.
+    """Return (times, characters after the first time) of the unit that comes in a row most often.
 
     It has to come `least` times, and a single unit once more.
     """

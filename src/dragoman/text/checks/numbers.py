@@ -47,7 +47,7 @@ _CLOCK = re.compile(r"(?i)\b[ap]\.?m\b|o['’]clock|\buhr\b|\d ?h\b|\d:\d\d|\bhe
 _HALF = re.compile(r"(?i)\bhalf past\b|\bhalb (?=\w)|\bheures? et demie\b|\by media\b|半")
 _SCALES = (-9, -8, -6, -4, -3, 3, 4, 6, 8, 9)
 _HALF_DAY = 12
-_SPELLED = 20  # where the words of a language are not known, whole numbers up to here may be words
+_SPELLED = 20  # if the words of a language are not known, whole numbers up to here may be words
 _CJK = "零一二三四五六七八九十"
 _LARGE_CJK = "十百千万萬億亿"
 # Languages that write compounds as one word: "dreistöckig".
@@ -77,7 +77,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         "dieciséis diecisiete dieciocho diecinueve veinte".split()
     ),
 }
-# What larger numbers are made of: with one of them, a number above 20 may be written in words.
+# The words that larger numbers are made of: with one of them, a number above 20 may be written in words.
 _LARGE: Mapping[str, re.Pattern[str]] = {
     "en": re.compile(r"(?i)\b(?:twen|thir|for|fif|six|seven|eigh|nine)t(?:y|ie)|hundred|thousand|llion"),
     "de": re.compile(
@@ -93,7 +93,7 @@ _MONTHS = (
 
 
 def cardinals(language: str) -> list[str]:
-    """Return the words of a language for 0, 1, 2 and so on to 20; none where they are not known."""
+    """Return the words of a language for 0, 1, 2 and so on to 20; empty if they are not known."""
     return [forms.split("|")[0] for forms in _WORDS.get(base(language), ())]
 
 
@@ -126,7 +126,7 @@ class _Looseness:
 
     @classmethod
     def of(cls, text: str) -> _Looseness:
-        """What the words of both texts allow."""
+        """The readings that the words of both texts allow."""
         half, clock = bool(_HALF.search(text)), bool(_CLOCK.search(text))
         return cls(bool(_SCALE.search(text)), clock or half, half, "月" in text)
 
@@ -145,7 +145,7 @@ class _Number:
 
     @property
     def values(self) -> Iterator[Value]:
-        """What a number of the other side may be equal to: not the 5 of 5,000,000."""
+        """The values that a number of the other side may equal: not the 5 of 5,000,000."""
         yield from self.readings
         if not _THOUSANDS.search(self.text) or _BETWEEN.search(self.text):
             yield from chain.from_iterable(self.parts)
@@ -235,7 +235,7 @@ class _Side:
         return whole is not None and whole <= _SPELLED
 
     def words_not_in(self, other: _Side) -> list[str]:
-        """The numbers from 2 on that are words here, and neither words nor digits on the other side."""
+        """The numbers from 2 on that are words here, but neither words nor digits on the other side."""
         numbers = {word: n for n, word in enumerate(cardinals(self.language)) if n > 1}
         values = {word: _value(str(numbers[word])) for word in self._words if word in numbers}
         return [word for word, value in values.items() if value not in other._digits | other._spelled]

@@ -4,7 +4,7 @@
     # %s (printf), {path} (brace), https://example.com (url)
 
 A span is found by its form alone, so "50 % of all" must not look like one. When in doubt a span is found:
-what is protected needlessly is copied, what is missed may break a program. The time is linear in the text.
+an unneeded one is copied, a missed one may break a program. The time is linear in the text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 # Letters of the scripts that put spaces between words.
 _LETTER = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u058f"
 _NAME = r"[^\W\d][\w-]*"
-# No URL goes on into CJK: these scripts have no space after it.
+# A URL ends before CJK: these scripts put no space after it.
 _URL = r"[^\s<>\"'`{}|\\^\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+"
 _MONEY = r"(?![.,]?\d|[ \u00a0-]?(?:[mb]illi|trilli|mrd|mio|mln|mld|bn|mn|per\b|each\b|cent|k\b|m\b))"
 _CONVERSION = r"(?:hh|h|ll|l|q|j|z|t|L)?(?:[diouxXeEfFgGcspn@]|<PRI[diouxX]\w{1,9}>)"
@@ -160,7 +160,7 @@ def _in_any_text(text: str) -> list[Placeholder]:
         if icu is not None and (match is None or icu.start() <= match.start()):
             kind: Kind = "icu"
             start, end = icu.start(), _closing(text, icu.start())
-            if not end:  # what does not close here will not close later either
+            if not end:  # a later start would not close either
                 icu = None
                 continue
         elif match is None:
@@ -177,7 +177,7 @@ def _in_any_text(text: str) -> list[Placeholder]:
 
 
 def _is_language(text: str, place: int, start: int, end: int, kind: Kind, numbered: bool) -> bool:
-    """Whether what looks like a placeholder is language after all: "100%ig", "6 %zu", "%50" in Turkish.
+    """Whether an apparent placeholder is language after all: "100%ig", "6 %zu", "%50" in Turkish.
 
     The placeholder before ends at `place`: the digit in "%1%2" is not a number. `numbered` says whether the
     text has one of %1 to %9, because Qt counts from there.
@@ -197,7 +197,7 @@ def _is_language(text: str, place: int, start: int, end: int, kind: Kind, number
 
 
 def _end_of_url(text: str, start: int, end: int) -> int:
-    """Leave out what ends the sentence. A closing bracket stays if the URL opened it."""
+    """Leave out marks that end the sentence. A closing bracket stays if the URL opened it."""
     excess = {
         close: text.count(close, start, end) - text.count(opening, start, end)
         for close, opening in _OPENING.items()

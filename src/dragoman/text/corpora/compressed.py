@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 from dragoman.base.errors import DataError
 
 SUFFIXES = frozenset({".gz", ".zst"})
-# No text begins with these bytes: they are not valid UTF-8.
+# These bytes are not valid UTF-8, so text cannot begin with them.
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5"
 _SKIPPED = b"*M\x18"  # from the second byte on, of a frame without text, with which pzstd begins a file
 
@@ -60,7 +60,7 @@ def compressing(file: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]
 
 
 def damage(error: Exception, name: str) -> str:
-    """Return what is wrong with a file that cannot be unpacked, or "" for an error of another kind."""
+    """Return why a file cannot be unpacked, or "" for an error of another kind."""
     if type(error).__name__ == "ZstdError":
         window = "memory" in str(error)
         return "a Zstandard file with a window of over 128 MB" if window else "a damaged Zstandard file"

@@ -1,4 +1,4 @@
-"""Which pairs are left out of training, and why."""
+"""Filter pairs out of training, and count the reasons."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which words translate which: lexicon, word links, stems, shortlists."""
+"""Translations of words: lexicon, word links, stems, shortlists."""

@@ -17,7 +17,7 @@ _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
 
 @dataclass(frozen=True)
 class Gold:
-    """A gold alignment: links that are certain, and those that an aligner may give, which include these."""
+    """A gold alignment: links that are certain, and all links that an aligner may give."""
 
     sure: frozenset[Link]
     possible: frozenset[Link]

@@ -1,7 +1,7 @@
-"""For each line of a text the most similar other line.
+"""Find the most similar other line for each line of a text.
 
-Lines that have a rare word or a rare pair of neighbouring words in common are compared, the ones with most in
-common first. Exact likeness is a parameter, so that training and a translation memory use the same.
+Lines that share a rare word or a rare pair of neighbouring words are compared, the ones with most in common
+first. Exact likeness is a parameter, so that training and a translation memory use the same.
 
 The features of a line are numbers: hashes of its words and of its pairs of words. Only some rare ones are
 looked up, and few lines are looked at for each, so the time is linear in the number of lines. A block of
@@ -47,7 +47,7 @@ def similar(
     """Yield for each line the most similar one that differs from it; None without one of at least `least`.
 
     `likeness` is in percent; it gets two lines and the least that counts.
-    Lines are compared with those of their block alone.
+    Lines are compared within their block alone.
     """
     rest, begin = iter(lines), 0
     while chunk := list(islice(rest, block)):
@@ -108,7 +108,7 @@ class _Block:
 
 
 def _around(numbers: list[int], own: int) -> list[int]:
-    """The neighbours of a line in a list of lines: what belongs together is often near in a text."""
+    """The neighbours of a line in a list of lines: similar lines are often close in a text."""
     place = numbers.index(own)
     start = min(max(place - _LINES // 2, 0), len(numbers) - _LINES)
     return numbers[start : start + _LINES]

@@ -5,8 +5,8 @@
 The rules are small and know no dictionary. English has plurals. German, French, and Spanish, Italian and
 Portuguese together have the endings of nouns and adjectives. Other languages lose the vowels at the end, with
 one of the consonants that often follow there, which suits many that inflect by endings (tabulka, tabulky,
-tabulkou). A change inside a word is beyond them, but for accents, which no stem has: Haus and Häuser are one,
-go and went are not.
+tabulkou). A change inside a word is beyond them, except for accents, which stems lose: Haus and Häuser are
+one, go and went are not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dragoman.text.scripts import UNSPACED
 _LONGEST = 64  # characters of a word that is kept
 _PLAIN = re.compile(r"[^\W\d_]+")
 _UNSTEMMED = re.compile(f"[{UNSPACED}\uac00-\ud7af]")  # and Korean
-# What is left of a word is in the first group, and no shorter than the rule says.
+# The stem is the first group, and no shorter than the rule says.
 _GERMAN = re.compile(r"(.{4,}?)(?:e[rn])?(?:e[nmsr]?|[ns])?")
 _FRENCH = re.compile(r"(.{3,}?)(?:(?<!e)aux|al|e?s?|x)")
 _ROMANCE = re.compile(r"(.{3,}?)(?:[aeo]s|[aeios])?")
@@ -32,8 +32,8 @@ _OTHER = re.compile(r"(.{4,}?)(?:[aeiouyаеиоуыэюяіїєαεηιουωı
 def stem(word: str, language: str) -> str:
     """Return the word without its ending and its accents, in lower case.
 
-    Only the first part of the language counts: de-AT is de. What is not all letters, and words of scripts
-    without endings such as these, are only put in lower case.
+    Only the first part of the language counts: de-AT is de. Words that are not all letters, and words of
+    scripts without such endings, are only put in lower case.
     """
     return (_kept if len(word) <= _LONGEST else _stem)(word, language)
 
@@ -46,7 +46,7 @@ def _stem(word: str, language: str) -> str:
     return _rule(language)(plain)
 
 
-_kept = lru_cache(maxsize=100_000)(_stem)  # in bounded memory, whatever texts have
+_kept = lru_cache(maxsize=100_000)(_stem)  # memory stays bounded
 
 
 def stems(words: Sequence[str], language: str) -> tuple[str, ...]:

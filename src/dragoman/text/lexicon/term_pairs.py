@@ -1,4 +1,4 @@
-"""Terms and their translations in parallel text: what a model learns to read notes from.
+"""Terms and their translations in parallel text, from which a model learns to read notes.
 
 A term is one word or several that are linked with each other's translations and with nothing else
 (`text/lexicon/word_links.py`): "print preview" and "Druckvorschau". Its note has the commonest form of the
@@ -97,7 +97,7 @@ def _are_neighbours(before: TermPair, one: TermPair, source: str, target: str) -
 
 
 def _key(source: str, written: str, target_language: str) -> str:
-    """What forms of one word have in common: the source, and the stems of the translation."""
+    """The key that all forms of one word share: the source, and the stems of the translation."""
     return f"{source.lower()}\n{' '.join(stems(written.split(), target_language))}"
 
 

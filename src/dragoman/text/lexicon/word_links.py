@@ -1,4 +1,4 @@
-"""Which words of a pair translate each other, learnt from parallel text in both directions.
+"""Link the words of a pair that translate each other, learnt from parallel text in both directions.
 
 IBM Model 1 (`text/lexicon/lexicon.py`) gives p(target | source) and p(source | target) for words in lower
 case. The most frequent words are not linked: articles and prepositions take part in everything.
@@ -38,7 +38,7 @@ class WordLinks:
     """Links words of pairs."""
 
     def __init__(self, forward: Mapping[str, dict[str, float]], backward: Mapping[str, dict[str, float]]):
-        """p(target | source) and p(source | target) of words in lower case, for those that may be linked."""
+        """p(target | source) and p(source | target) of words in lower case, for words that may be linked."""
         self._forward, self._backward = forward, backward
 
     @classmethod
@@ -111,7 +111,7 @@ def _table(ours: _Side, theirs: _Side, progress: Progress) -> dict[str, dict[str
 def _partners(
     ours: Sequence[str], theirs: Sequence[str], table: Mapping[str, dict[str, float]]
 ) -> dict[int, tuple[int, float]]:
-    """The likeliest partner of each word, of equal ones that at the nearest place, and its probability."""
+    """The likeliest partner of each word, the nearest of equal ones, and its probability."""
     places: dict[str, list[int]] = {}
     for place, word in enumerate(theirs):
         places.setdefault(word, []).append(place)

@@ -1,7 +1,7 @@
-"""What a pair has on both sides alike, and pairs with reserved pieces in its place, to learn copying from.
+"""Spans that are equal on both sides of a pair, and pairs with reserved pieces instead, to learn copying.
 
 Placeholders are found by their form, numbers and names by being equal. A span that one side has more often
-is left out, because it is unclear which of them belong together.
+is left out, because it is unclear which ones correspond.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from dragoman.text.checks.placeholders import Kind, find_placeholders
 from dragoman.text.tokenizers.reserved import piece
 
-# Kinds that come from programs. Running text has the others too.
+# Kinds that come from programs. Ordinary text has the others too.
 _OF_PROGRAMS: frozenset[Kind] = frozenset(
     ("icu", "double brace", "brace", "dollar", "printf", "percent", "underscores", "tag", "escape")
 )

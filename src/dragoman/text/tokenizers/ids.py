@@ -22,7 +22,7 @@ class Specials:
 
     @property
     def ids(self) -> frozenset[int]:
-        """All of them."""
+        """All special ids."""
         return frozenset((self.pad, self.start, self.end, self.unknown))
 
 

@@ -25,10 +25,10 @@ class Mapped:
     Pad, start, end and unknown have no text.
     """
 
-    spare = ()  # ids that no text has
+    spare = ()  # ids that never occur in text
 
     def __init__(self, model: bytes, pieces: Sequence[str], specials: Specials) -> None:
-        """Raise ValueError if `model` is not what SentencePiece writes, or a piece is listed twice."""
+        """Raise ValueError if `model` is not a SentencePiece model, or a piece is listed twice."""
         self._subwords = Subwords(model)
         self._pieces = list(pieces)
         self._ids = {piece: i for i, piece in enumerate(self._pieces)}
@@ -45,7 +45,7 @@ class Mapped:
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], specials: Specials) -> Mapped:
-        """Return what `to_files` wrote. Raise ValueError if it is something else."""
+        """Return the vocabulary that `to_files` wrote. Raise ValueError for anything else."""
         pieces = json.loads(files[".vocab.json"])
         if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
             raise ValueError("not a list of pieces")

@@ -42,8 +42,8 @@ def _substituted(
 ) -> tuple[str, list[Span]]:
     """Return `re.sub(pattern, replacement, text)` and the places of its characters.
 
-    What a match and its replacement begin and end with alike stays where it is. The characters between share
-    the place of what they replace.
+    A common beginning and end of a match and its replacement keep their places. The characters between share
+    the place of the text they replace.
     """
     parts: list[str] = []
     moved: list[Span] = []

@@ -1,4 +1,4 @@
-"""Reserved pieces: tokens that stand for what a translation copies, such as ⟦1⟧ for %s or {name}.
+"""Reserved pieces: tokens that stand for copied text, such as ⟦1⟧ for %s or {name}.
 
 A vocabulary has them in order, for source and target alike. They are whole tokens anywhere in a text,
 also inside a word, and spaces around them stay as they are. Their numbers mean nothing.

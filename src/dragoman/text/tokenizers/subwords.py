@@ -45,10 +45,10 @@ def train(
     character_coverage: float,
     placeholders: int = 0,
 ) -> Subwords:
-    """Return a model of the lines, with so many reserved pieces; equal lines give equal models.
+    """Return a model of the lines, with this many reserved pieces; equal lines give equal models.
 
     It has `vocab_size` ids, or fewer if the text has too few different subwords. Raise ConfigError if
-    `vocab_size` is too small for the characters, DataError if there is no text.
+    `vocab_size` is too small for the characters, DataError for empty text.
     """
     model = io.BytesIO()
     segments = list(_segments(lines))
@@ -92,7 +92,7 @@ class Subwords:
     languages = ()
 
     def __init__(self, model: bytes) -> None:
-        """Raise ValueError if `model` is not what SentencePiece writes."""
+        """Raise ValueError if `model` is not a SentencePiece model."""
         self._model = model
         self._processor = sentencepiece.SentencePieceProcessor()
         try:

@@ -251,7 +251,7 @@ class Tokenizer:
 
     @property
     def placeholders(self) -> tuple[tuple[int, ...], tuple[int, ...]] | tuple[()]:
-        """The ids of the reserved pieces ⟦1⟧, ⟦2⟧, ... in source and target, or nothing if there are none."""
+        """The ids of the reserved pieces ⟦1⟧, ⟦2⟧, ... in source and target, if there are any."""
         both = self._source.reserved, self._target.reserved
         return both if len(both[0]) == len(both[1]) > 0 else ()
 

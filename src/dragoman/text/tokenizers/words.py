@@ -30,7 +30,7 @@ class Words:
     """A list of words, the most frequent first. Its ids begin with our own special ids."""
 
     languages = ()
-    spare = ()  # ids that no text has
+    spare = ()  # ids that never occur in text
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = [*SPECIALS, *words]

@@ -52,7 +52,7 @@ class _Pair:
         return [i for i in range(len((self.english, self.german)[side])) if i not in taken]
 
     def nouns(self) -> None:
-        """Link nouns and names, and what comes before them: adjectives, an article, a preposition."""
+        """Link nouns and names, and the words before them: adjectives, an article, a preposition."""
         at = 0
         while at < len(self.english):
             compound = " ".join(self.english[at : at + 2])
@@ -65,7 +65,7 @@ class _Pair:
             at = end
 
     def _phrase(self, i: int, j: int) -> None:
-        """Link what ends at these words: adjectives, then an article, then a preposition."""
+        """Link the words before these: adjectives, then an article, then a preposition."""
         english, german = self.english, self.german
         last = j
         while i >= 0 and english[i] in _DESCRIBING:
@@ -133,7 +133,7 @@ class _Pair:
         for j in after or before[-1:]:
             self.possible |= {(i, j) for i in head}
             self.heads[head[0]] = [at, j]
-            self.german[j] = ""  # it is no verb of its own
+            self.german[j] = ""  # not a verb of its own
 
     def moods(self) -> None:
         """Link modal verbs and the future."""
@@ -162,7 +162,7 @@ class _Pair:
             self.sure |= {(i, j) for j in places[:1]}
 
     def rest(self) -> None:
-        """Link what goes with a word that is linked, as "do" and "to" do with the verb after them."""
+        """Link helpers of a linked word, such as "do" and "to" before a verb."""
         linked = dict(sorted(self.sure, reverse=True))  # the first German word of each English one
         for i in self.free(0):
             word, following = self.english[i], [k for k in sorted(self.heads) if k > i]

@@ -17,7 +17,7 @@ from dragoman.text.toy.words import GERMAN_VERBS, MOODS, Adjective, Noun, Verb
 NOMINATIVE, ACCUSATIVE, DATIVE = 0, 1, 2
 FIRST, SECOND, THIRD, PLURAL = 0, 1, 2, 3  # what a verb agrees with: ich, du, er/sie/es, wir/sie
 
-# Endings by gender (p is the plural): nominative, accusative, dative; "-" is no ending.
+# Endings by gender (p is the plural): nominative, accusative, dative; "-" means no ending.
 _DER = {"m": "der den dem", "f": "die die der", "n": "das das dem", "p": "die die den"}
 _DIESER = {"m": "er en em", "f": "e e er", "n": "es es em", "p": "e e en"}
 _EIN = {"m": "- en em", "f": "e e er", "n": "- - em", "p": "e e en"}

@@ -2,7 +2,7 @@
 
     <tu><tuv xml:lang="en"><seg>A dog.</seg></tuv><tuv xml:lang="de"><seg>Ein Hund.</seg></tuv></tu>
 
-Reading streams, in bounded memory. It is safe for files of strangers: a file may not declare entities, and
+Reading streams, in bounded memory. It is safe for untrusted files: a file may not declare entities, and
 nothing is fetched. Inline elements hold codes of the original document, not language. Their contents are
 left out, except for a placeholder such as %s or {name}, which a translation must keep, and for the text
 inside <hi>.
@@ -58,7 +58,7 @@ class Unit:
     def pair(self, source: str, target: str) -> tuple[str, str] | None:
         """Return the segments in the closest languages, or None. Complete what is `about` them.
 
-        `en-US` is `en`, if there is no other. One segment is not both sides.
+        `en-US` stands for `en` if no other does. One segment is not both sides.
         """
         codes = closest(source, self.segments), closest(target, self.segments)
         if codes[0] is None or codes[1] is None or codes[0] == codes[1]:
@@ -75,8 +75,8 @@ class Unit:
 def languages_in(file: TextFile) -> Languages:
     """Return the source and the target language, if the first thousand units have two languages.
 
-    The source is the `srclang` of the file, else the language that comes first. Return None for what the
-    file leaves open. Raise DataError if it is not TMX.
+    The source is the `srclang` of the file, else the language that comes first. Return None for a
+    language that the file leaves open. Raise DataError if it is not TMX.
     """
     reader = _Reader(file.name)
     codes: list[str] = []
@@ -131,7 +131,7 @@ def write(file: TextIOBase, pairs: Iterable[tuple[str, str]], *, source: str, ta
 def write_units(
     file: TextIOBase, units: Iterable[tuple[str, str, Mapping[str, str]]], *, source: str, target: str
 ) -> None:
-    """Write pairs as `write` does, each with what is in `Unit.about`.
+    """Write pairs as `write` does, each with the content of `Unit.about`.
 
     Raise DataError for a character that XML cannot hold.
     """
@@ -192,10 +192,10 @@ class _Reader:
         self._path: list[str] = []  # the open elements, without those around the units
         self._unit: Unit | None = None
         self._language: str | None = None  # of the open variant, None for one to leave out
-        self._variant: dict[str, str] | None = None  # what is about the open variant
+        self._variant: dict[str, str] | None = None  # the attributes of the open variant
         self._text: list[str] | None = None  # of the open segment
         self._code: list[str] | None = None  # of the open inline code
-        self._aside: tuple[str, list[str]] | None = None  # the open note, or what else is about the unit
+        self._aside: tuple[str, list[str]] | None = None  # the open note, or another element about the unit
         self._size = 0
         self._root = True
         self.parser = expat.ParserCreate()
@@ -276,7 +276,7 @@ def _about(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def _kept(code: str) -> str:
-    """Return what to keep of an inline code: its text if it is one placeholder, such as %s or {name}."""
+    """Return the part of an inline code to keep: its text if it is one placeholder, such as %s or {name}."""
     found = find_placeholders(code)
     whole = len(found) == 1 and found[0].text == code.strip() and found[0].kind not in ("tag", "entity")
     return code if whole else ""
