@@ -73,7 +73,7 @@ class Validation:
     best: bool  # better than all before
     seconds: float  # that this validation took
     elapsed: float  # seconds of the run so far
-    search: str = "greedy"  # behind BLEU and chrF, or "beam 5, length penalty 1"; empty without them
+    search: str = "greedy"  # used for BLEU and chrF, or "beam 5, length penalty 1"; empty without them
     samples: tuple[SampleTranslation, ...] = ()
 
 
@@ -89,7 +89,7 @@ class Finished:
     loss: float | None  # of these weights, on the validation text
     bleu: float | None
     signature: str
-    search: str = "greedy"  # behind BLEU; empty without one
+    search: str = "greedy"  # used for BLEU; empty without one
     peak_memory: int | None = None  # bytes: the most that any process of this command has held
 
 

@@ -52,7 +52,7 @@ class Metrics:
         if isinstance(outcome, Finished):
             self.add({"kind": "finish", **asdict(outcome), **row})
         else:
-            with suppress(TrainingError):  # the disk may be full, which is then the reason
+            with suppress(TrainingError):  # the disk may be full, which may be why the run ends
                 self.add({"kind": "stop", "reason": str(outcome), **row})
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ class Metrics:
         return results[-1] if results else None
 
     def trim(self, step: int) -> None:
-        """Drop the lines after update `step`, and those of the end. A resumed run writes them again."""
+        """Drop the lines after update `step`, and the final ones. A resumed run writes them again."""
         if self.path.exists():
             lines = self.path.read_bytes().splitlines(keepends=True)  # a crash may have left any bytes
             kept = [line for line in lines if _step_of(line) <= step and line.endswith(b"\n")]
@@ -93,7 +93,7 @@ class Metrics:
         ]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        """The lines of the file, but for one that a crash has cut short."""
+        """The lines of the file, except one that a crash has cut short."""
         for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
             with suppress(ValueError, RecursionError):
                 row = json.loads(line)

@@ -1,6 +1,6 @@
 """The best rates of this machine: matrix products and copies, measured.
 
-It is in this package because `profile.py` needs the rates, and `bench/` is above it.
+It is in this package because `profile.py` needs the rates and may not import `bench/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the time of an update goes, and the least time each part could take.
+"""Profile an update: the time of each part, and the least time it could take.
 
 The floor of a part is its operations / the machine's rate of matrix products, or its bytes / the machine's
 bandwidth, whichever is greater. Both rates are measured just before. Operations and bytes follow from the

@@ -108,7 +108,7 @@ class Trainer:
         check_space(self.checkpoints.folder, checkpoint_bytes(self.learner.trained, self.config))
 
     def _look_for_weights(self, *, read: bool) -> None:
-        """Leave out the checkpoints whose weights are gone, or with `read` damaged, in every process.
+        """Leave out the checkpoints whose weights are missing, or with `read` damaged, in every process.
 
         Raises TrainingError if none of several is left at the end.
         """

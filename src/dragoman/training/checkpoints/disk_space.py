@@ -1,4 +1,4 @@
-"""Room for checkpoints on the disk, before hours are spent on the first one."""
+"""Check the disk space for checkpoints before hours are spent on the first one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def checkpoint_bytes(model: AnySeq2Seq, config: TrainingConfig) -> int:
-    """Return the bytes of a checkpoint at least: weights, and the moments of those that are trained.
+    """Return the minimum bytes of a checkpoint: weights, and the moments of the trained ones.
 
     With `training.ema`, also their moving average.
     """
@@ -26,7 +26,7 @@ def checkpoint_bytes(model: AnySeq2Seq, config: TrainingConfig) -> int:
 def check_space(folder: Path, needed: int, *, what: str = "a checkpoint") -> None:
     """Raise TrainingError unless a file of this many bytes fits into `folder`, which exists.
 
-    The file is allocated and removed, because quotas and limits are not in what the disk says of itself.
+    The file is allocated and removed, because the free space of the disk does not show quotas and limits.
     """
     probe = folder / f".room.{os.getpid():08x}.part"  # swept up if a crash leaves it behind
     try:
@@ -35,7 +35,7 @@ def check_space(folder: Path, needed: int, *, what: str = "a checkpoint") -> Non
                 os.posix_fallocate(file.fileno(), 0, max(needed, 1))
     except OSError as error:
         if error.errno not in _FULL:
-            return  # a file system that allocates nothing beforehand; the first file written says the rest
+            return  # a file system that cannot allocate ahead; the first file written will tell
         free = shutil.disk_usage(folder).free
         raise TrainingError(
             f"{folder}: no room for {what}, {size_text(needed)} ({error.strerror}; {size_text(free)} free)",

@@ -37,7 +37,7 @@ class Checkpoints:
 
     @property
     def final(self) -> Path:
-        """The weights that training ended with."""
+        """The final weights of training."""
         return self.folder / "final.safetensors"
 
     @property

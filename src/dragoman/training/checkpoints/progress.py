@@ -57,7 +57,7 @@ class Progress:
 
     @property
     def candidates(self) -> list[Candidate]:
-        """Those of the history that the final weights may be chosen among."""
+        """Candidates in the history for the final weights."""
         return [candidate for candidate in self.history if candidate.step not in self.lost]
 
     def to_json(self) -> str:

@@ -49,7 +49,7 @@ def best_single(history: Sequence[Candidate], config: TrainingConfig) -> Candida
 
 
 def averaged(history: Sequence[Candidate], config: TrainingConfig) -> list[int]:
-    """The updates whose weights the final average takes; those that a soup may take, lowest loss first."""
+    """The updates whose weights the final average takes; for a soup, its candidates, lowest loss first."""
     if config.average_of == "soup":
         by_loss = [validation_score(one.step, one.loss, None, "loss") for one in history]
         order = sorted(range(len(history)), key=lambda number: -by_loss[number])

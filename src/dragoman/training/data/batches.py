@@ -36,7 +36,7 @@ class Batch:
     rows: Ints = field(
         default_factory=lambda: np.empty(0, np.int64)
     )  # of the pairs in their corpus, if known
-    taught: Taught | None = None  # what teachers find likely, if the loss has a share of it
+    taught: Taught | None = None  # the teachers' distributions, if the loss has a share of them
 
     def __len__(self) -> int:
         return len(self.source_BS)
@@ -90,7 +90,7 @@ def plan(
 
 
 def _halved(groups: list[Ints], times: int) -> list[Ints]:
-    """Halve the largest group `times` times. The order is that of sorting by size before each time."""
+    """Halve the largest group `times` times, in the order of sorting by size before each time."""
     if not times:
         return groups
     by_size: dict[int, list[Ints]] = {}
@@ -138,7 +138,7 @@ def _by_length(source_len: Ints, target_len: Ints, rng: np.random.Generator) -> 
 
     The first key is the length of the longer side, which the budget bounds. The second is the difference of
     the sides, in alternating direction (boustrophedon), so that lengths never jump. The difference is blurred
-    by up to one token, so that a pair meets others than those of exactly its lengths. That costs 1% more
+    by up to one token, so that a pair also meets pairs of other lengths. That costs 1% more
     padding.
     """
     longer = np.maximum(source_len, target_len)
@@ -180,7 +180,7 @@ def collate(
 def batch_of(
     source: Rows, target: Rows, rows: Ints, config: ModelConfig, lessons: LessonRows | None = None
 ) -> Batch:
-    """Return the pairs of these rows as a batch, with the lessons of teachers if there are some."""
+    """Return the pairs of these rows as a batch, with the lessons of teachers, if any."""
     batch = collate(
         [source[row] for row in rows],
         [target[row] for row in rows],

@@ -1,4 +1,4 @@
-"""One chunk of text, tokenised: what a process that tokenises returns, as arrays and as bytes.
+"""One chunk of tokenised text, the result of a tokenising process, as arrays and as bytes.
 
 The rows of a chunk are the pairs without a reason to leave them out, duplicates included: only a process that
 has seen all text before the chunk can tell which pairs are duplicates.
@@ -30,7 +30,7 @@ class Chunk:
     source_lengths: Array  # k numbers
     target: Array
     target_lengths: Array
-    copied: Array  # what the pairs copy, if the vocabulary has reserved pieces
+    copied: Array  # the copied spans of the pairs, if the vocabulary has reserved pieces
     copied_lengths: Array
     digests: Array  # k numbers of 64 bits: equal pairs have equal ones
 
@@ -40,7 +40,7 @@ class Chunk:
 
     @classmethod
     def of_blobs(cls, blobs: Sequence[bytes], dtype: str) -> Chunk:
-        """The chunk that `blobs` came from; `dtype` is that of tokens."""
+        """The chunk that `blobs` came from; `dtype` is the type of tokens."""
         kinds = ("uint8", dtype, "int64", dtype, "int64", "uint32", "int64", "uint64")
         arrays = [np.frombuffer(blob, kind) for blob, kind in zip(blobs, kinds, strict=True)]
         return cls(**{field.name: array for field, array in zip(fields(cls), arrays, strict=True)})

@@ -1,4 +1,4 @@
-"""Which rows are new: digests in sorted runs, most of them on disk.
+"""Find rows that are new: digests in sorted runs, most of them on disk.
 
 A run is merged with the next one when that is at least half as long, so there are few runs, and each digest
 is written few times (a log-structured merge tree: O'Neil et al. 1996). A text of n rows takes 8 n bytes of

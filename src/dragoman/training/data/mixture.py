@@ -1,4 +1,4 @@
-"""Several tokenised texts as one, each with as many pairs an epoch as its weight asks for."""
+"""Several tokenised texts as one, each with as many pairs an epoch as its weight says."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class Weighted:
 class Mixture:
     """Texts that are trained on together.
 
-    Of a text with as many rows an epoch as it has, or twice as many, an epoch has each pair that often.
-    Otherwise epochs take the next ones, in an order that the seed determines, and begin again when it ends.
+    If an epoch takes all rows of a text once, or twice, it has each pair that often. Otherwise epochs take
+    the next rows, in an order that the seed determines, and start over when it ends.
     So a weight of 0.5 gives another half in every second epoch.
     """
 
@@ -134,7 +134,7 @@ class Mixture:
         return found_V
 
     def lessons_of(self, epoch: int, *, seed: int) -> LessonRows | None:
-        """The lessons for the rows of one epoch, unless a text has none."""
+        """The lessons for the rows of one epoch; None if a text has no lessons."""
         each = [part.corpus.lessons for part in self.parts]
         lessons = [one for one in each if one is not None]
         return _JoinedLessons(lessons, self._choices(epoch, seed)) if len(lessons) == len(each) else None

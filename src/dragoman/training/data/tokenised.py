@@ -42,8 +42,8 @@ class TokenisedCorpus:
     """Pairs of token sequences in a folder, with a report of the pairs set aside.
 
     With subword sampling (Provilkov et al. 2020, Kudo 2018) the folder keeps the text too, and every epoch
-    tokenises it anew. If the vocabulary has reserved pieces, it keeps the text and the places of what a
-    pair copies, and every epoch puts pieces there in a share of `placeholders` of these pairs. With
+    tokenises it anew. If the vocabulary has reserved pieces, it keeps the text and the places of the
+    copied spans, and every epoch puts pieces there in a share of `placeholders` of these pairs. With
     `annotating`, the model reads notes and matches with a share of the sources, whose own tokens are then
     not sampled. All are functions of the seed and the epoch.
     """
@@ -65,7 +65,7 @@ class TokenisedCorpus:
         self.about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         self.source = Ragged(folder / "source.tokens", self.about["dtype"])
         self.target = Ragged(folder / "target.tokens", self.about["dtype"])
-        self.lessons: Lessons | None = None  # what teachers find likely, if the model learns that
+        self.lessons: Lessons | None = None  # the teachers' distributions, if the model learns them
 
     def __len__(self) -> int:
         return len(self.source)
@@ -263,7 +263,7 @@ def tokenise(
 
 
 def digest_of_options(tokenizer: Tokenizer, config: FilterConfig, annotating: Annotating) -> str:
-    """A digest of all that the tokens depend on besides the text."""
+    """A digest of everything except the text that the tokens depend on."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((tokenizer.config, config, annotating, TokenisedCorpus.CHUNK)).encode())
     for vocabulary in tokenizer.vocabularies:
@@ -294,7 +294,7 @@ def usable(folder: Path) -> str | None:
         return None
     faults = broken(folder, about.get("files", {}))
     if digest is not None and digest != digest_of_table(about):
-        faults.append("about.json is not what was written")
+        faults.append("about.json has changed since it was written")
     if faults:
         log.warning("%s: the tokenised text is damaged (%s)", folder, "; ".join(faults))
         return None
@@ -307,7 +307,7 @@ def _name_of(corpus: Corpus) -> str:
 
 
 def first_change(corpus: Corpus, folder: Path) -> str:
-    """The name of the first shard that is not what the tokens in `folder` come from."""
+    """The name of the first shard that differs from the source of the tokens in `folder`."""
     shards, before = corpus.shards, _about(folder, "shards") or []
     if len(shards) > 1 and len(before) != len(shards):
         return f"{corpus.name}, {len(shards)} files instead of {len(before)},"

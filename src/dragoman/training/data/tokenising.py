@@ -1,4 +1,4 @@
-"""The work of tokenising a text: read chunks, have them tokenised, leave out duplicates, write the rest."""
+"""The work of tokenising a text: read chunks, tokenise them, leave out duplicates, write the rest."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def signed(pairs: Iterable[tuple[str, str]]) -> bytes:
 
 
 class Changed(Exception):
-    """A shard is not what the unfinished files were made from."""
+    """A shard differs from the one that the unfinished files were made from."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Tokenising:
     ALONE = 10  # chunks that need no other processes: starting them would take longer
 
     def run(self, workers: int) -> None:
-        """Read the text to its end. Raises Changed if its beginning is not that of the files."""
+        """Read the text to its end. Raises Changed if its beginning differs from the files."""
         tokenizer = self.chunker.tokenizer
         self.read, self.digest = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
         self.shards: Digests = []

@@ -1,12 +1,12 @@
 """A tokenised corpus that is not complete: its files grow, and after a kill they resume from the last record.
 
-    unfinished/source.tokens ...  what the files of the corpus have so far
+    unfinished/source.tokens ...  the files of the corpus so far
     unfinished/lines              the line number of each pair in its shard
     unfinished/reasons            a byte for each line that was read: 0, or why the pair was left out
     unfinished/seen               a digest of 8 bytes for each pair, if duplicates are left out
     unfinished/record.json        how many lines they hold, the sizes of the files, digests of the text
 
-Whatever stands behind the recorded sizes is cut off. The record has digests of the text up to the end of each
+Bytes beyond the recorded sizes are cut off. The record has digests of the text up to the end of each
 shard, so that a changed one can be named.
 """
 
@@ -32,7 +32,7 @@ LINES, LINE = "lines", np.dtype("<u4")  # the line number of each pair; 0 for on
 
 
 class UnfinishedCorpus(GrowingFiles):
-    """The growing files in `folder`/unfinished. `made_with` says what, besides the text, they depend on."""
+    """The growing files in `folder`/unfinished. `made_with`: what they depend on besides the text."""
 
     def __init__(self, folder: Path, made_with: str) -> None:
         place = folder / "unfinished"
@@ -53,7 +53,7 @@ class UnfinishedCorpus(GrowingFiles):
         return int(self.table.get("lines", 0))
 
     def open(self, names: Iterable[str]) -> None:
-        """Open the files to resume from the record: those of these ragged arrays, and reasons and seen."""
+        """Open the files to resume from the record: these ragged arrays, reasons and seen."""
         arrays = list(names)
         with explaining(self.target):
             if not self.table:
@@ -69,7 +69,7 @@ class UnfinishedCorpus(GrowingFiles):
         self._ends = {array: self._last_offset(array) for array in arrays}
 
     def past(self, name: str, first: int, count: int, dtype: str) -> Array:
-        """Numbers of a file, from those that were there when it was opened."""
+        """Numbers of a file, beginning with those present when it was opened."""
         width = np.dtype(dtype).itemsize
         return np.fromfile(self.folder / name, dtype, count, offset=first * width)
 
@@ -87,7 +87,7 @@ class UnfinishedCorpus(GrowingFiles):
         return [name for name in names if name not in (_RECORD, REASONS, SEEN)]
 
     def move(self) -> None:
-        """Move the files to where the corpus has them. about.json has to be written then."""
+        """Move the files to their places in the corpus. about.json must be written then."""
         self.close()
         with explaining(self.target):
             (self.target / "about.json").unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """The teachers' distributions for a tokenised text, on disk: word-level distillation.
 
     lessons       for each target token and each end, in order: K token ids and their probabilities
-    lessons.json  what they were made from, how much is done, and at the end a digest of the file
+    lessons.json  their inputs, how much is done, and at the end a digest of the file
 
 Kim and Rush 2016, section 3.1, with the K likeliest tokens alone. The file is memory-mapped. It has its full
 size from the beginning and is filled in parts, so that a run that was killed resumes at the next part.
@@ -41,7 +41,7 @@ def shape_of(options: TeacherConfig, tokenizer: Tokenizer) -> tuple[np.dtype[Any
 class Lessons:
     """The distributions for the targets of a text; `lessons[row]` has K entries for each token and the end.
 
-    `share` of the loss is theirs. Raises DataError if the file is missing or has another size.
+    They make up `share` of the loss. Raises DataError if the file is missing or has another size.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class LessonsInProgress:
         self.complete = "files" in record
 
     def parts(self) -> Iterator[range]:
-        """Yield the rows to do next, part by part; what was put for them survives a kill after that."""
+        """Yield the rows to do next, part by part. Finished parts survive a kill."""
         done, self.complete = self.done, False
         ends = self._target.offsets[1:] + np.arange(1, len(self._target) + 1)
         with explaining(self._folder):
@@ -131,7 +131,7 @@ class LessonsInProgress:
 
 
 def _allocate(file: int, size: int) -> None:
-    """Take the room on the disk: a memory-mapped file that finds none later ends the process (SIGBUS)."""
+    """Allocate the disk space: a memory-mapped file that runs out of it later ends the process (SIGBUS)."""
     if not hasattr(os, "posix_fallocate"):
         return
     try:

@@ -1,4 +1,4 @@
-"""What teachers find likely at each target position of a batch: K tokens and their probabilities.
+"""Distributions of the teachers at each target position of a batch: K tokens and their probabilities.
 
 B batch, T target length, N target positions without padding, K tokens of a position, C copies (2 for R-Drop).
 """
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class TaughtRows:
-    """The teachers' tokens at N positions, K different ones each. `share` of the loss is theirs, 0 to 1."""
+    """The teachers' tokens at N positions, K different ones each. They are `share` of the loss, 0 to 1."""
 
     ids_NK: Tensor
     p_NK: Tensor
@@ -31,7 +31,7 @@ class TaughtRows:
     def renumbered(self, place_V: Tensor, vocab: int) -> TaughtRows:
         """The same in a vocabulary of `vocab` tokens, at least K, in which a token is number place_V[token].
 
-        A token without a place, -1, gives way to one that its row lacks, with probability 0.
+        A token without a place, -1, is replaced by one that its row lacks, with probability 0.
         """
         ids_NK = place_V[self.ids_NK]
         gone_NK = ids_NK < 0
@@ -57,11 +57,11 @@ class Taught:
     share: float
 
     def rows(self, real_BT: Tensor) -> TaughtRows:
-        """Those of the positions that are not padding, pair after pair."""
+        """The tokens at positions that are not padding, pair after pair."""
         return TaughtRows(self.ids_BTK[real_BT], self.p_BTK[real_BT], self.share)
 
     def some(self, pairs: slice, length: int) -> Taught:
-        """Those of some pairs, with at most `length` targets each."""
+        """The tokens of some pairs, with at most `length` targets each."""
         return Taught(self.ids_BTK[pairs, :length], self.p_BTK[pairs, :length], self.share)
 
     def to(self, device: torch.device) -> Taught:

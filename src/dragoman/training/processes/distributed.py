@@ -222,7 +222,7 @@ class World:
 
 
 class Apart(TrainingError):
-    """This process cannot go on, because another one is lost."""
+    """This process cannot continue, because another one is lost."""
 
 
 def _unpacked(bytes_: Tensor) -> Any:
@@ -231,7 +231,7 @@ def _unpacked(bytes_: Tensor) -> Any:
 
 @dataclass
 class _Membership:
-    """The world that this process has joined, and why it leaves: its own error, or none."""
+    """The world that this process has joined, and why it leaves: its own error, if any."""
 
     world: World
     reason: str | None = None  # of the innermost block, which knows the error as it was raised

@@ -1,4 +1,4 @@
-"""Which processes belong together when `torchrun` starts them again.
+"""Find out which processes belong together when `torchrun` starts them again.
 
 The agents of `torchrun` on several machines share one store for all starts, and tell their processes how
 often they were started. One agent may count a lost process and another only that a machine joined again,
@@ -21,8 +21,8 @@ def agreed_round(store: Any, rank: int, size: int, *, patience: float) -> str:
     """Return a name for this start that all of its processes get, and no earlier or later start.
 
     Each process puts down a new random word. The first one publishes the words of all; the others confirm
-    a list that has their own; then the first one lets them go. What earlier starts left in the store has none
-    of the new words. Raises TrainingError after `patience` seconds.
+    a list that has their own; then the first one lets them go. Leftovers of earlier starts in the store have
+    none of the new words. Raises TrainingError after `patience` seconds.
     """
     word, published, confirmed = secrets.token_hex(8), "", ""
     end = time.monotonic() + patience

@@ -1,7 +1,7 @@
 """Notices when a process of a run dies or stalls, and says which.
 
-Each process writes a sign of life into the store that PyTorch starts for the processes, and reads those of
-the others. It times them by its own clock, so the clocks of machines need not agree.
+Each process writes a sign of life into the store that PyTorch starts for the processes, and reads the signs
+of the others. It times them by its own clock, so the clocks of machines need not agree.
 
 A dead process breaks a connection, which ends the wait of the others with an error; `lost` then says which it
 was. A stalled one breaks none. After `limit` seconds the watchdog ends this process, because nothing else can
@@ -78,7 +78,7 @@ class Watchdog:
     ) -> None:
         self._store, self._rank, self._size, self._limit = store, rank, size, limit
         self._clock, self._wait, self._end = clock, wait, end
-        self.every = min(max(1.0, size / 64), limit / 10)  # seconds between signs: all read those of all
+        self.every = min(max(1.0, size / 64), limit / 10)  # seconds between signs: every process reads all
         self._count = self._arrived = 0
         self._busy = self._training = False
         self._waiting: float | None = None  # since when this process waits for the others

@@ -36,7 +36,7 @@ def write(prepared: Prepared, *, started: Started, finished: Finished, tuned: Tu
 def command_line() -> list[str]:
     """Return the command line, or an empty list if the run was started from Python.
 
-    What is not UTF-8 becomes a mark (U+FFFD).
+    Bytes that are not UTF-8 become U+FFFD.
     """
     program = Path(sys.argv[0])
     ours = program.stem == "dragoman" or (program.stem, program.parent.name) == ("__main__", "dragoman")

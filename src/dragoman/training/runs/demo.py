@@ -1,6 +1,6 @@
 """The demo: train a small English-German translator on the embedded corpus and try it.
 
-It does what a user's commands would do: it writes text files, trains on them, scores the model on sentences
+It does the same as a user's commands: it writes text files, trains on them, scores the model on sentences
 that it has not seen, and translates a few more.
 """
 

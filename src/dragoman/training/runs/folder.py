@@ -5,7 +5,7 @@ training.toml    the recipe of the run
 metrics.jsonl    every measurement
 README.md        the model card
 profile.txt      where the time of an update goes, with --profile
-checkpoints/     what resuming needs, see `training/checkpoints/paths.py`
+checkpoints/     files that resuming needs, see `training/checkpoints/paths.py`
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RunFolder:
 
     @property
     def complete(self) -> bool:
-        """Whether the model in the folder is the one that training ended with, and can be loaded."""
+        """Whether the model in the folder is the final one of training, and can be loaded."""
         final = self.checkpoints.final
         if not (final.exists() and self.weights.exists() and filecmp.cmp(final, self.weights, shallow=False)):
             return False
@@ -117,7 +117,8 @@ class RunFolder:
                 f"{self.path}: holds a trained model, but not the checkpoints to resume from",
                 hint=_OTHER_FOLDER,
             )
-        # A run that stopped before its first checkpoint, as for an error in the text, fixes no options.
+        # A run that stopped before its first checkpoint, for example after an error in the text, fixes no
+        # options.
         if resumable and (changes := self.changes(recipe)):
             raise ConfigError(
                 f"{self.path}: a run with other options began here\n  " + "\n  ".join(changes),

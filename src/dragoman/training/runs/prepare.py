@@ -64,7 +64,7 @@ def prepare(request: Request, folder: RunFolder, world: World, say: Say) -> Prep
     """
 
     def work() -> dict[str, Any]:
-        """Return as JSON what the other processes cannot read from the folder."""
+        """Return as JSON the facts that the other processes cannot read from the folder."""
         folder.lock_if_ours()
         texts = open_texts(request, say)
         validated = texts.validation is not None
@@ -75,7 +75,7 @@ def prepare(request: Request, folder: RunFolder, world: World, say: Say) -> Prep
         texts = with_outputs(texts, folder.checkpoints, say)
         given = None if request.base is None else request.base.tokenizer
         tokenise_texts(texts, folder, given=given, begun=begun, say=say)
-        folder.note(texts.recipe)  # now that the text is known to be that of the run
+        folder.note(texts.recipe)  # now that the text is known to be the right one
         if texts.teachers is not None and texts.recipe.teacher.words:
             _write_lessons(texts.teachers, folder, [*texts.corpora], world, say)
         return {

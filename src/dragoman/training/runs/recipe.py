@@ -240,7 +240,7 @@ class Recipe(Options):
 
 
 def changes_targets(name: str) -> ConfigError:
-    """The error for an option that does not go with `training.close_unseen`."""
+    """The error for an option that cannot be combined with `training.close_unseen`."""
     return ConfigError(
         f"training.close_unseen = true, but {name} changes the target tokens in every epoch",
         hint=f"set {name}=0, or training.close_unseen=false",
@@ -412,7 +412,7 @@ def find_data(data: DataConfig, root: Path | None, names: Sequence[str]) -> list
 
 
 def _path_or_pattern(folder: Path, name: str) -> Path:
-    """Return the path of a file, or a pattern whose folder is read as it is: `[` in it is no pattern."""
+    """Return the path of a file, or a pattern. The folder is read literally: `[` in it is not a pattern."""
     path = folder / name
     return path if path.exists() or not has_magic(name) else Path(escape(str(folder))) / name
 

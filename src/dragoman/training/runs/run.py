@@ -71,13 +71,13 @@ def train(
     `training={"max_updates": 200}` or `model={"heads": 8}`; so do `overrides`, such as "data.workers=4".
 
     `base` is a model to tune on `data`, as `Translator.load` takes it; without it, a new model is trained.
-    `replay` is general text to train on besides, so that the model does not forget it, and `general` is
-    general text to measure that with. Without `valid`, a part of `data` is held out.
+    `replay` is general text to add, so that the model does not forget it, and `general` is general text to
+    measure that with. Without `valid`, a part of `data` is held out.
 
-    `teachers` are models that teach a new one, as the section [teacher] of the recipe says; they take the
-    place of `teacher.models`.
+    `teachers` are models that teach a new one, as the section [teacher] of the recipe says; they replace
+    `teacher.models`.
 
-    Raises ConfigError for invalid options, for options that differ from those the run began with, for a
+    Raises ConfigError for invalid options, for other options than the run began with, for a
     folder that another run is writing, and without PyTorch; DataError for text that cannot be used;
     ModelError for a base that cannot be read; Interrupted if `stop` returns a signal.
     """
@@ -119,4 +119,4 @@ def _check_names(names: Iterable[str]) -> None:
                 name, [*(train.__kwdefaults__ or ()), *Sections.__annotations__, "output"], n=1
             ):
                 raise ConfigError(f"unknown keyword {name!r}", hint=f"did you mean {near[0]}?")
-            from_table(Recipe, {name: None})  # says which option has a similar name
+            from_table(Recipe, {name: None})  # raises an error that suggests a similar name

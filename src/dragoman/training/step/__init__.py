@@ -1,1 +1,1 @@
-"""One update: loss, optimizer, learning rate, precision, and what helps when memory or numbers run out."""
+"""One update: loss, optimizer, learning rate, precision, and the handling of full memory and NaN."""

@@ -46,9 +46,9 @@ def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float
 def taught_cross_entropy(
     logits_NV: Tensor, target_N: Tensor, smoothing: float, taught: TaughtRows
 ) -> tuple[Tensor, Tensor]:
-    """The mixture of `smoothed_cross_entropy` and of that with the teachers' distribution, in nats.
+    """The mixture of `smoothed_cross_entropy` and the cross-entropy with the teachers' distribution, in nats.
 
-    The teachers' distribution has their probabilities on their K tokens, and what is left is spread evenly
+    The teachers' distribution has their probabilities on their K tokens, and the rest is spread evenly
     over the vocabulary. The second result is the summed negative log-likelihood of the targets, as above.
     Kim and Rush 2016, section 3.1. This is the readable form of `LinearCrossEntropy`.
     """
@@ -213,7 +213,7 @@ linear_cross_entropy: Callable[..., tuple[Tensor, Tensor]] = LinearCrossEntropy.
 
 @dataclass(frozen=True)
 class Output:
-    """The output layer and what it must predict."""
+    """The output layer and its targets."""
 
     weight_VE: Tensor
     bias_V: Tensor | None

@@ -44,7 +44,7 @@ class _Recomputed:
         return checkpoint(self._run, copies, *arguments, use_reentrant=False)
 
     def _watched(self) -> bool:
-        """Whether a hook keeps what a part computes, as for a head that learns to align: it would be lost.
+        """Whether a hook keeps results of a part, as for a head that learns to align: they would be lost.
 
         The hooks of linear layers add an adapter's part and keep nothing.
         """

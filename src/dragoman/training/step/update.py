@@ -203,7 +203,7 @@ class Learner:
         seed: int,
         between: Callable[[], None],
     ) -> tuple[Tensor, list[Tensor], str]:
-        """Compute the gradients of this process, in parts if there is no memory for a whole batch.
+        """Compute the gradients of this process, in parts if memory is too small for a whole batch.
 
         Return summed loss and negative log-likelihood, the summed loss of each batch, and a note for the user
         if memory ran out.
@@ -299,7 +299,7 @@ class Anchor:
 
     @torch.no_grad()
     def pull(self) -> None:
-        """Add the gradient of the penalty, weight * (w - first w), to that of each parameter that has one."""
+        """Add the gradient of the penalty, weight * (w - first w), to each parameter that has a gradient."""
         for parameter, first in self._first:
             if parameter.grad is not None:
                 parameter.grad.add_(parameter - first, alpha=self._weight)

@@ -45,7 +45,7 @@ class PlannedRung:
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
-    """The result of a rung. With several seeds, figures are means, and `curve` is that of the first."""
+    """The result of a rung. With several seeds, figures are means, and `curve` belongs to the first."""
 
     name: str
     title: str
@@ -85,8 +85,8 @@ def plan_rungs(
 ) -> list[PlannedRung]:
     """Return a rung for each recipe; with `vary` = "section.key=a,b,c", for each recipe and value.
 
-    With `seeds`, a rung is as many runs, with the seed of the recipe and the next ones. Raises ConfigError if
-    one of them is invalid, before the first is trained.
+    With `seeds`, a rung has that many runs, with the seed of the recipe and the next ones. Raises ConfigError
+    if one of them is invalid, before the first is trained.
     """
     key, equals, listed = (vary or "").partition("=")
     values = [value.strip() for value in listed.split(",")]

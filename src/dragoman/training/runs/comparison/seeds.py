@@ -1,7 +1,7 @@
 """The same run with several seeds, and its scores as mean and standard deviation.
 
 Two runs that differ only in their seed differ in their scores. A difference between two systems means little
-if it is no larger than that.
+unless it is larger.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Seeded:
 
 @dataclass(frozen=True, kw_only=True)
 class SeedScores:
-    """The scores of one of them: of the model that it kept."""
+    """The scores of one seed: of the model that the run kept."""
 
     seed: int
     folder: str  # within the folder of all
@@ -180,7 +180,7 @@ def train_seeds(
 
     Raises what `train` raises.
     """
-    with joined():  # the processes of torchrun do so once, not for each run
+    with joined():  # the processes of torchrun join once, not for each run
         for number, run in enumerate(runs, 1):
             say(f"seed {run.seed}, {number} of {len(runs)}: {run.folder}")
             with watch(run.folder) as (observer, stop):

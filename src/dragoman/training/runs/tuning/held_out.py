@@ -1,8 +1,8 @@
-"""Pairs to measure with: drawn from a corpus, and kept apart from everything like them.
+"""Pairs to measure with: drawn from a corpus, and kept apart from similar ones.
 
 Real memories repeat themselves: a held-out sentence often has a twin that differs in a number or a word. A
 model that was trained on the twin would score well without having learnt anything else. So every pair with a
-side like that of a held-out pair leaves the training text.
+side similar to a held-out one leaves the training text.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def pairs_to_hold_out(pairs: int) -> int:
 
 
 def without(corpus: Corpus, held: Sequence[Pair], *, alike: float) -> tuple[Corpus, int]:
-    """Return the corpus without the pairs that have a side like that of a held-out one, and their number.
+    """Return the corpus without the pairs that have a side similar to a held-out one, and their number.
 
-    A line without a translation is left out too, but is no pair and not counted.
+    A line without a translation is left out too, but not counted.
     `alike` is the least similarity that counts, from 0 to 1: rapidfuzz's ratio of `normal` texts. The corpus
     is read once now, in chunks.
     """

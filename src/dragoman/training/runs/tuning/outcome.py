@@ -100,8 +100,8 @@ def _choose(
 ) -> tuple[float, list[dict[str, float]]]:
     """Return the share of the tuned weights, and the losses of every share that was tried.
 
-    It is the best in domain of those that lose little on general text. Without general text, it is the
-    smallest with nearly the whole gain in domain. Without held-out pairs it is at most one half. If every
+    It is the best in domain among the shares that lose little on general text. Without general text, it is
+    the smallest with nearly the whole gain in domain. Without held-out pairs it is at most one half. If every
     share loses, it is the smallest.
     """
     if prepared.validation is None and prepared.general is None:
@@ -140,7 +140,7 @@ class Effect:
 
     @property
     def bleu(self) -> Score | None:
-        """That of the tuned model in domain, if there is text."""
+        """The score of the tuned model in domain, if there is text."""
         comparison = self.comparisons.get(IN_DOMAIN)
         return None if comparison is None else comparison.scores[AFTER].bleu
 

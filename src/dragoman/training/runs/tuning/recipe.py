@@ -121,7 +121,7 @@ def _with_dropout(base: Base) -> Any:
 
 
 def _trains_its_head(base: Base) -> bool:
-    """Whether `training.alignment_weight` would go on training the head of the base that aligns words."""
+    """Whether `training.alignment_weight` would further train the head of the base that aligns words."""
     model, head = base.config.model, base.config.alignment
     if head is None or not isinstance(model, TransformerOptions) or model.heads < 2:
         return False

@@ -1,4 +1,4 @@
-"""The text of a tuning run: the memory, what is held out of it, general text, and the recipe they lead to."""
+"""The text of a tuning run: the memory, held-out pairs, general text, and the recipe they lead to."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class _GeneralText:
             raise ConfigError('tuning.replay_from = "files" without files', hint="name them with --replay")
         own = replay.own_text(base, "train", replay.POOL, seed=self.seed)
         if own is not None:
-            self.say(f"general text to train on: that of the base, in {own.name}")
+            self.say(f"general text to train on: the base's own, in {own.name}")
             return "base", self._apart(own, self.held)
         if kind == "base":
             raise ConfigError(
@@ -122,7 +122,7 @@ class _GeneralText:
         return "none", None
 
     def to_measure_with(self, replayed: Corpus | None) -> tuple[Corpus | None, Corpus | None]:
-        """Return that text, and the text to train on without what is like it."""
+        """Return that text, and the text to train on without pairs similar to it."""
         if self.request.general is not None:
             return _not_empty(_open(self.request.general, self.base)), replayed
         general = replay.own_text(self.base, "valid", MOST, seed=self.seed)
@@ -185,7 +185,7 @@ def _check_languages(base: Base, languages: Languages) -> None:
         if wanted is not None and not closest(wanted, [has]):
             raise ConfigError(
                 f"{side} language {wanted}, but the base translates from {own[0]} to {own[1]}",
-                hint="leave the option out; the languages are those of the base",
+                hint="leave the option out; the languages come from the base",
             )
 
 
