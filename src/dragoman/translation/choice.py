@@ -14,7 +14,7 @@ ScorePairs = Callable[[list[str], list[str]], list[Translation]]  # `Translator.
 
 
 def choosing(decoding: Decoding, *, shortlist: bool, reverse: bool) -> Decoding:
-    """The options that the quality and a reverse model ask for.
+    """The options that the quality and a reverse model imply.
 
     `shortlist` and `reverse` say whether there is one. Raises ConfigError for candidates without a choice.
     """

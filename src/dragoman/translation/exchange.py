@@ -21,11 +21,11 @@ from dragoman.translation.translation import Translation, TranslationMaker
 
 @dataclass(frozen=True)
 class AskedLine:
-    """A line that the engine was asked for."""
+    """A line that was sent to the engine."""
 
     line: str
     read: str  # without spaces around it, behind the token of its target language
-    tokens: Tokens  # of `read`, without what the model reads beside it
+    tokens: Tokens  # of `read`, without the guidance that the model reads
     cut: bool  # whether these are only the first
     guidance: Guidance | None
     reading: Reading | None  # what the model reads, with guidance
@@ -41,7 +41,7 @@ class AskedLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """What is asked and answered for the lines of one stream."""
+    """Requests and answers for the lines of one stream."""
 
     maker: TranslationMaker
     how: Beam | Sample
@@ -105,7 +105,7 @@ class Exchange:
             yield request, partial(self._translation, of_line)
 
     def _guidances(self, lines: Sequence[str], prefixes: Sequence[str]) -> list[Guidance | None]:
-        """What the guides together say for each line, without spaces around it, and its prefix."""
+        """The combined guidance of all guides for each line, without spaces around it, and its prefix."""
         if not self.guides:
             return [None] * len(lines)
         each = map(combined, zip(*(guide.guide(lines) for guide in self.guides), strict=True))
@@ -129,11 +129,11 @@ class Exchange:
         return replace(best, alternatives=tuple(others)) if others else best
 
     def _remembered(self, line: str, guidance: Guidance, match: Match, _: list[Hypothesis]) -> Translation:
-        """The translation that a memory has for a line. Only for its attention the model is asked."""
+        """The translation that a memory has for a line. The model computes only its attention."""
         tokenizer, decoding = self.maker.tokenizer, self.maker.decoding
         (tokens,) = tokenizer.encode_target([match.target])
         pieces = tuple(tokenizer.target_pieces(tokens))
-        # The model says nothing about it, so its risk is what can be seen of the text.
+        # The model did not make it, so its risk comes from the text alone.
         flags = faults(line, match.target, *self.maker.languages) if decoding.risk else ()
         risk = Risk(None, tuple(flags)) if decoding.risk else None
         found = Translation(line, match.target, 0.0, pieces, (), False, risk=risk)

@@ -1,4 +1,4 @@
-"""What comes in: lines, their sentences, their prefixes and their target language."""
+"""The input of a translator: lines, their sentences, their prefixes and their target language."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def checked_lines(lines: Iterable[str]) -> list[str]:
 
 
 def sentences_of(item: LineItem, language: str, memory: TranslationMemory | None) -> list[LineItem]:
-    """The sentences of a line, or the line if the memory has it. The prefix is that of the first."""
+    """The sentences of a line, or the line if the memory has it. The first sentence gets the prefix."""
     line = item[0].strip()
     if memory is not None and line and memory.exact(line) is not None:
         return [(line, item[1])]
@@ -120,7 +120,7 @@ def target_of(to: str | None, languages: Sequence[str], target_language: str) ->
 def warning_of_language(
     items: Iterator[LineItem | None], languages: Sequence[str]
 ) -> Iterator[LineItem | None]:
-    """Yield the items. Log a warning if a line does not say which of several languages it goes to."""
+    """Yield the items. Log a warning if a line does not name one of several target languages."""
     tags, warned = tuple(f">>{language}<<" for language in languages), False
     for item in items:
         if not warned and item is not None and item[0].strip() and not item[0].lstrip().startswith(tags):

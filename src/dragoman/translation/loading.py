@@ -33,12 +33,12 @@ class Variant:
     """A model with an adapter, or without one."""
 
     engine: Engine
-    load_bundle: Callable[[], Bundle]  # the PyTorch model, which a native engine does without; loaded once
+    load_bundle: Callable[[], Bundle]  # the PyTorch model; a native engine does not need it; loaded once
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded(Variant):
-    """What a translator needs of a model."""
+    """A loaded model, as a translator needs it."""
 
     tokenizer: Tokenizer
     config: FolderConfig

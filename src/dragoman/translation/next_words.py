@@ -13,13 +13,13 @@ from dragoman.translation.search.engine import Engine, Hypothesis, Request
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.rules import Banned, MinimumLength, Once, Phrases, Prefix, Rule
 
-WIDTH = 16  # next tokens that are looked at: two of them may spell the same word, or none
+WIDTH = 16  # next tokens to try: two of them may spell the same word, or none
 _LONGEST = 8  # tokens of a word
 
 
 @dataclass(frozen=True)
 class NextWord:
-    """A word that may follow what a translation begins with."""
+    """A word that may follow the beginning of a translation."""
 
     text: str  # the word, without spaces around it
     prefix: str  # the translation so far with this word
@@ -33,8 +33,8 @@ def next_words(
 
     The best next tokens come from one step of a beam search, so all are different; the translations of an
     n-best list often share their next word. Greedy search then completes each token to a word. If `prefix`
-    ends with a space, a new word begins; otherwise the last word may go on. The end of the translation is not
-    among them.
+    ends with a space, a new word begins; otherwise the last word may continue. The end of the translation is
+    not among them.
     """
     if not 1 <= most <= WIDTH:
         raise ConfigError(f"{most} next words", hint=f"ask for 1 to {WIDTH}")
@@ -72,7 +72,7 @@ def next_words(
 
 
 def _rules_of_next_word(rules: Iterable[Rule], begun: Sequence[int]) -> Iterator[Rule]:
-    """The rules that hold for the next word, without those for what a whole translation has.
+    """The rules that hold for the next word, without the rules for a whole translation.
 
     Phrases and placeholders that are missing would come first, whatever follows the prefix.
     """

@@ -1,7 +1,7 @@
 """Back-translation: sources that a model of the reverse direction makes for real targets.
 
-Sennrich et al. 2016, "Improving Neural Machine Translation Models with Monolingual Data"; the ways of
-generating them are those of Edunov et al. 2018, "Understanding Back-Translation at Scale", section 3.
+Sennrich et al. 2016, "Improving Neural Machine Translation Models with Monolingual Data". The ways to
+generate them come from Edunov et al. 2018, "Understanding Back-Translation at Scale", section 3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOP = "repeats itself"
 BROKEN = "broken characters"
 COPY = "copy of the line"
 EQUAL = "equal to another of its line"
-# Control characters, which a text file must not have, and what stands for bytes that are no character.
+# Control characters, which a text file must not have, and the mark for bytes that are not a character.
 _BROKEN = re.compile("[\x00-\x1f\x7f-\x9f\ufffd]")
 _COPIED = 4  # words of a copy; fewer may be a name, the same in both languages
 
@@ -61,10 +61,10 @@ def back_translated(
 ) -> Iterator[SyntheticPairs]:
     """Yield the pairs of each line, in order, in bounded memory. `first` is the number of the first line.
 
-    `decoding` says how to translate; of it, the number of translations is replaced by what `how` needs.
+    `decoding` says how to translate; its number of translations is replaced by the one that `how` needs.
     "noise" makes `per_line` noisy copies of the best translation, a function of the seed, the number of the
-    line and that of the copy; the others take the `per_line` best translations, or draws. Raises ConfigError
-    for options that do not fit.
+    line and the number of the copy; the others take the `per_line` best translations, or draws. Raises
+    ConfigError for options that do not fit.
     """
     if how not in HOWS:
         raise ConfigError(f"how = {how!r}", hint=f"use {', '.join(HOWS)}")
@@ -102,7 +102,7 @@ def _cell(text: str) -> str:
 
 
 def _reason(text: str, line: str) -> str | None:
-    """Why a translation of a line is of no use for training, or None."""
+    """Why a translation of a line is unusable for training, or None."""
     if not line:
         return EMPTY_LINE
     if not text:

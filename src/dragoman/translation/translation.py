@@ -1,4 +1,4 @@
-"""A translation, and how one is made: of a hypothesis, and of those of a line's sentences."""
+"""A translation, and how it is made: from a hypothesis, or from the translations of sentences."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Translation:
 
     Empty unless the option `attention` asks for it.
     """
-    alignment: Alignment | None = None  # which tokens and words translate which; None unless asked for
+    alignment: Alignment | None = None  # which tokens and words translate which; None unless requested
     match: Match | None = None  # the most similar line of the memory; with a score of 100 it was taken over
-    risk: Risk | None = None  # what is doubtful about it; None unless asked for
+    risk: Risk | None = None  # doubts about it; None unless requested
     unused_terms: tuple[str, ...] = ()  # translations of terms of the line that are not in the text
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        """Source, text and score, and which other fields have something to show."""
+        """Source, text and score, and the names of other fields that are set."""
         more = ["truncated"] if self.truncated else []
         more += [f"{len(self.alternatives)} alternatives"] if self.alternatives else []
         more += [name for name in ("attention", "alignment", "match", "risk") if getattr(self, name)]
@@ -53,7 +53,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class TranslationMaker:
-    """Makes translations of what the engine finds."""
+    """Makes translations from the hypotheses of the engine."""
 
     tokenizer: Tokenizer
     languages: tuple[str, str]  # source and target
@@ -78,7 +78,7 @@ class TranslationMaker:
     ) -> Translation:
         """The translation of a source, or its `given` translation, whose tokens `hypothesis` has.
 
-        `read` is what the model read for the source, and `tokens` what it was cut into. `cut` says that these
+        `read` is the text that the model read for the source, and `tokens` its tokens. `cut` says that these
         are only the first.
         """
         text = self._text(hypothesis) if given is None else given if hypothesis.token_logp else ""
@@ -115,7 +115,7 @@ class TranslationMaker:
         return self.tokenizer.decode(hypothesis.tokens).replace("\r", " ").replace("\n", " ")
 
     def joined(self, item: LineItem, parts: Sequence[LineItem], found: Sequence[Translation]) -> Translation:
-        """The translation of a line from those of its sentences."""
+        """Join the translations of the sentences of a line."""
         spaces = [between(spacing(sentence)[2], *self.languages) for sentence, _ in parts[:-1]] + [""]
         count = sum(len(one.token_logp) for one in found)
         return Translation(
@@ -132,9 +132,9 @@ class TranslationMaker:
 
 
 def aligning_for(decoding: Decoding, own: Aligning | None) -> Aligning | None:
-    """What aligns, if the options need it: by their attention, or as the model does (`own`).
+    """The attention that aligns, if the options need it: theirs, or the model's (`own`).
 
-    Raises ConfigError if an alignment is asked for and nothing can align.
+    Raises ConfigError if an alignment is requested and the model has no attention.
     """
     if not decoding.alignment:
         return own if decoding.risk else None

@@ -66,7 +66,7 @@ class Translator:
     """A tokenizer and an engine, ready to translate.
 
     `generation` has the default options of the search. `shortlist` says which target tokens a sentence may
-    use, `aligning` which attention aligns, and `risk_models` what is known about the risk of translations, by
+    use, `aligning` which attention aligns, and `risk_models` how to assess the risk of translations, by
     target language, if the options `shortlist`, `alignment` and `risk` ask for it.
     """
 
@@ -88,9 +88,9 @@ class Translator:
         load_bundle: Callable[[], Bundle] | None = None,
         adapters: Mapping[str, Variant] | None = None,
     ) -> None:
-        """`terms` and `memory` say what to use for a line. `reads` says which of them the model was trained
+        """Terms and memories are both *guides*. `reads` says which of them the model was trained
         to read: "terms", "matches". `reverse` translates the other way and reranks the candidates.
-        `adapters` are what `using` chooses from.
+        `using` chooses among the `adapters`.
 
         `load_bundle` returns the PyTorch model for `bundle` and `inspect`.
         """
@@ -124,17 +124,17 @@ class Translator:
         `download`, the name of a model on the Hugging Face hub. A `Path` is never looked for on the hub.
 
         `engine` is by default the environment variable DRAGOMAN_ENGINE, otherwise `auto`: the native engine
-        if it is available, the model is a Transformer and no GPU is asked for or found, else PyTorch.
+        if it is available, the model is a Transformer and no GPU is requested or found, else PyTorch.
         `device` is for PyTorch: by default a GPU if there is one, otherwise the CPU. `dtype` is float32,
         bfloat16, int8 (native engine only), or `auto`: int8 for a quantised model folder, else float32.
 
         `adapter` is the folder of an adapter for this model, which is then in use, or several folders with
-        names, of which none is in use until `using` chooses one. Each takes as much memory as the matrices
-        that it changes.
+        names, of which none is in use until `using` chooses one. Each takes as much memory as the
+        matrices that it changes.
 
         Raises ModelError if the model is missing, damaged or of another kind, or an adapter is for another
-        model, ConfigError for options that do not fit. What is not dragoman's is converted at each load;
-        `dragoman import` converts it once, and compares it with the other program.
+        model, ConfigError for options that do not fit. Models of other programs are converted at each load;
+        `dragoman import` converts a model once, and compares it with the other program.
         """
         from dragoman.translation.loading import load_model
 
@@ -156,7 +156,7 @@ class Translator:
         dtype: DType | None = None,
         engine: EngineName | None = "pytorch",
     ) -> Translator:
-        """The translator of a model in memory, or of what `dragoman.translation.loading.load_model` returned.
+        """The translator of a model in memory, or of the result of `dragoman.translation.loading.load_model`.
 
         The options are those of `load`, for a model without an engine. With PyTorch, the model itself moves
         to `device` and changes to `dtype`.
@@ -185,7 +185,7 @@ class Translator:
 
         "log-probabilities" takes their geometric mean, scaled to sum to 1, "probabilities" the arithmetic
         mean. All need the same tokenizer and languages; their shapes may differ, and their weights are
-        shared, not copied. Options, shortlist, alignment, attention and `inspect` are those of the first.
+        shared, not copied. Options, shortlist, alignment, attention and `inspect` come from the first.
         Risks are not calibrated for an ensemble. Raises ConfigError for models that do not fit each other and
         for members that are ensembles.
         """
@@ -213,7 +213,7 @@ class Translator:
         return together
 
     def __repr__(self) -> str:
-        """Languages, engine and place of the model, and what guides it."""
+        """Languages, engine and place of the model, and its guides."""
         what = [f"{self.source_language} to {self.target_language}", type(self.engine).__name__]
         if self.models > 1:
             what.append(f"{self.models} models")
@@ -234,7 +234,7 @@ class Translator:
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to load the model again, and what `using` has added: no weights.
+        """Return how to load the model again, and the additions of `using`, but no weights.
 
         Raises TypeError for a model that was not loaded with `load`.
         """
@@ -266,7 +266,7 @@ class Translator:
         match_least: float = LEAST,
         reverse: Translator | None = None,
     ) -> Translator:
-        """Return a translator with the same model in memory that also uses what is named.
+        """Return a translator with the same model in memory that also uses these resources.
 
         `adapter` is the name of an adapter that `load` got, or None for the model without one. Left out, it
         stays as it is.
@@ -280,8 +280,8 @@ class Translator:
         most similar one is in `Translation.match`, if it is at least `match_least` percent alike, and a model
         that was trained to read matches reads it.
 
-        `reverse` is a translator of the other direction. Of several translations, that one is chosen which
-        both find likely (the option `reverse_weight`).
+        `reverse` is a translator of the other direction. It reranks the candidates: both must find the
+        translation likely (the option `reverse_weight`).
 
         Both translators may translate at the same time. Raises DataError for a file that cannot be used,
         ConfigError for an adapter that is not loaded, for a mode that the model does not have, and for other
@@ -332,7 +332,7 @@ class Translator:
     def __call__(self, text: Iterable[str], **options: Unpack[DecodingOptions]) -> list[str]: ...
 
     def __call__(self, text: str | Iterable[str], **options: Unpack[DecodingOptions]) -> str | list[str]:
-        """The best translation of a text of any length, sentence by sentence, or those of a list of texts.
+        """The best translation of a text of any length, sentence by sentence, or of each text in a list.
 
         Line breaks and the space between sentences are preserved. Options are those of `translate`.
         """
@@ -379,7 +379,7 @@ class Translator:
 
         Pass options as a `Decoding`, as keywords with the names of its fields, or both. Keywords win.
         Spaces around a line are ignored. A line is one sentence for the model unless `sentences` is set. The
-        score of a line of several is then the mean of theirs, weighted by their tokens.
+        score of a line of several sentences is then the mean of theirs, weighted by their tokens.
 
         `prefix` is one text for all lines or one for each. Every translation begins with it. Its tokens
         are forced, so the last word may continue ("Ein" as "Eine"). Spaces around it are ignored.
@@ -404,7 +404,7 @@ class Translator:
 
         The engine works on at most `window` lines at a time, and at most twice as many are held. A line that
         equals one of the last 10,000 different ones is not translated again. Where `lines` yields None, all
-        lines so far are translated before the next is read: a source that has to wait does that. An error
+        lines so far are translated before the next is read: for a source that has to wait. An error
         of `lines` is raised after the translations of the lines before it.
         """
         decoding = choosing(
@@ -513,7 +513,7 @@ class Translator:
         to: str | None = None,
         batch_tokens: int = 2048,
     ) -> list[Evidence]:
-        """Return what the model shows of `targets` as translations of `sources`, line by line, or of pairs.
+        """Return the model's evidence about `targets` as translations of `sources`, by line, or of pairs.
 
         Raises DataError if the numbers of sources and targets differ.
         """
@@ -588,7 +588,7 @@ class Translator:
 
         The options are those of `translate` for one beam search. With `target` the trace describes that
         translation, and no search runs. `name` is the name of the model in the trace. With an
-        `intervention`, return a Contrast: the run without and with it, and what differs.
+        `intervention`, return a Contrast: the run without and with it, and the differences.
 
         Raises DataError for a line without tokens or with more than 512, ConfigError for a beam above 50, for
         an option that inspection does not use, for a search with terms, a memory or a reverse model, and for
@@ -615,7 +615,7 @@ class Translator:
         )
 
     def pipeline(self, **_options: object) -> NoReturn:
-        """Removed. Raises ConfigError, which says what to write in its place."""
+        """Removed. Raises ConfigError, which says what to use instead."""
         raise ConfigError(
             "Translator.pipeline is gone: it answered as the translation pipeline of transformers 4",
             hint="use translate, as in "

@@ -1,11 +1,11 @@
-"""An adapter folder: what one text has taught a model, a few megabytes beside it. Imports no torch.
+"""An adapter folder: a few megabytes of weights that tune a model to one text. Imports no torch.
 
     adapter.json          format_version, name, languages, shape, the digests of the base and of the weights
     adapter.safetensors   the adapter's weights, named as models/adapter.py says
     README.md             the card
 
-The base is the model that the adapter was trained on. Another model gets no sense from it, so an adapter
-is used only with the weights that its digest names, or with a folder that was quantised from them.
+The base is the model that the adapter was trained on. It is useless for another model, so an adapter is
+used only with the weights that its digest names, or with a folder that was quantised from them.
 `models/folder/merge.py` writes adapters.
 """
 

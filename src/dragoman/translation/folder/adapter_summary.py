@@ -1,4 +1,4 @@
-"""What is in an adapter folder. Imports no torch."""
+"""The summary of an adapter folder. Imports no torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman.translation.folder.header import read_header
 
 @dataclass(frozen=True, kw_only=True)
 class AdapterSummary:
-    """What an adapter folder holds."""
+    """The content of an adapter folder."""
 
     folder: Path
     config: AdapterConfig

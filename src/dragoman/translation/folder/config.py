@@ -33,7 +33,7 @@ ARCHITECTURES = [kind.architecture for kind in get_args(Architecture)]
 
 # The options of each section in release 0.1, which refuses a folder that has any other. Later options are
 # written only where they differ from their defaults, so that it reads all folders that it can use. A section
-# that is not here is written in full.
+# that is not listed here is written in full.
 _EVERY_MODEL = "source_vocab target_vocab d_model dropout tie output_bias pad_id start_id end_id"
 _FIRST = {
     section: frozenset(names.split())
@@ -57,7 +57,7 @@ class FolderConfig:
     generation: Beam = Beam()
     weights: str | None = None  # the digest of model.safetensors (`digest.py`); None in release 0.1
     alignment: AttentionOf | None = None  # the head of the decoder that was trained to align
-    guidance: tuple[str, ...] = ()  # what it was trained to read beside a line: "terms", "matches"
+    guidance: tuple[str, ...] = ()  # what it was trained to read with a line: "terms", "matches"
     quantised: Quantised | None = None  # the type of its matrices (`quantised.py`); None for floats
     original: str | None = None  # the digest of the weights that these were quantised from
 
@@ -167,7 +167,7 @@ def write_config(config: FolderConfig, folder: Path) -> None:
 
 
 def write_digests(folder: Path, names: Iterable[str]) -> None:
-    """Write the digests of these files of a model folder, beside those that are known already."""
+    """Write the digests of these files of a model folder, in addition to those it has already."""
     table = {name: stamp for name, stamp in _digests(folder).items() if (folder / name).exists()}
     files = table | sealed(folder, names)
     write_whole(folder / DIGESTS, json.dumps({"files": files}, indent=2) + "\n")
@@ -182,7 +182,7 @@ def forget_digest(folder: Path, name: str) -> None:
 
 
 def check_digests(folder: Path) -> None:
-    """Raise ModelError if a small file of a model folder is not what was written.
+    """Raise ModelError if a small file of a model folder has changed since it was written.
 
     Folders of earlier releases have no digests, and nothing is checked. generation.json may be edited, so a
     warning is logged if it was.
@@ -199,7 +199,7 @@ def check_digests(folder: Path) -> None:
 
 
 def check_optional(folder: Path, name: str, *, hint: str) -> None:
-    """Raise ModelError if a file that a model folder may have is not what was written."""
+    """Raise ModelError if an optional file of a model folder has changed since it was written."""
     stamp = _digests(folder).get(name)
     if stamp is not None and (faults := broken(folder, {name: stamp})):
         raise ModelError(f"{folder}: damaged: {faults[0]}", hint=hint)
@@ -226,7 +226,7 @@ def _alignment(text: Any, shape: Architecture) -> AttentionOf | None:
 
 
 def _guidance(names: Any) -> tuple[str, ...]:
-    """What the model reads beside a line. Names of later releases stay. Raises ConfigError."""
+    """The guidance that the model reads with a line. Names of later releases stay. Raises ConfigError."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ConfigError(f"guidance = {names!r} is not a list of names", hint=_RESTORE)
     return tuple(names)
@@ -239,7 +239,7 @@ def _version(quantised: Quantised | None) -> int:
 def options_to_write(config: Any, section: str) -> dict[str, Any]:
     """The options of a model or a search that its file holds, without `architecture`.
 
-    Those of release 0.1 are always written, later ones if they differ from their defaults.
+    Options of release 0.1 are always written, later ones if they differ from their defaults.
     """
     table = to_table(config)
     table.pop("architecture", None)  # it has a place of its own

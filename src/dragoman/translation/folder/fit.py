@@ -13,7 +13,7 @@ from dragoman.translation.folder.header import Outline
 
 @dataclass(frozen=True, kw_only=True)
 class Misfits:
-    """All differences between the weights that a model needs and those that there are."""
+    """All differences between the weights that a model needs and the weights at hand."""
 
     missing: list[str]
     unknown: list[str]
@@ -22,7 +22,7 @@ class Misfits:
 
     @property
     def names(self) -> list[str]:
-        """What is wrong with the names: at most one text each for missing and unknown ones."""
+        """The faults of the names: at most one text each for missing and unknown ones."""
         kinds = {"missing": self.missing, "unknown": self.unknown}
         return [f"{kind} {listing(names)}" for kind, names in kinds.items() if names]
 

@@ -1,7 +1,7 @@
 """The header of a safetensors file: names, shapes and types of its tensors. Imports no torch.
 
-A file is 8 bytes with the length of the header, the header as JSON, and the numbers. The header comes from
-outside, so nothing in it is believed before it is checked, and a long one is not read.
+A file is 8 bytes with the length of the header, the header as JSON, and the numbers. The header is
+untrusted input: everything in it is checked before use, and a long one is not read.
 """
 
 from __future__ import annotations

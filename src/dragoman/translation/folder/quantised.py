@@ -18,7 +18,7 @@ from dragoman.base.tables import listing
 from dragoman.translation.folder.header import Outline
 
 Quantised = Literal["int8"]
-ARCHITECTURES = ("transformer", "ssru")  # those of which int8 products are known to translate well
+ARCHITECTURES = ("transformer", "ssru")  # known to translate well with int8 products
 GREATEST = 127  # symmetric: -128 is never written
 _SCALE = ".scale"
 # The layers and embeddings whose matrix is stored as int8. Tables of positions and norms are not.

@@ -1,4 +1,4 @@
-"""What is in a model folder: shape, languages, tokenizer, parameters by part, training. Imports no torch."""
+"""Summarise a model folder: shape, languages, tokenizer, parameters by part, training. Imports no torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dragoman.translation.folder.config import (
 from dragoman.translation.folder.header import Outline, read_header
 from dragoman.translation.folder.quantised import dequantised
 
-_LONGEST_CARD = 1_000_000  # characters that are read of a model card
+_LONGEST_CARD = 1_000_000  # characters of a model card that are read
 _NOT_SHAPE = ("source_vocab", "target_vocab", "pad_id", "start_id", "end_id")
 # The first word of a weight's name -> the part of the model.
 _PARTS = {
@@ -50,7 +50,7 @@ class ModelPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a model folder holds."""
+    """The content of a model folder."""
 
     folder: Path
     format_version: int
@@ -181,7 +181,7 @@ def read_card(folder: Path) -> str | None:
 
 
 def describe_shape(model: Architecture) -> list[str]:
-    """Return the options that describe size and structure of a model, as text. Leaves out what is off."""
+    """Return the options for size and structure of a model, as text, without those that are off."""
     defaults = {name: entry.default for name, entry in entries(type(model)).items()}
     return [
         f"{name} {value}"

@@ -12,7 +12,7 @@ from dragoman.translation.folder.config import FolderConfig, banned_outside
 def tokenizer_of_folder(folder: Path, config: FolderConfig) -> Tokenizer:
     """Return the tokenizer of a model folder.
 
-    Raises ModelError if a file is missing or damaged, or if its vocabularies are not those of the model.
+    Raises ModelError if a file is missing or damaged, or if its vocabularies do not fit the model.
     """
     shape, tokenizer = config.model, Tokenizer.load(folder)
     if (tokenizer.source_size, tokenizer.target_size) != (shape.source_vocab, shape.target_vocab):

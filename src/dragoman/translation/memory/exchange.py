@@ -30,7 +30,7 @@ def import_memory(memory: TranslationMemory, paths: Sequence[str | Path], *, aut
     """Add the pairs of a TMX, TSV or JSONL file, or of two files of lines. Pairs that it has are skipped.
 
     A TMX file also brings dates, authors and notes. Raise ConfigError if it is unclear what to read,
-    DataError for a file that cannot be read; what comes before the damage is then in the memory.
+    DataError for a file that cannot be read; the pairs before the damage are then in the memory.
     """
     return memory.extend(_pairs(paths, (memory.source_language, memory.target_language), author))
 
@@ -46,8 +46,8 @@ def languages_of(paths: Sequence[str | Path], languages: Languages = (None, None
 def export_memory(memory: TranslationMemory, path: str | Path) -> int:
     """Write all pairs to a .tmx or .tsv file, the newest at the end. Return their number.
 
-    The file is written whole or not at all. What the format cannot hold, as a form feed in TMX, becomes a
-    space. Raise ConfigError for another suffix.
+    The file is written whole or not at all. Characters that the format cannot hold, as a form feed in TMX,
+    become spaces. Raise ConfigError for another suffix.
     """
     kind = PurePath(path).suffix.lower()
     if kind not in (".tmx", ".tsv"):

@@ -1,4 +1,4 @@
-"""How alike two segments are, in percent, and the words by which similar ones are looked up.
+"""Similarity of two segments in percent, and the words by which similar ones are looked up.
 
     likeness = (words + characters) / 2, where each is 100 (1 - edits / units of the longer segment)
 
@@ -42,7 +42,7 @@ def likeness(one: str, other: str, least: float = 0.0) -> float:
     """Return how alike two texts are, in percent; 0 if it is below `least`. Only equal texts have 100."""
     if one == other:
         return 100.0
-    # The words are worth half, so the characters must reach what is left.
+    # The words count half, so the characters must reach the rest.
     by_characters = Levenshtein.normalized_similarity(one, other, score_cutoff=max(2 * least / 100 - 1, 0))
     if 50 * (1 + by_characters) < least:
         return 0.0
@@ -61,7 +61,7 @@ def characters_apart(tokens: Iterable[str]) -> Iterator[str]:
 
 
 def keys(text: str) -> list[str]:
-    """Return what a segment is found by: its words in lower case, and its pairs of neighbouring words.
+    """Return the index terms of a segment: its words in lower case, and its pairs of neighbouring words.
 
     In scripts without spaces a word is two characters, and a pair is three. Spaces that a program has put
     between words there make no difference.

@@ -1,6 +1,6 @@
 """The SQLite file of a translation memory: its tables, a connection for each thread, and its errors.
 
-Writers of several threads and processes wait for each other. What `writing` has committed is on the disk:
+Writers of several threads and processes wait for each other. Whatever `writing` has committed is on the disk:
 neither a crash nor a power cut takes it away (write-ahead log, synchronous=FULL).
 """
 
@@ -36,7 +36,7 @@ _inherited: list[sqlite3.Connection] = []  # from the parent of this process
 
 
 class ThreadConnection:
-    """Closes a connection when its thread has ended and nobody else uses it.
+    """Closes a connection when its thread has ended and no other uses it.
 
     A connection is part of a cycle, so by itself it would stay open until the garbage is collected.
     """
@@ -95,7 +95,7 @@ class StoreFile:
                 if _value(connection, "application_id") == 0 and _is_empty(connection):
                     _use_wal(connection)
                     connection.execute("BEGIN IMMEDIATE")
-                    if _is_empty(connection):  # nobody was faster
+                    if _is_empty(connection):  # no other process was faster
                         _create(connection, about)
                     connection.execute("COMMIT")
             finally:
@@ -153,8 +153,8 @@ class StoreFile:
         options = "mode=rw"
         if not self.writable:
             log, index = (self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm"))
-            # Without a log the file is complete. SQLite needs to be told that it may do without the log's
-            # index, which it cannot write here. Where there is an index, somebody may be about to write.
+            # Without a log the file is complete. SQLite must be told that it may do without the index of
+            # the log, which it cannot write here. If an index exists, another process may be about to write.
             alone = not log.exists() or not (log.stat().st_size or index.exists())
             options = "mode=ro&immutable=1" if alone else "mode=ro"
         connection = sqlite3.connect(
@@ -165,7 +165,7 @@ class StoreFile:
             check_same_thread=False,  # `close` is called by one thread for all
         )
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA trusted_schema = OFF")  # files come from strangers, too
+        connection.execute("PRAGMA trusted_schema = OFF")  # files may be untrusted
         connection.execute("PRAGMA cell_size_check = ON")
         return connection
 

@@ -1,4 +1,4 @@
-"""Which segments of a memory may be similar to a text: those that share words with it, rare ones first.
+"""Find segments of a memory that may be similar to a text: they share words with it, rare ones first.
 
 For each word and pair of words, a posting list has the ids of the segments with it. The lists are divided by
 the length of the segments, since segments of very different lengths are not alike. A row holds a part of a
@@ -27,7 +27,7 @@ from dragoman.translation.memory.likeness import keys
 _PART = 1024  # ids
 _POSTINGS = 4000  # ids that a search looks at; more only until there are enough candidates
 _CANDIDATES = 100
-_UNSPACED_FACTOR = 3  # on the two: without spaces there are more words, and each says less
+_UNSPACED_FACTOR = 3  # for both: without spaces there are more words, and each says less
 _STEP = 1.75  # how much longer the segments of a class may be than those of the class before
 
 

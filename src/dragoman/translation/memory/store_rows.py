@@ -39,7 +39,7 @@ class PairRow:
     columns: Sequence[Any]
 
     def pair(self) -> Remembered:
-        """What the row holds."""
+        """The content of the row."""
         return pair_of(self.columns)
 
 

@@ -17,7 +17,7 @@ from dragoman.base.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
-PACKAGED = f"_engine{SUFFIX}"  # beside this file, in a wheel
+PACKAGED = f"_engine{SUFFIX}"  # next to this file, in a wheel
 _HERE = Path(__file__).parent
 # No -ffast-math: NaN must propagate, and hidden keys are -inf.
 # -ffp-contract=off: int8 gives the same numbers on all instruction sets. Not all fuse products and sums.
@@ -30,7 +30,7 @@ _FLAGS = (
 def library() -> ctypes.CDLL:
     """Return the library of the engine. The first call on a machine may compile it, for seconds.
 
-    Raises ConfigError if there is no library and it cannot be compiled.
+    Raises ConfigError if it is missing and cannot be compiled.
     """
     found = _find()
     if isinstance(found, str):
@@ -42,7 +42,7 @@ def library() -> ctypes.CDLL:
 
 
 def unavailable() -> str | None:
-    """Return in a few words why there is no library, or None if there is one. May compile it."""
+    """Return in a few words why the library is missing, or None if it is available. May compile it."""
     found = _find()
     return found if isinstance(found, str) else None
 

@@ -23,8 +23,8 @@ def against_native(
 ) -> str | None:
     """Return why PyTorch translates, in a few words, or None if the native engine does.
 
-    `engine` is by default the environment variable DRAGOMAN_ENGINE, then `auto`. `device` is None if any will
-    do. May compile the native engine. Raises ConfigError for an unknown name, for `native` if it cannot
+    `engine` is by default the environment variable DRAGOMAN_ENGINE, then `auto`. `device` is None for any.
+    May compile the native engine. Raises ConfigError for an unknown name, for `native` if it cannot
     translate, and for int8 without it.
     """
     wanted = engine or os.environ.get("DRAGOMAN_ENGINE") or "auto"

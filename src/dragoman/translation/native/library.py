@@ -65,7 +65,7 @@ class Collected(ctypes.Structure):
 
 
 def functions() -> ctypes.CDLL:
-    """Return the library with the types of its functions. Raises ConfigError if there is no library."""
+    """Return the library with the types of its functions. Raises ConfigError if it is missing."""
     found = library()
     found.dragoman_instructions.restype = c_char_p
     found.dragoman_instructions.argtypes = [c_char_p, c_int64]
@@ -97,7 +97,7 @@ def functions() -> ctypes.CDLL:
 def instructions() -> str:
     """Return the name of the instruction set in use.
 
-    Raises ConfigError if there is no library, or DRAGOMAN_INSTRUCTIONS names an instruction set that the
+    Raises ConfigError if the library is missing, or DRAGOMAN_INSTRUCTIONS names an instruction set that the
     processor lacks.
     """
     message = ctypes.create_string_buffer(_MESSAGE)
@@ -154,7 +154,7 @@ def open_adapted(
 def open_ensemble(engines: Sequence[int], average: Average, threads: int) -> int:
     """Return an engine for the models of several engines together, for `dragoman_close`.
 
-    Their weights have to stay where they are.
+    Their weights must stay in place.
     """
     message = ctypes.create_string_buffer(_MESSAGE)
     handle: int | None = functions().dragoman_ensemble(

@@ -192,7 +192,7 @@ def _sorted(ids: frozenset[int]) -> tuple[int, ...]:
 
 
 def _generators(how: Sample, source: Tokens) -> list[int]:
-    """Where the random numbers of each draw begin, which are those of `models/search/sampling.py`.
+    """Where the random numbers of each draw begin, the same numbers as in `models/search/sampling.py`.
 
     NumPy's PCG64 has a state and an increment of 128 bits. Each is four int32, the lowest first.
     """

@@ -36,8 +36,8 @@ _PATIENCE = 100  # milliseconds between looks at signals
 class NativeEngine:
     """An `Engine` that translates on the CPU without PyTorch: Transformers, and those with an SSRU decoder.
 
-    `dtype` is float32, bfloat16 or int8. `threads` translate, each a batch of its own; by default as many as
-    the process may use cores. Several Python threads may use one engine.
+    `dtype` is float32, bfloat16 or int8. `threads` translate, each a batch of its own; by default one for
+    each core that the process may use. Several Python threads may use one engine.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class NativeEngine:
     def adapted(self, adapter: PlacedWeights, scale: float, *, where: str = "adapter") -> Self:
         """Return an engine for the same model with an adapter, whose `AdapterShape` has this `scale`.
 
-        The matrices that the adapter changes are packed anew; all others are those of this engine, in the
+        The matrices that the adapter changes are packed anew; all others are shared with this engine, in the
         same memory. Both engines may translate at the same time, each with threads of its own. Raises
         ModelError if the adapter does not fit.
         """

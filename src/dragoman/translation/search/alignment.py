@@ -60,7 +60,7 @@ class Alignment:
 
 
 def aligning_of(config: Architecture, trained: AttentionOf | None) -> Aligning | None:
-    """What aligns in a model: the head that was trained to, otherwise the mean of the last layer but one.
+    """The attention that aligns: the head trained to do so, otherwise the mean of the last layer but one.
 
     None for a model without attention.
     """
@@ -84,9 +84,9 @@ def alignment_of(
 ) -> Alignment:
     """Return the alignment of a line and its translation `text`, from the attention of `hypothesis`.
 
-    `read` is what the model read: the line without the spaces around it, perhaps after the token of a
-    language. `source` has its tokens, or the first of them. `target` has the spans in `text` of the tokens of
-    `hypothesis`. `reading` is as in `Aligning`.
+    `read` is what the model read: the line without the spaces around it, after the token of a language
+    if it has one. `source` has its tokens, or the first of them. `target` has the spans in `text` of the
+    tokens of `hypothesis`. `reading` is as in `Aligning`.
     """
     source_spans = _source_spans(tokenizer, line, read, source)
     target_spans = spans_of_characters(target, tokenizer.target_pieces(hypothesis.tokens))
@@ -100,8 +100,7 @@ def links_of(
     """Link each target token to the source token with the largest weight; both must have text.
 
     `rows` are the weights at each step: row t of the step that predicts token t and reads the one before.
-    With `reading` the links of a token are those of the step that reads it, otherwise of the one that
-    predicts it.
+    With `reading`, a token gets the links of the step that reads it, otherwise of the step that predicts it.
     """
     candidates = [i for i, (start, end) in enumerate(source) if start < end]
     aligned = [j for j, (start, end) in enumerate(target) if start < end]

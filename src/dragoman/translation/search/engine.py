@@ -64,7 +64,7 @@ class Engine(Protocol):
         """Yield (number of the request, its hypotheses, best first) as requests finish, in any order.
 
         A request gets `how.n_best` hypotheses, or as many as exist. An empty source gets `NOTHING`
-        without asking the model. At most `lookahead` requests are read before their answers are given;
+        without running the model. At most `lookahead` requests are read before their answers are given;
         a batch holds at most `batch_tokens` source tokens, padding and rows counted, but at least one
         sentence. Raises ConfigError for a token, a rule or a shortlist that does not fit the vocabulary
         and for an attention that the model does not have, ModelError if the model gives no probabilities.

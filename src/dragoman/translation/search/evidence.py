@@ -1,8 +1,8 @@
-"""What a model shows of how it made a translation: figures that tell good translations from bad ones.
+"""Evidence from the model about a translation: figures that tell good translations from bad ones.
 
-They are how likely the tokens are, how long the translation is, and whether the model is surprised just where
-it attends to words that no other token attends to: there it expected their translation. All of it comes with
-a search or a score, so no other pass of the model is needed. Imports neither torch nor numpy.
+They are the likelihood of the tokens, the length of the translation, and whether the model is surprised just
+where it attends to words that no other token attends to: there it expected their translation. A search or a
+score computes all of it, so the model needs no other pass. Imports neither torch nor numpy.
 
 T tokens of the translation, its end included; S tokens of the source, its end included; W words of it.
 """
@@ -28,14 +28,14 @@ FIGURES = (
     "surprise at the uncovered",
 )  # fmt: skip
 
-_LEAST = -30.0  # log-probability below which tokens are alike, and that of what a search excludes
-_NOTHING = 1e-9  # attention to words below which it is taken for none
+_LEAST = -30.0  # log-probability below which tokens are alike, and of excluded tokens
+_NOTHING = 1e-9  # attention to words below which it counts as none
 _WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The figures of one translation, by the names of `FIGURES`, and what they are about in the texts."""
+    """The figures of one translation, by the names of `FIGURES`, and the words they point to."""
 
     figures: Figures
     least_covered: str  # the words of the source that seem not to be translated
@@ -71,11 +71,11 @@ def evidence_of(
 def _coverage(
     words: Sequence[Word], attention: Rows, alignment: Alignment, logp: Sequence[float]
 ) -> tuple[float, str]:
-    """The greatest surprise at a token that attends to what no other does, and the words that seem left out.
+    """The greatest surprise at a token that attends to words that no other does, and the words left out.
 
-    An omission surprises the model at the token after it. There the model attends to what is left out, so its
-    attention alone hides the omission: what counts is the attention of other tokens. Only tokens with letters
-    or digits cover a word.
+    An omission surprises the model at the token after it. There the model attends to the missing words, so
+    its attention alone hides the omission: only the attention of other tokens counts. Only tokens with
+    letters or digits cover a word.
     """
     rows_TW = [_shares(row, words) for row in attention]
     has_word = [any(map(str.isalnum, alignment.target_text[a:b])) for a, b in alignment.target]

@@ -57,8 +57,8 @@ def sentence_chrf(hypothesis: str, reference: str) -> float:
 def tempered(logp: Sequence[float]) -> list[float]:
     """Return log-probabilities that make the candidates of a beam more alike.
 
-    A beam has only the likeliest translations, and the first often has most of their probability. Then
-    nothing but itself would decide.
+    A beam has only the likeliest translations, and the first often has most of their probability. Then it
+    alone would decide.
     """
     return [each * _TEMPER for each in logp]
 

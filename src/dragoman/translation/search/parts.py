@@ -1,4 +1,4 @@
-"""Items cut into parts that are answered on their own, and the answers put together again, in order."""
+"""Split items into parts that are answered on their own, and join the answers again, in order."""
 
 from __future__ import annotations
 

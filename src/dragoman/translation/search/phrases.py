@@ -1,8 +1,8 @@
-"""How far a translation is with its phrases: an automaton that reads its tokens. No torch.
+"""Track the phrases of a translation with automata that read its tokens. No torch.
 
 `Phrases` in rules.py defines what it means to have a phrase. Each phrase is followed by itself, with the
-automaton of its forms (Aho and Corasick 1975): where a form breaks off, it goes on with the longest beginning
-of a form that the tokens still end with. Where all automata are is a `PhrasePlace`.
+automaton of its forms (Aho and Corasick 1975): where a form breaks off, it continues with the longest
+beginning of a form that the tokens still end with. Where all automata are is a `PhrasePlace`.
 
 Tokens of `Once` take part as phrases of one token, so that one count says how many tokens a translation
 needs.
@@ -139,7 +139,7 @@ class PhrasePlace:
     def possible(self, left: int) -> dict[int, bool] | None:
         """Which tokens may follow, as in `edges`, if `left` tokens may come after them; None for all.
 
-        Those that leave too few for the phrases may not. If all do, all may.
+        Tokens that leave too few for the phrases are excluded, unless all do.
         """
         if left >= self.tracker.all:
             return None
@@ -167,7 +167,7 @@ class Tracker:
         return max(size, min(self.all + 1, MOST_ROWS))
 
     def after(self, tokens: tuple[int, ...]) -> PhrasePlace:
-        """Return the place after these tokens. Quick if it knows the one before the last."""
+        """Return the place after these tokens. Quick if the place before the last token is cached."""
         if (known := self._after.get(tokens)) is not None:
             return known
         place = self._after.get(tokens[:-1])
@@ -188,7 +188,7 @@ class Tracker:
             met += times * matcher.longest
             needed += (matcher.times - times) * matcher.shortest
             if not matcher.ends[node]:
-                # Only one phrase can be relied on to go on, because the next token may break the others.
+                # Only one phrase is certain to continue, because the next token may break the others.
                 begun = max(begun, matcher.depth[node])
                 saved = max(saved, matcher.shortest - matcher.left[node])
         place = self._places[at] = PhrasePlace(self, at, met, met + begun, needed - saved)

@@ -66,7 +66,7 @@ class Phrasing:
         """The tokens of a form without the space that a tokenizer puts before a text; none if unknown."""
         for mark in _HEADS:
             head, both = self._tokenizer.encode_target([mark, mark + form])
-            # Unknown characters beside each other are one token, so an unknown mark could hide the first.
+            # Adjacent unknown characters are one token, so an unknown mark could hide the first.
             if self._tokenizer.unk_id not in head and both[: len(head)] == head:
                 return both[len(head) :]
         return []

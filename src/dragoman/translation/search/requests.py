@@ -1,4 +1,4 @@
-"""What every engine needs of a request: valid tokens, its length limit, and its random numbers. No torch."""
+"""Parts of a request that every engine needs: valid tokens, length limit, random numbers. No torch."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prefix_of(rules: Iterable[Rule]) -> tuple[int, ...]:
 
 
 def required_of(rules: Iterable[Rule]) -> tuple[int, ...]:
-    """The tokens that `Once` asks for, sorted."""
+    """The tokens that `Once` requires, sorted."""
     return tuple(sorted({token for rule in rules if isinstance(rule, Once) for token in rule.tokens}))
 
 
@@ -86,7 +86,7 @@ def tokens_of(rule: Phrases | None) -> tuple[int, ...]:
 
 
 def tracker_of(rules: Sequence[Rule]) -> Tracker | None:
-    """What follows the phrases of a translation, and the tokens of `Once`; None without phrases."""
+    """The tracker of the phrases of a translation and the tokens of `Once`; None without phrases."""
     rule = phrases_of(rules)
     return Tracker(rule, required_of(rules)) if rule else None
 
@@ -131,7 +131,7 @@ def _check_joining(joining: frozenset[int], vocab: int) -> None:
 def limit_of(request: Request) -> int:
     """The length limit of a translation in tokens.
 
-    It is raised to hold the prefix and what `Once` and `Phrases` ask for.
+    It is raised to hold the prefix and the tokens that `Once` and `Phrases` require.
     Raises ConfigError if it is negative.
     """
     prefix, required = prefix_of(request.rules), required_of(request.rules)

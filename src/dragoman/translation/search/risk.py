@@ -16,7 +16,7 @@ from typing import Any
 from dragoman.text.checks.faults import FLAGS, Flag, FlagKind, faults
 from dragoman.translation.search.evidence import Evidence, Figures
 
-DETECTED: tuple[FlagKind, ...] = ("omission", "addition")  # those that have detectors
+DETECTED: tuple[FlagKind, ...] = ("omission", "addition")  # the kinds that have detectors
 
 _FARTHEST = 6.0  # deviations from the mean beyond which a figure says no more
 _STEEPEST = 35.0  # logit from which on a probability is 0 or 1
@@ -24,7 +24,7 @@ _STEEPEST = 35.0  # logit from which on a probability is 0 or 1
 
 @dataclass(frozen=True)
 class Risk:
-    """What is doubtful about a translation."""
+    """A doubt about a translation."""
 
     probability: float | None
     """That it needs a correction, as `evaluation/risk/calibrate.py` defines it; None without calibration."""
@@ -56,7 +56,7 @@ class Logistic:
 
 @dataclass(frozen=True, kw_only=True)
 class RiskModel:
-    """What is learnt about the translations of one model.
+    """Fitted knowledge about the translations of one model.
 
     The detectors `searched` are for translations that the model found itself, `given` for translations by
     others, which surprise it more. They flag log-odds above 0. A probability from `low_confidence` on is
@@ -102,7 +102,7 @@ def assess(
 
 
 def risk_of_parts(risks: Iterable[Risk]) -> Risk:
-    """Return the risk of a text from those of its sentences, taken as independent of each other."""
+    """Return the risk of a text from the risks of its sentences, taken as independent of each other."""
     risks = list(risks)
     known = [risk.probability for risk in risks if risk.probability is not None]
     probability = 1 - math.prod(1 - one for one in known) if known else None

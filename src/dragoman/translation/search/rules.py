@@ -1,6 +1,6 @@
-"""Rules: what a translation must and must not contain, as data that any engine can apply.
+"""Rules about what a translation must and must not contain, as data that any engine can apply.
 
-A rule sets the probability of what it forbids to 0 and leaves the rest unchanged, so a translation keeps
+A rule sets the probability of forbidden tokens to 0 and leaves the rest unchanged, so a translation keeps
 the score that the model gives it. If the rules forbid every token, the translation ends. Rules other
 than `Prefix` hold after the prefix and never change it. Their order has no effect.
 """
@@ -51,11 +51,11 @@ class Banned:
 
 @dataclass(frozen=True)
 class Once:
-    """Each of these tokens exactly once, in any order. Those that a prefix has are done.
+    """Each of these tokens exactly once, in any order. A prefix may have some of them.
 
     None follows a second time, and the end waits for the last of them. When the length limit leaves only
     as many tokens as are missing, nothing else may follow; the search then chooses their order by
-    probability, as it chooses everything. The limit is raised to hold the prefix and the missing tokens.
+    probability, as always. The limit is raised to hold the prefix and the missing tokens.
     A shortlist always allows them, and no repeated n-gram can have them.
     """
 
@@ -66,7 +66,7 @@ class Once:
 class Phrases:
     """Each of these phrases appears in the translation, in any order. A prefix may have some of them.
 
-    A phrase is its forms, for instance those of an inflected noun: sequences of target tokens, of which any
+    A phrase is a set of forms, such as the inflections of a noun: sequences of target tokens, of which any
     one is enough. A phrase that is listed twice appears twice, at places that do not overlap. Different
     phrases may overlap: "a b c" has "a b" and "b c". Phrases are equal if they have the same set of forms.
 

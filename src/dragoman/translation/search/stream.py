@@ -1,7 +1,7 @@
 """Keep an engine busy with a stream of any length, in bounded memory and in order. Imports no torch.
 
-Items are lines, or whatever else a request is made of. The engine reads requests while it translates, so an
-engine with threads of its own overlaps reading, tokenising, translating and writing.
+Items are lines, or anything else that a request is made from. The engine reads requests while it translates,
+so an engine with threads of its own overlaps reading, tokenising, translating and writing.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class _Slot(Generic[Answer]):
 class Stream(Generic[Item, Answer]):
     """The answers to items, one each, in order. Iterate over it once.
 
-    `requests` makes of each item a request and the function that makes the answer of its hypotheses. An item
+    `requests` turns each item into a request and a function from its hypotheses to the answer. An item
     that equals one of the last `remembered` different ones gets the same answer, without another request.
 
     The engine works on at most `window` requests at a time. At most twice as many items are held: those, and
-    later ones whose answers wait for an earlier one. An item None means that no other has arrived yet: all
+    later ones whose answers wait for an earlier one. The item None means that no other has arrived yet: all
     items so far are answered before the next is read. An error of `items` or `requests` is raised after the
     answers to the items before it.
     """
@@ -117,7 +117,7 @@ class Stream(Generic[Item, Answer]):
         return items
 
     def _new(self, items: Sequence[Item]) -> Iterator[tuple[Request, ToAnswer[Answer], _Slot[Answer]]]:
-        """Put all items in line. Yield the requests of those that have to be asked."""
+        """Put all items in line. Yield the requests of those that are not answered yet."""
         recent = self._recent
         new = dict.fromkeys(item for item in items if item not in recent)
         requests = iter(self._to_requests(list(new)))

@@ -1,4 +1,4 @@
-"""Give up a search from outside: what an engine asks its caller while it waits.
+"""Give up a search from outside: a check that an engine calls while it waits.
 
     def look():
         if left.is_set():

@@ -1,10 +1,10 @@
-"""Lists of terms as CSV: a term, its translation, and whatever else a row has.
+"""Lists of terms as CSV: a term, its translation, and other columns.
 
     source,target,note
     print preview,Druckvorschau,
     to save,speichern|sichern,"verb, in menus"
 
-Columns are separated by commas, semicolons or tabs, and quoted as spreadsheets do it. The first row may say
+Columns are separated by commas, semicolons or tabs, and quoted as in spreadsheets. The first row may say
 which columns hold the term and its translation: `source` and `target`, or languages such as `en` and `de-AT`.
 Otherwise they are the first two. A term may have several rows; `|` separates translations, too.
 """

@@ -2,8 +2,8 @@
 
     Lookup(["print preview", "preview"], "en").find("Print previews open.")   # [(0, 14, 0)]
 
-A word of the line may be inflected, as `text/lexicon/stems.py` sees it, but the last one is not shorter than
-that of the term. A term in lower case is also found in capitals, and with a capital where a sentence begins
+A word of the line may be inflected (`text/lexicon/stems.py`), but the last one is not shorter than in the
+term. A term in lower case is also found in capitals, and with a capital where a sentence begins
 or in a heading. A term with capitals is found only as it is written. Nothing is found inside a word, in a
 part of a compound with hyphens, in a file name or an address, or in a placeholder.
 
@@ -44,7 +44,7 @@ class TermPlace(NamedTuple):
 
 @dataclass
 class _Node:
-    """A place in the tree: what may follow, and the terms that end here."""
+    """A place in the tree: the words that may follow, and the terms that end here."""
 
     next: dict[str, _Node] = field(default_factory=dict)
     terms: list[int] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Lookup:
         return sorted(places)
 
     def _keys(self, words: Sequence[PlacedWord]) -> list[str]:
-        """What is compared: the stem of each word, after a space if there is one before it in the text."""
+        """The text to compare: the stem of each word, after a space if there is one before it in the text."""
         stems = [stem(word.text, self._language) for word in words]
         apart = [before.end < word.start for before, word in pairwise(words)]
         return stems[:1] + [" " * space + text for space, text in zip(apart, stems[1:], strict=True)]
@@ -121,7 +121,7 @@ class Lookup:
                 node = node.next.get(keys[last]) if last < len(keys) else None
 
     def _distance(self, number: int, written: Sequence[str]) -> tuple[int, int]:
-        """How many words of a term are written in another way; of equals the one that was listed first."""
+        """How many words of a term are spelled differently; ties go to the term listed first."""
         return sum(a.text != b for a, b in zip(self._words[number], written, strict=True)), number
 
     def _fits(self, line: str, words: Sequence[PlacedWord], term: Sequence[PlacedWord]) -> bool:
@@ -165,7 +165,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _inside(line: str, start: int, end: int) -> bool:
-    """Whether what is around the span makes it a part of a longer word."""
+    """Whether the span is a part of a longer word."""
     before, after = line[max(start - 2, 0) : start], line[end : end + 2]
     return (len(before) == 2 and before[1] in _JOINING and before[0].isalnum()) or (
         len(after) == 2 and after[0] in _JOINING and after[1].isalnum()

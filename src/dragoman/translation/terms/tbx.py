@@ -5,8 +5,8 @@
 
 An entry is a concept. Each of its terms in the source language, of whatever country, has all its terms in the
 closest target language as translations, preferred ones first. Terms that are deprecated, superseded or
-forbidden are no translations.
-Reading is safe for files of strangers: a file may not declare entities, and nothing is fetched.
+forbidden are not used.
+Reading is safe for untrusted files: a file may not declare entities, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def is_tbx(data: bytes) -> bool:
 def read(data: bytes, name: str, source: str, target: str) -> Iterator[tuple[str, str]]:
     """Yield (term, translation) for each pair of each concept.
 
-    Raises DataError naming file and line for what is not TBX, and if no concept has both languages.
+    Raises DataError naming file and line if it is not TBX, or no concept has both languages.
     """
     reader = _Reader(name)
     try:

@@ -1,10 +1,10 @@
-"""Lists of terms: what a translation has to call a thing.
+"""Lists of terms: the words that a translation must use for a thing.
 
     terms = TermList.read("terms.csv", "en", "de")
     terms.find("Open the print preview.")   # [(line[9:22], Term("print preview", ("Druckvorschau",)))]
     translator.using(terms=terms)
 
-A model reads a term beside the line (`soft`), so that it can inflect it, or the search puts it in as it is
+A model reads a term with the line (`soft`), so that it can inflect it, or the search puts it in as it is
 written (`hard`).
 """
 
@@ -68,7 +68,7 @@ class TermList:
     def read(cls, path: str | Path, source_language: str, target_language: str) -> TermList:
         """Read a list: TBX, or CSV with commas, semicolons or tabs. The content says which of them it is.
 
-        Raises DataError naming file and line for what cannot be used.
+        Raises DataError naming file and line for content that cannot be used.
         """
         data = terms_csv.content_of(path)
         reader = terms_tbx if terms_tbx.is_tbx(data) else terms_csv
@@ -110,7 +110,7 @@ class TermGuide:
         written = [_as_written(line, one) for one in found]
         terms = tuple(dict.fromkeys(one.term.targets for one in found))
         notes, phrases = tuple[Note, ...](), tuple[tuple[str, ...], ...]()
-        if self.reads:  # a search for phrases that the model expects anyway is faster, too
+        if self.reads:  # also faster: the model expects the phrases that the search puts in
             pairs = zip(found, written, strict=True)
             notes = tuple(Note(one.start, one.end, texts[0]) for one, texts in pairs)
         if self.mode == "hard":
@@ -119,7 +119,7 @@ class TermGuide:
 
 
 def unused_terms(text: str, terms: Iterable[Sequence[str]], language: str) -> tuple[str, ...]:
-    """Return the first translation of each term of which a text has none, inflected or not.
+    """Return the first translation of each term that a text does not translate, inflected or not.
 
     Words are compared by their stems (`text/lexicon/stems.py`), so a part of a compound does not count.
     """

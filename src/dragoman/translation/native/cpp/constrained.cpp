@@ -114,7 +114,7 @@ std::vector<std::pair<int32_t, float>> Search::following(int64_t row) const {
     return tokens;
 }
 
-// Whether a translation that goes on, with this sum of log-probabilities at most, can still change the answer.
+// Whether a translation that continues, with this sum of log-probabilities at most, can still change the answer.
 bool Search::may_change(float best) const {
     const size_t places = request_.stop == Stop::patient ? request_.size : request_.n_best;
     std::vector<double> scores;

@@ -27,7 +27,7 @@ uint64_t read_all(const uint64_t* data, int64_t count, uint64_t bits) {
 // Null, with a message, if the name is unknown or the processor lacks the instructions. A null name: the best.
 EXPORT const Kernels* dragoman_kernels_find(const char* name, const char** message) { return find_kernels(name, message); }
 
-// What DRAGOMAN_INSTRUCTIONS chooses.
+// The instruction set that DRAGOMAN_INSTRUCTIONS chooses.
 EXPORT const char* dragoman_kernels_chosen(const char** message) {
     const Kernels* kernels = choose_kernels(message);
     return kernels ? kernels->name : nullptr;

@@ -111,7 +111,7 @@ class Packer {
         std::vector<std::thread> others;
         try {
             for (int i = 1; i < threads; i++) others.emplace_back(work);
-        } catch (const std::system_error&) {  // the system gives no more threads: go on with those
+        } catch (const std::system_error&) {  // the system gives no more threads: continue with those
         }
         work();
         for (auto& other : others) other.join();

@@ -111,7 +111,7 @@ void Tracker::stand(Place& place) const {
         place.met += met * matcher.longest;
         place.needed += (matcher.times - met) * matcher.shortest;
         if (node.ends) continue;
-        // Only one phrase can be relied on to go on, because the next token may break the others.
+        // Only one phrase is certain to continue, because the next token may break the others.
         begun = std::max(begun, node.depth);
         saved = std::max(saved, matcher.shortest - node.left);
     }

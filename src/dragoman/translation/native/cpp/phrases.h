@@ -1,4 +1,4 @@
-// How far a translation is with its phrases: translation/search/phrases.py, to be read beside it.
+// The state of the phrases of a translation. Compare translation/search/phrases.py.
 #pragma once
 
 #include <cstdint>

@@ -197,7 +197,7 @@ bool Search::advance_beam() {
     return true;
 }
 
-// Whether a translation that goes on, with this sum of log-probabilities at most, can still change the answer.
+// Whether a translation that continues, with this sum of log-probabilities at most, can still change the answer.
 bool Search::may_still_win(float best) const {
     const bool exact = request_.stop == Stop::exact;
     const size_t places = exact ? request_.n_best : request_.size;

@@ -75,7 +75,7 @@ class Search {
     // Append the rows of the next step, for each model, and what to find out about their next tokens.
     void ask(std::vector<std::vector<Row>>& rows, std::vector<Scan*>& scans);
 
-    // Read the answers. Returns whether the search goes on.
+    // Read the answers. Returns whether the search continues.
     bool advance();
 
     // The translations, best first. `failed` says after how many tokens the model gave no probabilities, or -1.

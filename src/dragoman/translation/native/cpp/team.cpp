@@ -22,7 +22,7 @@ void pause() {
 Team::Team(int helpers) {
     try {
         for (int i = 0; i < helpers; i++) helpers_.emplace_back([this] { help(); });
-    } catch (const std::system_error&) {  // the system gives no more threads: go on with those
+    } catch (const std::system_error&) {  // the system gives no more threads: continue with those
     }
 }
 

@@ -1,4 +1,4 @@
-// The Transformer, to be read beside models/transformer.py: encoder, and one step of the decoder for many rows.
+// The Transformer (compare models/transformer.py): encoder, and one step of the decoder for many rows.
 //
 // E model width, F feed-forward width, H heads, D head width, S source length, T tokens so far, L decoder layers.
 #pragma once
@@ -30,7 +30,7 @@ struct Source {
     int64_t length() const { return int64_t(tokens.size()); }
 };
 
-// What the decoder keeps of the tokens of one sentence, by position and slot: keys and values of self-attention
+// The decoder's cache for the tokens of one sentence, by position and slot: keys and values of self-attention
 // [L][2E], as those of a source, or the states of an SSRU [L][E]. A slot is never copied. Each row of a beam has a path: the slot of each
 // earlier token.
 class Cache {

@@ -1,4 +1,4 @@
-// What a search reads of the logits of one row: the sum of all probabilities, single tokens, and the best few.
+// The part of the logits of one row that a search reads: the sum of all probabilities, single tokens, and the best few.
 //
 // The logits of a row are never all in memory. They come in stripes of the vocabulary, from first to last. Those of an
 // ensemble are the average of its models.
@@ -13,7 +13,7 @@
 
 namespace dragoman {
 
-// What an ensemble averages. The mean of log-probabilities is scaled to sum to 1, so it is the mean of logits.
+// The quantity that an ensemble averages. The mean of log-probabilities is scaled to sum to 1, so it is the mean of logits.
 enum class Average : int32_t { log_probabilities, probabilities };
 
 // The question of one row, and its answer.
@@ -22,7 +22,7 @@ struct Scan {
     int64_t best = 0;                               // how many of the best tokens to find, the end left out
     int32_t end = 0;                                // id of the end
     int32_t wanted = -1;                            // an id whose logit to keep, or -1
-    std::vector<int32_t> asked;                     // ids whose logits to keep, beside
+    std::vector<int32_t> asked;                     // ids whose logits to keep, too
     const std::vector<int32_t>* never = nullptr;    // ids that no translation has
     const std::vector<int32_t>* listed = nullptr;   // the only ids that there are, or null for all
     bool renormalise = false;                       // leave `never` out of the sum
