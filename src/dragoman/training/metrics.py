@@ -42,7 +42,7 @@ class Metrics:
             self.add({"kind": "samples", "step": event.step, "samples": samples})
 
     def begin(self, event: Started) -> None:
-        """Note that a run of the command begins. Drops what a resumed run writes again."""
+        """Note that a run of the command begins. Drops lines that a resumed run writes again."""
         self.trim(event.resumed_from)
         self.add({"kind": "start", "step": event.resumed_from, "time": time.time(), **asdict(event)})
 

@@ -73,7 +73,7 @@ def read_progress(path: Path) -> Progress:
         table = json.loads(path.read_text(encoding="utf-8"))
         digest = table.pop("digest", None)
         if digest is not None and digest != digest_of_table(table):
-            raise ValueError("not what was written")
+            raise ValueError("changed since it was written")
         history = [Candidate(**entry) for entry in table.pop("history", [])]
         totals = Totals(**table.pop("window", {}))
         progress = Progress(**table, history=history, totals=totals)

@@ -31,7 +31,7 @@ class Batch:
     source_BS: Tensor  # ends with end_id
     source_len_B: Tensor
     target_BT: Tensor  # begins with start_id: the decoder's input
-    predict_BT: Tensor  # ends with end_id: what the decoder must predict
+    predict_BT: Tensor  # ends with end_id: the targets of the decoder
     tokens: int  # targets to predict, with the end, without padding
     rows: Ints = field(
         default_factory=lambda: np.empty(0, np.int64)

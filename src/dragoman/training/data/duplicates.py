@@ -2,7 +2,7 @@
 
 A run is merged with the next one when that is at least half as long, so there are few runs, and each digest
 is written few times (a log-structured merge tree: O'Neil et al. 1996). A text of n rows takes 8 n bytes of
-disk, and of memory only what the system caches of it.
+disk, and of memory only the part that the system caches.
 """
 
 from __future__ import annotations

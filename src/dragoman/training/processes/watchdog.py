@@ -126,7 +126,7 @@ class Watchdog:
             self.look()
 
     def look(self) -> None:
-        """Give a sign of life, read those of the others, and end this process if one has stalled."""
+        """Give a sign of life, read the others' signs, and end this process if one has stalled."""
         now = self._clock()
         try:
             self._sign()

@@ -162,7 +162,7 @@ class Expected(Options, section="expected"):
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Options):
-    """A training run. Sections and tables cited without a name are those of Vaswani et al. 2017."""
+    """A training run. Sections and tables cited without a name refer to Vaswani et al. 2017."""
 
     title: Annotated[str, Option("Title of the model card.")] = ""
     preset: Annotated[
@@ -186,7 +186,7 @@ class Recipe(Options):
         self.training.aligning(self.model)  # raises ConfigError if the model has no head to train
         self.training.recomputing(self.model)
         # Two separate vocabularies may be of one size, but their ids mean different words.
-        # The files of an imported tokenizer are two, but their ids are those of one vocabulary.
+        # The files of an imported tokenizer are two, but their ids belong to one vocabulary.
         if self.model.tie == "all" and not self.tokenizer.shared and self.tokenizer.kind != "mapped":
             raise ConfigError(
                 'model.tie = "all" needs one vocabulary for both sides',

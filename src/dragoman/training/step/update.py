@@ -57,7 +57,7 @@ class Update:
 class Learner:
     """A model with its objective and its optimizers. A `penalty` holds its weights near the first ones.
 
-    If several processes share the weights, `trained` has those of this process, and `model` is empty
+    If several processes share the weights, `trained` has the rows of this process, and `model` is empty
     except within `whole` and after `gather`. Otherwise both are the same.
     """
 

@@ -23,8 +23,8 @@ Say = Callable[[str], None]
 class Request:
     """The text, the model to tune, if any, and the options that a user names.
 
-    `options` are tables of options, such as {"training": {"max_updates": 2}}. They change those of `recipe`,
-    and `overrides` change both.
+    `options` are tables of options, such as {"training": {"max_updates": 2}}. They change the ones of
+    `recipe`, and `overrides` change both.
     """
 
     data: Data | None = None

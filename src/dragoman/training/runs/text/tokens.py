@@ -118,7 +118,7 @@ def _parts(texts: Texts) -> dict[str, Corpus]:
 
 
 def _same_text(texts: Texts, folder: RunFolder) -> bool:
-    """Whether the folder has all tokens of the text. Raises DataError if it has those of other text."""
+    """Whether the folder has all tokens of the text. Raises DataError if it has tokens of other text."""
     parts = _parts(texts)
     learnt = _training_parts(texts)
     names = dict.fromkeys(learnt, "training") | _OTHERS

@@ -156,7 +156,7 @@ class Effect:
         yield from self.unknown()
 
     def unknown(self) -> Iterator[str]:
-        """Yield what was not measured."""
+        """Yield notes about missing measurements."""
         if IN_DOMAIN not in self.comparisons:
             yield _NO_TEXT
         if GENERAL not in self.comparisons:
@@ -192,7 +192,7 @@ class Effect:
 
 
 _NOTES = (
-    "in brackets the 95 % interval of a bootstrap; p is that of paired bootstrap resampling",
+    "in brackets the 95 % interval of a bootstrap; p comes from paired bootstrap resampling",
     "the text in domain also chose the weights, so its score is slightly too high",
 )
 
