@@ -89,7 +89,7 @@ def _compile(compiler: Sequence[str], program: Sources, library: Path) -> None:
 
 
 def _run(command: Sequence[str], *, seconds: float = _SECONDS) -> bytes:
-    """Return what a command prints. Raises CompilerError with its first complaint if it fails."""
+    """Return the output of a command. Raises CompilerError with its first complaint if it fails."""
     name = Path(command[0]).name
     try:
         return subprocess.run(command, capture_output=True, timeout=seconds, check=True).stdout

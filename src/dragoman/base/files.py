@@ -181,7 +181,7 @@ def sealed(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def broken(folder: Path, seals: object) -> list[str]:
-    """Return what is wrong with the files that `sealed` was called on, a text each."""
+    """Return the faults of the files that `sealed` was called on, a text each."""
     if not isinstance(seals, Mapping):
         return ["the table of its digests cannot be read"]
     faults = []

@@ -1,6 +1,6 @@
-"""Jobs that take long: after a kill, the same command resumes with what is missing.
+"""Jobs that take long: after a kill, the same command resumes with the missing parts.
 
-A job knows what it is made from (`about`, mostly digests), holds a `Lock`, and keeps one of these records:
+A job knows its inputs (`about`, mostly digests), holds a `Lock`, and keeps one of these records:
 
     Record         one table, written whole each time
     GrowingFiles   files that are appended to, and a Record of how much of each counts
@@ -28,7 +28,7 @@ from dragoman.base.files import check_writable, explaining, write_whole
 # Bytes of a file of a model folder up to which it is read. Weights are larger; config.json has their digest.
 _SMALL = 2**20
 
-# ---- what a job is made from -------------------------------------------------------------------------
+# ---- the inputs of a job -----------------------------------------------------------------------------
 
 
 def digest(content: str | bytes | Iterable[str | bytes]) -> str:
@@ -97,7 +97,7 @@ class Lock:
         """Take the lock, unless it is held already. Raises ConfigError if another command holds it.
 
         If the file system has no locks, a warning is logged. A file that cannot be written gets no lock: the
-        first thing that is written there reports what is wrong.
+        first file that is written there reports the error.
         """
         if self._file is not None:
             return
@@ -156,7 +156,7 @@ class Lock:
         return f": {owner}" if owner else ""
 
 
-# ---- what is finished --------------------------------------------------------------------------------
+# ---- finished work -----------------------------------------------------------------------------------
 
 
 class Record:
@@ -304,7 +304,7 @@ class Journal:
             os.fsync(file.fileno())
 
     def _whole_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows, and cut off what a kill left behind them."""
+        """Yield the rows, and cut off a half-written one that a kill left."""
         with explaining(self._path), self._path.open("a+b") as file:
             file.seek(0)
             end = 0

@@ -1,6 +1,6 @@
 """Language tags (BCP 47), the codes and names that people write for them, and which of them agree.
 
-`de`, `deu`, `ger`, `de-AT`, `de_DE.UTF-8` and `German` name one language. Codes are those of ISO 639-1, -2
+`de`, `deu`, `ger`, `de-AT`, `de_DE.UTF-8` and `German` name one language. Codes are from ISO 639-1, -2
 and -3. The canonical code has two letters if ISO 639-1 has the language. A code that stands for a
 macrolanguage becomes its code: `cmn` is `zh`.
 """

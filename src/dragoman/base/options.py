@@ -23,7 +23,7 @@ from dragoman.base.errors import ConfigError
 
 @dataclass(frozen=True)
 class Option:
-    """Metadata of an option, for `Annotated`: what it means, and the bounds of its numbers.
+    """Metadata of an option, for `Annotated`: its meaning, and the bounds of its numbers.
 
     Bounds hold for a number and for each number in a list. Infinity is refused unless `infinite`. `flag` is
     its name on a command line, if that is not the name of the field, and `metavar` what its value is called.
