@@ -123,7 +123,7 @@ def _notes(contest: DecodingContest) -> list[str]:
         rates = ", ".join(f"{name} {rate / 1e9:,.0f}" for name, rate in contest.ceiling.items())
         lines.append(
             "floor: the operations of the search, without padding, at the rate of large products: "
-            f"{rates} GFLOP/s, or that of fp32 if it is higher"
+            f"{rates} GFLOP/s, or the rate of fp32 if it is higher"
         )
     if any(one.work is not None for one in throughput):
         lines.append("core ms: time that it kept cores busy for one sentence, which others disturb less")
