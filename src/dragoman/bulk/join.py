@@ -20,7 +20,7 @@ _BLOCK = 2**20  # bytes
 
 @dataclass
 class BulkCounts:
-    """The counts of what was written."""
+    """The counts of written lines."""
 
     files: int = 0
     lines: int = 0
