@@ -28,7 +28,7 @@ from dragoman.base.options import Entry, Option, entries, show
 
 _SETTINGS: dict[str, Any] = {
     "add_completion": False,
-    "rich_markup_mode": None,  # show what a user typed unchanged; importing rich also takes 0.1 s
+    "rich_markup_mode": None,  # show typed text unchanged; importing rich also takes 0.1 s
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
 }
 _METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
@@ -38,7 +38,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
 class Flag(Option):
     """Metadata of a flag: an option that only commands have, or changes to the option of a field.
 
-    `section` is the part of the help where it stands, `default` replaces that of a field.
+    `section` is the part of the help where it stands, `default` replaces the default of a field.
     """
 
     section: str | None = None

@@ -171,7 +171,7 @@ def _use_utf8() -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Discard what is still buffered, so that the interpreter's last flush does not fail."""
+    """Discard buffered output, so that the interpreter's last flush does not fail."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

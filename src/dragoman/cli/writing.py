@@ -109,7 +109,7 @@ class Unfinished(GrowingFiles):
 
     def _finish(self) -> None:
         """Move the text to its place. An interrupt here loses nothing that is written."""
-        self.save(written=asdict(self.written))  # and what it counts is on the disk
+        self.save(written=asdict(self.written))  # the counted lines are on the disk
         if self.output.exists():
             self._text.chmod(self.output.stat().st_mode & 0o777)
         move(self._text, self.output)

@@ -306,7 +306,7 @@ def _speed(
 
 
 def _compared(types: list[TypeSpeed]) -> list[str]:
-    """Return a table of speeds and sizes. The first is what the others are compared with."""
+    """Return a table of speeds and sizes. The others are compared with the first."""
     from dragoman.base.tables import aligned
 
     rows = [
@@ -323,7 +323,7 @@ def _compared(types: list[TypeSpeed]) -> list[str]:
 
 
 def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]:
-    """Return the files of the test text: those named, or those of the recipe."""
+    """Return the files of the test text: the named ones, or the recipe's."""
     if text:
         return text
     if recipe is None:

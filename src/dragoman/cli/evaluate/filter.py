@@ -1,6 +1,6 @@
 """`dragoman filter`: the best pairs of parallel text.
 
-The text is read three times: to count it, to score it, and to write what is kept. Scores go into a file
+The text is read three times: to count it, to score it, and to write the kept pairs. Scores go into a file
 next to the output, line by line:
 
     # {"model": ...}                 the inputs they were made from

@@ -145,9 +145,9 @@ def memory_export(
         print(f"{count:,} pairs written to {output}", file=sys.stderr)
 
 
-@memory.command("info", short_help="Show what is in a memory, and check it.")
+@memory.command("info", short_help="Show the content of a memory, and check it.")
 def memory_info(file: File, as_json: Json = False) -> None:
-    """Show what is in a memory, and check that the file is whole. Exits with 3 if it is damaged.
+    """Show the content of a memory, and check that the file is whole. Exits with 3 if it is damaged.
 
     \b
       dragoman memory info app.tm

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.models.folder.difference import FolderDifference
 
 model = Commands(
-    help="""Look into model folders: what they hold, whether they are whole, how two differ.
+    help="""Look into model folders: their content, whether they are whole, how two differ.
 
     \b
       dragoman model info runs/en-de
@@ -28,11 +28,11 @@ model = Commands(
 )
 
 
-@model.command("info", short_help="Show what is in a model folder.")
+@model.command("info", short_help="Show the content of a model folder.")
 def model_info(folder: Model, as_json: Json = False) -> None:
-    """Show what is in a model folder: shape, languages, tokenizer, parameters by part, digest, training.
+    """Show the content of a model folder: shape, languages, tokenizer, parameters by part, digest, training.
 
-    Or in an adapter folder: what it changes, and for which model.
+    Or of an adapter folder: the parts it changes, and for which model.
 
     \b
       dragoman model info runs/en-de

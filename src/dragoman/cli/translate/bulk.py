@@ -181,5 +181,5 @@ def _fail(outcome: BulkOutcome, files: int) -> None:
         complain(str(error), error.hint)
     raise DataError(
         f"{len(outcome.failed)} of {files} files could not be translated",
-        hint="the others are written; correct these and repeat the command, which translates what is missing",
+        hint="the others are written; correct these and repeat the command, which translates the rest",
     )
