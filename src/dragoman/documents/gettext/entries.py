@@ -200,7 +200,7 @@ def _refuse_junk(rest: str, line: int) -> NoReturn:
 
 
 def unescape_c(raw: str, encoding: str, line: int) -> str:
-    """Decode what stands between quotes. Raises DataError for an escape that gettext does not know."""
+    """Decode the text between quotes. Raises DataError for an escape that gettext does not know."""
     if "\\" not in raw:
         return raw
 

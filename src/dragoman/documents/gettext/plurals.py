@@ -14,7 +14,7 @@ class Plurals:
     rule: str
     categories: tuple[str, ...]
     """As messages of ICU and Android name them. CLDR's "many" of millions, as in French, is left out: there
-    the form is that of "other"."""
+    the form of "other" is used."""
 
     @property
     def forms(self) -> int:

@@ -82,7 +82,7 @@ def _is_paragraph(element: XmlElement) -> bool:
 
 
 def _styles(root: XmlElement) -> dict[str, str]:
-    """Automatic style of text -> what it looks like, "" if like its surroundings."""
+    """Automatic style of text -> its look, "" if like its surroundings."""
     automatic = root.child("automatic-styles")
     styles = {}
     for style in automatic.children if automatic else ():

@@ -48,7 +48,7 @@ def unique(elements: Iterable[Element]) -> None:
 
 
 def check_unit(unit: Element, file: str, units: frozenset[str], core: str) -> None:
-    """Raise Broken if what a unit holds breaks a rule. `units` are the ids of all units of its file."""
+    """Raise Broken if the content of a unit breaks a rule. `units` are the ids of all units of its file."""
     own = {one.name: one for one in unit.children if one.space == core}
     parts = [one for one in unit.children if one.name in ("segment", "ignorable") and one.space == core]
     sources = [event for part in parts for event in _events(_child(part, "source"))]

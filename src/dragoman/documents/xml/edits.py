@@ -101,7 +101,7 @@ def declarations(source: Element, around: Element) -> dict[str, str]:
 
 
 def refill(text: str, element: Element, inner: str, changes: Mapping[str, str | None]) -> list[Edit]:
-    """Replace what is in an element, and set attributes of its tag."""
+    """Replace the content of an element, and set attributes of its tag."""
     tag = retag(text, element.tag, changes) if changes else None
     if not element.tag.empty:
         return [*filter(None, [tag]), Edit(element.tag.end, element.end.start, inner)]

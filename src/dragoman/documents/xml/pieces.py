@@ -219,7 +219,7 @@ def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
 
 
 def _before(found: list[Piece], done: int, match: re.Match[str]) -> int:
-    """Add what stands before the document type declaration: comments, instructions and space."""
+    """Add the pieces before the document type declaration: comments, instructions and space."""
     if match.start() > done:
         found.append(Piece("text", done, match.start()))
     found.append(Piece("other", *match.span()))
