@@ -112,7 +112,7 @@ function attentionPanel(trace, state, choose) {
     const missing = paragraph();
     const layout = make("div", {}, overview,
         make("div", {}, title, map.element, edges, scale.element, figures.element));
-    let drawn; // what the thumbnails show
+    let drawn; // the content of the thumbnails
 
     function update() {
         const has = hasAttention(trace, state.kind);
@@ -146,7 +146,7 @@ function headName({ layer, head }) {
     return `Layer ${layer + 1}, ${head === "mean" ? "mean of the heads" : `head ${head + 1}`}`;
 }
 
-/** What to add to the name of a head that an intervention switched off. */
+/** The addition to the name of a head that an intervention switched off. */
 function offNote(trace, { kind, layer, head }) {
     return trace.off?.has(`${kind}.${layer + 1}.${head + 1}`) ? ", off: its weights are not used" : "";
 }

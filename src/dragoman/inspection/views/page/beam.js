@@ -21,7 +21,7 @@ export function beamView({ traces }) {
     const state = { pruned: known.every(({ beam }) => beam.nodes.length <= MANY) };
     const panels = traces.map((trace) => beamPanel(trace, state));
     return [
-        controls(tick({ label: "Show what was pruned or banned", value: state.pruned, change(pruned) {
+        controls(tick({ label: "Show pruned and banned candidates", value: state.pruned, change(pruned) {
             state.pruned = pruned;
             panels.forEach(({ update }) => update());
         } })),

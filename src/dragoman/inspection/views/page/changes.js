@@ -1,4 +1,4 @@
-// What a reader changes in a run: heads to click off, tokens to force or to ban, positions, the length penalty.
+// The changes of a reader to a run: heads to switch off, tokens to force or to ban, positions, the length penalty.
 
 import { asWeight, nameOf } from "./data.js";
 import { namesOfChanges } from "./difference.js";
@@ -128,7 +128,7 @@ function headsPart({ heads, architecture }, without, change) {
     return { element, refresh };
 }
 
-/** The translation of the last run. A chosen token shows what it could be replaced with. */
+/** The translation of the last run. A chosen token shows its alternatives. */
 function wordsPart(trace, state, lists, change) {
     const beneath = make("div", { class: "alternatives" });
     const isForced = (i) => state.force.has(i + 1);

@@ -27,7 +27,7 @@ export function beside(traces, panels) {
 
 const columnName = (text) => (text ? make("th", { scope: "col", dir: "auto" }, text) : make("td", {}));
 
-/** A table whose first column names the rows. `kind` says what its numbers are. */
+/** A table whose first column names the rows. `kind` names its numbers. */
 export function table(kind, caption, head, rows) {
     const cell = (value, i) =>
         i === 0 ? make("th", { scope: "row", dir: "auto" }, value) : make("td", { dir: "auto" }, value);

@@ -52,7 +52,7 @@ function tokensPart(title, tokens, most) {
     })));
 }
 
-/** What an intervention changes, each as a text. Tokens are named as in the traces. */
+/** The changes of an intervention, each as a text. Tokens are named as in the traces. */
 export function namesOfChanges(intervention, traces) {
     const { without, force, ban, shift, no_positions: none, length_penalty: penalty } = intervention;
     const name = (token) => (typeof token === "string" ? token : nameOfId(token, traces));

@@ -23,7 +23,7 @@ async function openPage() {
     }
 }
 
-/** The answer of the server as data. What went wrong is an error with its words. */
+/** The answer of the server as data. Throws an error with its message. */
 async function asked(response) {
     const answer = await response.json().catch(() => ({}));
     if (response.status === 401) throw new Error("The server asks for a key: enter it on the page for translating.");

@@ -10,7 +10,7 @@ import { make } from "./dom.js";
 
 export const SHOWN = 0;
 export const MASKED = 1; // the model must not see it: hatched
-export const ABSENT = 2; // there is no such cell: left empty
+export const ABSENT = 2; // no such cell: left empty
 
 export const allShown = () => SHOWN;
 export const FONT = "system-ui, sans-serif";

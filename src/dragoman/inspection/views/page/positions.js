@@ -21,7 +21,7 @@ export function positionsView({ traces, positions }) {
     return [...own, ...laboratory(startOf(traces, positions))];
 }
 
-/** What the laboratory shows first: the requested shape, or that of the first trace. */
+/** The first shape in the laboratory: the requested one, or the shape of the first trace. */
 function startOf([trace], positions) {
     return {
         width: positions?.width ?? Math.min(trace?.model.config.d_model ?? 64, 128),
@@ -33,7 +33,7 @@ function startOf([trace], positions) {
 function tablesOf(positions) {
     if (!positions) return [];
     const { kind, note, tables, base } = positions;
-    const none = tables.length ? [] : [paragraph("There is no table of positions to show.")];
+    const none = tables.length ? [] : [paragraph("No table of positions to show.")];
     const drawnBelow = ({ layout }) => base && layout === "interleaved"; // the laboratory shows the same table
     const ofThePaper = ["sinusoidal", "sinusoidal-halves"].includes(kind);
     return [paragraph(note), none, tables.map((one) => [
