@@ -28,7 +28,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """One of our tensors and those of theirs that hold the same numbers, in order."""
+    """One of our tensors, and their tensors with the same numbers, in order."""
 
     ours: str
     theirs: tuple[str, ...]

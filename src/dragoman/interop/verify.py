@@ -36,7 +36,7 @@ _ODD_LINES = [
 
 
 class Program(Protocol):
-    """Another program with the model loaded. Ids are those of our tokenizer, without start and end."""
+    """Another program with the model loaded. Ids come from our tokenizer, without start and end."""
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ _FACTORS = (2, 8, 64, 1_000_000)
 
 
 class Marian:
-    """Marian with the model of a folder. Ids are those of our tokenizer, without start and end.
+    """Marian with the model of a folder. Ids come from our tokenizer, without start and end.
 
     Raises DragomanError if pymarian is not installed, or if Marian fails.
     """

@@ -212,7 +212,7 @@ class _Rows:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the numbers of at most `_ROWS` sentences of similar length, without those of length 0."""
+    """Yield the numbers of at most `_ROWS` sentences of similar length, without empty ones."""
     numbers = sorted((n for n, length in enumerate(lengths) if length), key=lambda n: -lengths[n])
     yield from (numbers[first : first + _ROWS] for first in range(0, len(numbers), _ROWS))
 
