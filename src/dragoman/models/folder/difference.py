@@ -44,7 +44,7 @@ class FolderDifference:
     tokenizer: list[str]
     generation: list[str]
     weights: list[WeightDifference]
-    total: int  # weights, those of only one model included
+    total: int  # weights, including those in only one model
 
     @property
     def equal(self) -> bool:

@@ -42,7 +42,7 @@ def score(
     config = model.config
     target_BT = inputs(targets, model)
     longest = target_BT.shape[1]
-    predict_BT = target_BT.roll(-1, 1)  # what follows each input; after the last token, the end
+    predict_BT = target_BT.roll(-1, 1)  # the token after each input; after the last, the end
     for predict_T, target in zip(predict_BT, targets, strict=True):
         predict_T[len(target) :] = config.end_id
     with torch.no_grad():
