@@ -125,7 +125,7 @@ def test_a_token_is_forced_and_banned(visit: Callable[..., Any], translator: Tra
     assert changes.inner_text().split("”")[1].startswith(" is banned everywhere")
     agree(page, translator, Intervention(ban=(TokenAt(own.token),)))
     page.locator("#tab-beam").click()
-    page.get_by_label("Show what was pruned or banned").check()
+    page.get_by_label("Show pruned and banned candidates").check()
     assert page.locator("#view-beam [data-fate=banned]").count() > 0
 
 

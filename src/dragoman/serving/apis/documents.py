@@ -23,7 +23,7 @@ _STRUCTURE, _MOST_STRUCTURE = (
 
 
 async def document_of(call: Call, upload: Upload, ask: Ask) -> tuple[TranslatedDocument, str]:
-    """Return a translated document and the suffix of its name. Raises Refusal and what the service raises."""
+    """Return a translated document and the suffix of its name. Raises Refusal and errors of the service."""
     format = upload_format(call, upload)
     deadline = time.monotonic() + call.service.limits.file_seconds
     document = await call.service.translate_document(

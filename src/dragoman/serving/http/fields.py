@@ -110,7 +110,7 @@ class Field:
     default: Any = None
     required: bool = False
     about: str = ""
-    missing: Any = None  # what is parsed if the field is left out
+    missing: Any = None  # parsed if the field is left out
 
     def described(self, limits: Limits) -> Schema:
         """The schema of the field."""

@@ -70,7 +70,7 @@ class FileStore:
         self._kept.pop(name).path.unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Delete what has expired."""
+        """Delete expired files."""
         now = time.monotonic()
         for name in [name for name, kept in self._kept.items() if kept.until <= now]:
             self.drop(name)

@@ -33,9 +33,7 @@ class Limits(Options, section="limits"):
     ] = 50
     seconds: Annotated[float, Option("Seconds after which a request is given up.", above=0)] = 30.0
     file_seconds: Annotated[float, Option("Seconds after which a file is given up.", above=0)] = 600.0
-    drain_seconds: Annotated[
-        float, Option("Seconds to finish what was accepted, at the end.", at_least=0)
-    ] = 30.0
+    drain_seconds: Annotated[float, Option("Seconds to finish accepted work, at the end.", at_least=0)] = 30.0
     queue_characters: Annotated[
         int, Option("Characters that wait or are translated at one time, of all clients.", at_least=1)
     ] = 500_000

@@ -19,7 +19,7 @@ Pair = tuple[str, str]
 class Memories:
     """Looks up and stores translations. Methods may wait for the disk, so call them in a thread.
 
-    `changes` counts what was stored for a pair, so that older answers can be told from newer ones.
+    `changes` counts the additions for a pair, so that older answers can be told from newer ones.
     """
 
     def __init__(self, memories: Mapping[Pair, TranslationMemory]) -> None:

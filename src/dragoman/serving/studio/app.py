@@ -79,7 +79,7 @@ class Studio:
         return self.in_flight == 0
 
     async def news(self, request: Request) -> Response:
-        """A stream of server-sent events: everything at first, then what is new."""
+        """A stream of server-sent events: everything at first, then the news."""
         if self.readers >= _READERS:
             raise Refusal(503, "too many pages are open")
         return StreamingResponse(self._stream(request), media_type="text/event-stream")

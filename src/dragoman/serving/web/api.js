@@ -1,8 +1,8 @@
-// What the page asks the server, and why the server may not answer.
+// Requests of the page to the server, and the reasons why they fail.
 
 const KEY = "dragoman-key";
 
-/** Why there is no answer. `kind`: offline, key, long, busy, loading, or error; `wait`: seconds until it may work. */
+/** A failed request. `kind`: offline, key, long, busy, loading, or error; `wait`: seconds until it may work. */
 export class Failure extends Error {
     constructor(kind, message, wait = null) {
         super(message);

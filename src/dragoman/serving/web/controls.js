@@ -1,4 +1,4 @@
-// What the page shares: the language of elements, probabilities, items of a select.
+// Shared by the parts of the page: the language of elements, probabilities, items of a select.
 
 import { make } from "./dom.js";
 

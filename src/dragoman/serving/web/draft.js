@@ -1,4 +1,4 @@
-// The text, its translation, and what the person chose: no elements in here.
+// The text, its translation, and the choices of the person: no elements in here.
 //
 // A sentence has its place in both texts ([start, end] in `source` and `target`), and words and links whose places
 // count from its start. The server counts code points, a text field UTF-16 units: `received` converts.
@@ -18,7 +18,7 @@ export function change(before, after, caret = after.length) {
     return { start, removed: before.length - start - same, added: after.slice(start, after.length - same) };
 }
 
-/** A function from places before a change to places after it. What is inside moves to the end of the change. */
+/** A function from places before a change to places after it. Places inside move to the end of the change. */
 function after({ start, removed, added }) {
     return (place) =>
         place <= start ? place : place >= start + removed ? place + added.length - removed : start + added.length;
@@ -129,7 +129,7 @@ export class Draft {
         return { ...one, text, target: [start, start + text.length], words: [], links: [], changed: true, byHand: true };
     }
 
-    /** Choose how a sentence begins. What is behind `from` is the person's. */
+    /** Choose how a sentence begins. The text after `from` is the person's. */
     begin(sentence, prefix, { from, typed }) {
         const kept = sentence.own.flatMap(([start, end]) => (start < from ? [[start, Math.min(end, from)]] : []));
         this.choose(sentence, { prefix, typed, own: [...kept, [from, prefix.length]] });
@@ -141,7 +141,7 @@ export class Draft {
         else this.choices.set(sentence.original, { ...choice, machine: sentence.machine });
     }
 
-    /** What the server needs to know of the choices. Those of sentences that are gone are forgotten. */
+    /** The choices for the server. Choices of removed sentences are forgotten. */
     prefixes() {
         this.choices = new Map([...this.choices].filter(([source]) => this.source.includes(source)));
         return [...this.choices].flatMap(([source, { prefix }]) => (prefix ? [{ source, prefix }] : []));
@@ -153,7 +153,7 @@ export class Draft {
     }
 }
 
-/** The index of the word at a place of the text, or -1. Between two words, that of the second. */
+/** The index of the word at a place of the text, or -1. Between two words, the index of the second. */
 export function wordAt(sentence, side, place) {
     const at = place - sentence[side][0];
     const spans = side === "source" ? sentence.sourceWords : sentence.words.map(({ start, end }) => [start, end]);

@@ -53,7 +53,7 @@ export class Files {
                 bar.value = part;
                 if (part < 1) state.textContent = `Sending ${Math.round(part * 100)} %`;
                 else {
-                    bar.removeAttribute("value"); // nobody knows how far the translation is
+                    bar.removeAttribute("value"); // the progress of the translation is unknown
                     state.textContent = "Translating…";
                 }
             });

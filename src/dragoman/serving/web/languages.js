@@ -1,4 +1,4 @@
-// The languages, and what else is chosen: a model, an adapter, a list of terms.
+// The languages, and the other choices: a model, an adapter, a list of terms.
 
 import { fill } from "./controls.js";
 import { by, make } from "./dom.js";
@@ -16,7 +16,7 @@ export class Languages {
         by("options").addEventListener("change", () => this.changed("options"));
     }
 
-    /** Offer what the server has. */
+    /** Offer the languages and models of the server. */
     offer({ languages, models }, wanted = null) {
         this.languages = languages;
         this.models = models;
@@ -55,7 +55,7 @@ export class Languages {
         return Object.fromEntries(Object.entries(this.selects).flatMap(([name, { value }]) => (value ? [[name, value]] : [])));
     }
 
-    /** What the server took the text for. */
+    /** The language that the server detected. */
     detected(code) {
         this.#detected = code;
         const option = this.sourceSelect.querySelector('option[value=""]');

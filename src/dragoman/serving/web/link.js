@@ -1,6 +1,6 @@
 // Permalinks: #source=en&target=de&text=... A browser never sends the fragment to a server.
 
-/** What the address of the page says: {source, target, text}, or null. */
+/** The content of the address of the page: {source, target, text}, or null. */
 export function fromLink() {
     const fields = new URLSearchParams(location.hash.slice(1));
     const text = fields.get("text");

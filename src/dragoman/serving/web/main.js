@@ -1,4 +1,4 @@
-// The page: what a person does, and what it leads to.
+// The page: the actions of a person, and their effects.
 
 import { Failure, ask } from "./api.js";
 import { inLanguage, percent } from "./controls.js";
@@ -20,7 +20,7 @@ const menu = new Menu(() => panes.target.field.focus());
 const languages = new Languages(chosen);
 const translating = new Translating(translate, say);
 const panel = new SentencePanel({ choose, request: (one) => requestOf(one), remembers });
-let server = null; // what /v1/page says
+let server = null; // the answer of /v1/page
 let current = { sentence: -1, side: "source", word: -1 }; // where the caret is
 let pointed = null; // the word under the pointer
 
@@ -168,7 +168,7 @@ async function offerWords({ sentence, word }) {
     }
 }
 
-// ---- what a person does -----------------------------------------------------------------------------------------
+// ---- actions of the person -----------------------------------------------------------------------------------------
 
 panes.source.field.addEventListener("input", () => {
     draft.typedSource(panes.source.text, panes.source.field.selectionStart);

@@ -1,4 +1,4 @@
-// The list of words that may stand in the place of one: by mouse, or with the arrow keys.
+// The list of words that may replace one: by mouse, or with the arrow keys.
 
 import { percent } from "./controls.js";
 import { by, make } from "./dom.js";
@@ -44,7 +44,7 @@ export class Menu {
         if (document.activeElement === this.element) this.#point(0);
     }
 
-    /** Say why there is nothing to offer. */
+    /** Say why no words are offered. */
     explain(text) {
         this.#fill([this.#note(text)]);
     }

@@ -5,7 +5,7 @@ import { make } from "./dom.js";
 const CONFIDENT = 0.5; // probability of a word; less is doubtful
 const UNSURE = 0.2;
 
-/** The class of a word of the translation, and what it is called. */
+/** The class of a word of the translation, and its name. */
 export function certainty({ chosen, confidence }) {
     if (chosen) return "chosen";
     if (confidence === null || confidence >= CONFIDENT) return "sure";
@@ -79,7 +79,7 @@ export class Pane {
         for (const [element, name] of this.#marked) element.classList.add(name);
     }
 
-    /** The sentence and the word under a point of the window, as numbers; null if there is no word. */
+    /** The sentence and the word under a point of the window, as numbers; null if no word is there. */
     over(x, y) {
         const inside = ({ left, right, top, bottom }) => left <= x && x <= right && top <= y && y <= bottom;
         for (const [sentence, { element, words }] of this.shown.entries()) {

@@ -1,11 +1,11 @@
-// What can be said of one sentence: other translations, matches of the memory, and whether to keep a correction.
+// Details of one sentence: other translations, matches of the memory, and whether to keep a correction.
 
 import { Failure, ask } from "./api.js";
 import { inLanguage, percent } from "./controls.js";
 import { by, make } from "./dom.js";
 
 const LISTS = ["alternatives", "matches"];
-const CALM = 400; // milliseconds without a change before the server is asked
+const CALM = 400; // milliseconds without a change before a request
 
 export class SentencePanel {
     #timer = 0;
@@ -13,7 +13,7 @@ export class SentencePanel {
     #asked = "";
     #kept = ""; // the source and the translation that were kept last
 
-    /** `choose(sentence, choice)` as in Draft; `request(sentence)` is what every request says of it. */
+    /** `choose(sentence, choice)` as in Draft; `request(sentence)` has the fields of every request about it. */
     constructor({ choose, request, remembers }) {
         Object.assign(this, { choose, request, remembers, sentence: null });
         by("keep").addEventListener("click", () => this.#keep());
@@ -35,11 +35,11 @@ export class SentencePanel {
         if (about === this.#asked) return;
         this.#stop();
         this.#asked = about;
-        for (const id of LISTS) by(id).inert = true; // until it is what is known of this sentence
+        for (const id of LISTS) by(id).inert = true; // until it belongs to this sentence
         this.#timer = setTimeout(() => this.#look(sentence), CALM);
     }
 
-    /** Forget what was found: the memory or the choice of models is another. */
+    /** Forget the results: the memory or the choice of models has changed. */
     refresh() {
         this.#asked = "";
         this.show(this.sentence);

@@ -1,4 +1,4 @@
-// When to ask for a translation, and what to do when it does not come.
+// When to request a translation, and what to do when it does not come.
 
 import { Failure } from "./api.js";
 
@@ -12,7 +12,7 @@ export class Translating {
     #running = null;
     #failures = 0;
 
-    /** `translate(signal)` asks and shows; `say(failure, seconds)` tells why it has to wait, or null that all is well. */
+    /** `translate(signal)` requests and shows; `say(failure, seconds)` gives the reason to wait, or null for none. */
     constructor(translate, say) {
         Object.assign(this, { translate, say });
         addEventListener("online", () => this.#failures && this.now());
@@ -31,7 +31,7 @@ export class Translating {
         this.#timer = setTimeout(() => this.now(), milliseconds);
     }
 
-    /** Translate now. What was asked before is dropped. */
+    /** Translate now. An earlier request is dropped. */
     async now() {
         clearTimeout(this.#timer);
         this.#running?.abort();

@@ -1,4 +1,4 @@
-// The key that the server asks for. It stays in this tab.
+// The key that the server requires. It stays in this tab.
 
 import { key } from "./api.js";
 import { by } from "./dom.js";

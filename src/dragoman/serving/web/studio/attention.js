@@ -96,7 +96,7 @@ function panel(run, several, pinned) {
         if (!state.cache.has(key)) {
             note.textContent = "Reading the checkpoint …";
             const answer = await ask("api/attention", { method: "POST", headers: { "content-type": "application/json" }, body: key });
-            if (number !== state.asked) return; // another one was asked for meanwhile
+            if (number !== state.asked) return; // another one was requested meanwhile
             if (!answer || answer.error) {
                 note.textContent = answer?.error ?? "The server does not answer.";
                 picture.replaceChildren();

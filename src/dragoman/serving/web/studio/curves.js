@@ -1,4 +1,4 @@
-// The charts of all runs over one axis. The cursor and the part that is shown are those of all charts.
+// The charts of all runs over one axis. All charts share the cursor and the visible part.
 
 import { Chart } from "./chart.js";
 import { choice } from "./controls.js";

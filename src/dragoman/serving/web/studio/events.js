@@ -1,4 +1,4 @@
-// What happened to the runs, newest first.
+// The events of the runs, newest first.
 
 import { renew, table } from "./controls.js";
 import { make, scrolling } from "./dom.js";
@@ -6,7 +6,7 @@ import { clock, whole } from "./words.js";
 
 const KINDS = { start: "started", resume: "resumed", stop: "stopped", finish: "done", best: "best so far", average: "final average",
     comparison: "compared", back: "went back", replaced: "file replaced" };
-const NOTES = { back: "a resumed run wrote on from here", replaced: "a resumed run, or a newer copy" };
+const NOTES = { back: "a resumed run continues from here", replaced: "a resumed run, or a newer copy" };
 
 export function eventsView(store) {
     const place = make("div", {});

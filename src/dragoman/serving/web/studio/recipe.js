@@ -23,7 +23,7 @@ function content(runs, only) {
     const rows = names
         .map((name) => [name, runs.map(({ recipe }) => recipe[name])])
         .filter(([, values]) => !only || values.some((value) => value !== values[0]))
-        .map(([name, values]) => [name, ...values.map((value) => (value === undefined ? "(not there)" : make("code", {}, value)))]);
+        .map(([name, values]) => [name, ...values.map((value) => (value === undefined ? "(missing)" : make("code", {}, value)))]);
     if (!rows.length) return make("p", {}, "The recipes are equal.");
     return scrolling("The recipes", table("The recipes", ["option", ...runs.map(({ summary }) => summary.label)], rows, "recipe"));
 }

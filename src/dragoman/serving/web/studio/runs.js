@@ -1,11 +1,11 @@
-// A card for each run: where it stands, and what is unusual about its files.
+// A card for each run: its progress, and problems with its files.
 
 import { renew } from "./controls.js";
 import { make } from "./dom.js";
 import { about, clock, figure, fixed, short, whole } from "./words.js";
 
 const STATES = { waiting: "no lines yet", running: "running", quiet: "no news", stopped: "stopped", done: "done",
-    missing: "file gone", unreadable: "not readable" };
+    missing: "file missing", unreadable: "not readable" };
 
 export function runsView(store) {
     const list = make("div", { class: "runs" });

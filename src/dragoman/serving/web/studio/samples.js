@@ -4,7 +4,7 @@ import { renew, table } from "./controls.js";
 import { make } from "./dom.js";
 import { whole } from "./words.js";
 
-const FEW = 5; // translations of a sentence, until all are asked for
+const FEW = 5; // translations of a sentence, until all are requested
 const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
 
 export function samplesView(store) {

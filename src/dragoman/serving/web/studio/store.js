@@ -1,7 +1,7 @@
-// The runs as this page knows them. The server sends everything once, then what is new; after a break it sends
+// The runs as this page knows them. The server sends everything once, then the news; after a break it sends
 // everything again.
 
-const MOST = 1500; // points of a curve, before a thinner one is asked for
+const MOST = 1500; // points of a curve, before a thinner one is requested
 const EVENTS = 300;
 const AGAIN = 3000; // milliseconds until the stream is opened again, if the browser gives up
 
@@ -52,7 +52,7 @@ export class Store extends EventTarget {
             const answer = await fetch(`api/points?${new URLSearchParams({ run: i, most: 600, ...more })}`);
             return answer.ok ? await answer.json() : null;
         } catch {
-            return null; // the stream says that the server is gone
+            return null; // the stream reports that the server does not answer
         }
     }
 
