@@ -90,7 +90,7 @@ def common_length(one: str, other: str) -> int:
 def words_of(token_spans: Sequence[Span], text: str) -> list[int | None]:
     """Return the number of each token's word, from 0 on; None for a token without text.
 
-    Two neighbours belong to one word if a letter, mark or digit of one touches that of the other. In
+    Two neighbours belong to one word if a letter, mark or digit of one touches one of the other. In
     scripts without spaces each token is a word.
     """
     numbers: list[int | None] = []

@@ -52,7 +52,7 @@ class Lexicon:
 
 @dataclass
 class Lines:
-    """Line pairs as token ids, at most `most` of them, spread evenly over what is added."""
+    """Line pairs as token ids, at most `most` of them, spread evenly over all that are added."""
 
     most: int
     source: list[array[int]] = field(default_factory=list)
@@ -170,7 +170,7 @@ def _improved(lines: Lines, key_M: Numbers, p_M: Numbers, source_vocab: int, tar
 
 
 def _normalised(count_M: Numbers, source_M: Numbers) -> Numbers:
-    """p_M: the counts divided by those of their source token."""
+    """p_M: the counts divided by the count of their source token."""
     total_V = np.bincount(source_M, count_M)
     p_M: Numbers = count_M / np.where(total_V > 0, total_V, 1.0)[source_M]
     return p_M

@@ -1,1 +1,1 @@
-"""Tokenizers: subwords, words, and those of other programs."""
+"""Tokenizers: subwords, words, and imported ones."""
