@@ -28,7 +28,7 @@ class AskedLine:
     tokens: Tokens  # of `read`, without the guidance that the model reads
     cut: bool  # whether these are only the first
     guidance: Guidance | None
-    reading: Reading | None  # what the model reads, with guidance
+    reading: Reading | None  # the input of the model, with guidance
 
     def own(self, hypothesis: Hypothesis) -> Hypothesis:
         """The hypothesis with the attention to the line alone, and to the end."""

@@ -122,7 +122,7 @@ def _native_folder(path: str | Path, folder: Path, config: FolderConfig, dtype: 
 
 
 def _adapted(loaded: Loaded, folder: Path, adapter: AdapterConfig) -> Variant:
-    """The model with an adapter, which shares what the adapter does not change."""
+    """The model with an adapter, which shares the unchanged weights."""
     from dragoman.translation.native.native import NativeEngine
 
     @cache

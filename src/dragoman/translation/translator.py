@@ -158,7 +158,7 @@ class Translator:
     ) -> Translator:
         """The translator of a model in memory, or of the result of `dragoman.translation.loading.load_model`.
 
-        The options are those of `load`, for a model without an engine. With PyTorch, the model itself moves
+        The options are as in `load`, for a model without an engine. With PyTorch, the model itself moves
         to `device` and changes to `dtype`.
         """
         from dragoman.translation.loading import Loaded, ready
@@ -334,7 +334,7 @@ class Translator:
     def __call__(self, text: str | Iterable[str], **options: Unpack[DecodingOptions]) -> str | list[str]:
         """The best translation of a text of any length, sentence by sentence, or of each text in a list.
 
-        Line breaks and the space between sentences are preserved. Options are those of `translate`.
+        Line breaks and the space between sentences are preserved. Options are as in `translate`.
         """
         texts = [text] if isinstance(text, str) else checked_lines(text)
         lines = [one.splitlines(keepends=True) for one in texts]
@@ -586,7 +586,7 @@ class Translator:
     ) -> Trace | Contrast:
         """Return a Trace of one line: attention, the beam search and positions.
 
-        The options are those of `translate` for one beam search. With `target` the trace describes that
+        The options are as in `translate` for one beam search. With `target` the trace describes that
         translation, and no search runs. `name` is the name of the model in the trace. With an
         `intervention`, return a Contrast: the run without and with it, and the differences.
 

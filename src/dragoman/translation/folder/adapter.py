@@ -40,7 +40,7 @@ class AdapterConfig:
     target_language: str
     shape: AdapterShape
     base: str  # the digest of the weights of the model that it was trained on
-    base_name: str  # what the folder of that model was called
+    base_name: str  # the name of the folder of that model
     weights: str  # the digest of adapter.safetensors
 
 

@@ -30,7 +30,7 @@ def write_card(folder: Path, sections: Mapping[str, Rows]) -> None:
 def continue_card(folder: Path, config: FolderConfig, output: Path, sections: Mapping[str, Rows]) -> None:
     """Copy the card of the model in `folder` to one that was made of it, with further sections.
 
-    `config` is that of `folder`. Writes a new card if `folder` has no card to copy.
+    `config` belongs to `folder`. Writes a new card if `folder` has no card to copy.
     """
     card = read_card(folder)
     if card is None:
@@ -69,7 +69,7 @@ def origin(source: str, *, program: str, verified: str | None) -> dict[str, Rows
 
 
 def render_card(summary: Summary, sections: Mapping[str, Rows] | None = None) -> str:
-    """Return the card as Markdown: what the folder holds, and the `sections`."""
+    """Return the card as Markdown: the content of the folder, and the `sections`."""
     config = summary.config
     languages = f"{config.source_language} to {config.target_language}"
     model = [

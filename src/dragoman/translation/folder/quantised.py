@@ -47,7 +47,7 @@ def holds_int8(header: Mapping[str, Outline]) -> bool:
 def bytes_in_memory(header: Mapping[str, Outline], dtype: str) -> int:
     """Return how much memory the weights of a model take if its matrices are of a type.
 
-    Everything else is float32. `header` may be that of a quantised folder.
+    Everything else is float32. `header` may belong to a quantised folder.
     """
     size = {"int8": 1, "bfloat16": 2}.get(dtype, 4)
     total = 0
@@ -78,7 +78,7 @@ def dequantised(header: Mapping[str, Outline], where: Path | str) -> dict[str, O
 
 
 def scale_faults(header: Mapping[str, Outline]) -> list[str]:
-    """Return what is wrong with int8 matrices and their scales, one text each."""
+    """Return the faults of int8 matrices and their scales, one text each."""
     faults = []
     for name, outline in header.items():
         matrix = name.removesuffix(_SCALE)

@@ -85,7 +85,7 @@ def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
 def copy_risk(folder: Path, output: Path, config: FolderConfig) -> None:
     """Copy the risk model of a folder, if it has one, to another that has the same weights in another type.
 
-    `config` is that of `output`.
+    `config` belongs to `output`.
     """
     if (folder / RISK).exists():
         _write(output, {**read_json(folder, RISK), "weights": config.weights})
@@ -116,7 +116,7 @@ def _logistic(table: Mapping[str, Any]) -> Logistic:
     if any(scale <= 0 for _, scale, _ in terms.values()):
         raise ValueError("a scale is not above 0")
     if not terms.keys() <= set(FIGURES):
-        raise ValueError("other figures than those of this dragoman")
+        raise ValueError("other figures than this dragoman has")
     return Logistic(terms, _finite(table["bias"]))
 
 

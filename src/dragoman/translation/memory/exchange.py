@@ -76,7 +76,7 @@ def is_exchanged(path: str | Path) -> bool:
 def open_memory(path: str | Path, languages: Languages = (None, None)) -> TranslationMemory:
     """Open a memory, or read a small TMX, TSV or JSONL file into one that is deleted after its use.
 
-    `languages` are those of the translation, which such a file needs. Raise DataError for a file that is
+    Such a file needs the `languages` of the translation. Raise DataError for a file that is
     neither, and for one with more than 20,000 pairs.
     """
     source, target = languages

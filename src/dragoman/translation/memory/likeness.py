@@ -3,7 +3,7 @@
     likeness = (words + characters) / 2, where each is 100 (1 - edits / units of the longer segment)
 
 An edit inserts, deletes or replaces one unit (Levenshtein 1966). The units of the first are words, numbers
-and marks, those of the second are characters. In scripts without spaces, such as that of Chinese, a character
+and marks, the units of the second are characters. In scripts without spaces, such as Chinese, a character
 is a word, too. Case and numbers count.
 """
 

@@ -213,7 +213,7 @@ class TranslationMemory:
         if not same:
             new.append((number, text))
 
-    # ---- what a translator looks up --------------------------------------------------------------------
+    # ---- look up translations --------------------------------------------------------------------
 
     def exact(self, line: str) -> Match | None:
         """Return the newest translation of a line that is equal but for its spaces."""

@@ -30,7 +30,7 @@ _SCHEMA = (
     # See `store_index.py`.
     "CREATE TABLE postings (id INTEGER PRIMARY KEY, ids BLOB NOT NULL) STRICT",
 )
-_FULL = "make room on the disk; what was confirmed before is kept"
+_FULL = "make room on the disk; confirmed translations are kept"
 _RESTORE = "restore a copy of the file, or import its pairs into a new memory"
 _inherited: list[sqlite3.Connection] = []  # from the parent of this process
 
@@ -187,7 +187,7 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _explained(path, error) from error
-    except UnicodeDecodeError as error:  # SQLite quotes what is damaged
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged text
         raise DataError(f"{path}: damaged (not UTF-8)", hint=_RESTORE) from error
     except OSError as error:
         raise DataError(

@@ -28,7 +28,7 @@ _PART = 1024  # ids
 _POSTINGS = 4000  # ids that a search looks at; more only until there are enough candidates
 _CANDIDATES = 100
 _UNSPACED_FACTOR = 3  # for both: without spaces there are more words, and each says less
-_STEP = 1.75  # how much longer the segments of a class may be than those of the class before
+_STEP = 1.75  # how much longer the segments of a class may be than in the class before
 
 
 def add(connection: sqlite3.Connection, segments: Iterable[tuple[int, str]]) -> None:

@@ -137,7 +137,7 @@ def open_adapted(
 ) -> int:
     """Return an engine for the model of the engine `base` with an adapter, for `dragoman_close`.
 
-    `weights` are those of the base. `where` names them in errors, and `where_adapter` those of the adapter.
+    `weights` belong to the base. `where` names them in errors, and `where_adapter` the adapter.
     """
     own, added = _table(weights, where), _table(adapter, where_adapter)
     message = ctypes.create_string_buffer(_MESSAGE)

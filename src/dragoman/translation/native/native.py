@@ -106,7 +106,7 @@ class NativeEngine:
     def ensemble(cls, engines: Sequence[Self], average: Average = "log-probabilities") -> Self:
         """Return an engine that translates with the models of several engines together.
 
-        It shares their memory and has threads of its own. Attention is that of the first model. The models
+        It shares their memory and has threads of its own. Attention comes from the first model. The models
         have the same vocabularies, as `Translator.ensemble` checks.
         """
 

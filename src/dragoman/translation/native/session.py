@@ -86,7 +86,7 @@ class Session:
             yield number, hypotheses
 
     def end(self) -> None:
-        """Drop what is not answered."""
+        """Drop unanswered requests."""
         if self._process == os.getpid():  # a child of a fork has no threads that could answer
             self._library.dragoman_end(self._handle)
 

@@ -81,6 +81,6 @@ class Engine(Protocol):
     ) -> Iterator[tuple[int, Hypothesis]]:
         """Yield (number of the pair, its target as a hypothesis), in any order.
 
-        The scores equal those of `search` for the same tokens. A pair of two empty sides gets `NOTHING`.
+        The scores equal the scores of `search` for the same tokens. A pair of two empty sides gets `NOTHING`.
         """
         ...

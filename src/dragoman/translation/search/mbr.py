@@ -106,7 +106,7 @@ def _chrf(hypothesis: _Grams, reference: _Grams, common: Sequence[int]) -> float
 
 
 def _bleu(hypothesis: _Grams, reference: _Grams, common: Sequence[int]) -> float:
-    """BLEU of a sentence, with one added to all counts but those of words (Lin and Och 2004)."""
+    """BLEU of a sentence, with one added to all counts except for single words (Lin and Och 2004)."""
     sizes = _sizes(hypothesis)
     if not common[0]:
         return 0.0
