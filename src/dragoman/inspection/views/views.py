@@ -46,7 +46,7 @@ def choose_attention(
     layer = max(layers - 1, 1) if layer is None else layer
     for name, number, count in (("layer", layer, layers), ("head", 1 if head is None else head, heads)):
         if not 1 <= number <= count:
-            raise ConfigError(f"{name} {number} does not exist", hint=f"the model has {name}s 1 to {count}")
+            raise ConfigError(f"no {name} {number}", hint=f"the model has {name}s 1 to {count}")
     weights = attention.weights[layer - 1]
     which = "mean of the heads" if head is None else f"head {head}"
     return Chosen(
