@@ -142,7 +142,7 @@ def test_the_format_may_be_chosen(folder: Path, tmp_path: Path) -> None:
 def test_mistakes_are_said_before_any_work(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.txt: no such file"):
         tasks_of([folder / "none.txt"], None)
-    with pytest.raises(ConfigError, match="2 files and no place"):
+    with pytest.raises(ConfigError, match="2 input files need an output folder"):
         tasks_of([folder], None)
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="is a file"):

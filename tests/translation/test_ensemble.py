@@ -88,7 +88,7 @@ def test_models_that_do_not_fit_are_refused(bundle: Bundle) -> None:
     assert Translator.ensemble([pair]) is pair
     with pytest.raises(ConfigError, match="model 2 is an ensemble of 2 models"):
         Translator.ensemble([one, pair])
-    with pytest.raises(ConfigError, match="no models"):
+    with pytest.raises(ConfigError, match="needs at least one model"):
         Translator.ensemble([])
     with pytest.raises(ConfigError, match="average = 'median'"):
         Translator.ensemble([one, one], average=cast(Any, "median"))

@@ -99,9 +99,9 @@ def test_why_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert available(None) == ([], "The checkpoints are not on this machine.")
     assert available(tmp_path) == ([], "The checkpoints are not on this machine.")
     (tmp_path / "checkpoints").mkdir()
-    assert "no checkpoint yet" in available(tmp_path)[1]
+    assert "No checkpoint yet" in available(tmp_path)[1]
     (tmp_path / "checkpoints" / "step-odd.safetensors").touch()
-    assert "no checkpoint yet" in available(tmp_path)[1]
+    assert "No checkpoint yet" in available(tmp_path)[1]
     (tmp_path / "checkpoints" / "step-0000100.safetensors").touch()
     (tmp_path / "checkpoints" / "step-0000020.safetensors").touch()
     assert available(tmp_path) == (["20", "100"], "")

@@ -296,7 +296,7 @@ def test_a_run_may_go_on_for_longer(tmp_path):
 def test_other_text_is_another_run(tmp_path):
     small(output=tmp_path / "x")
 
-    with pytest.raises(DataError, match="not what this run began with"):
+    with pytest.raises(DataError, match="has changed since this run began"):
         small([*PAIRS[1:], ("A word.", "Ein Wort.")], output=tmp_path / "x")
 
 

@@ -143,7 +143,7 @@ def test_a_memory_becomes_a_model_like_its_base(base: Path, tmp_path: Path) -> N
     assert recipe["tuning"]["replay_from"] == "base"
     assert recipe["training"]["max_minutes"] == 12
     assert "held out: 8 pairs; 0 more leave training because they are like one" in log.messages
-    assert any(message.startswith("general text to train on: that of the base") for message in log.messages)
+    assert any(message.startswith("general text to train on: the base's own") for message in log.messages)
     assert log.started is not None
     assert (log.started.train_pairs, log.started.valid_pairs) == (448, 8)  # 112 of the memory
 
@@ -555,7 +555,7 @@ def test_another_base_or_option_is_another_run(bare: Path, tmp_path: Path) -> No
 def test_other_replayed_text_is_another_run(bare: Path, tmp_path: Path) -> None:
     tune(bare, tmp_path / "mine", replay=GENERAL, general=GENERAL[:6])
 
-    with pytest.raises(DataError, match="the replayed text is not what"):
+    with pytest.raises(DataError, match="the replayed text has changed"):
         tune(bare, tmp_path / "mine", replay=GENERAL[:-1], general=GENERAL[:6])
-    with pytest.raises(DataError, match="the general text is not what"):
+    with pytest.raises(DataError, match="the general text has changed"):
         tune(bare, tmp_path / "mine", replay=GENERAL, general=GENERAL[:5])
