@@ -70,7 +70,7 @@ def test_its_own_translation_and_what_is_wrong(folder: Path) -> None:
         attentions.matrix(folder, "8", SOURCE, None, layer=99)
     with pytest.raises(ModelError, match="layers and"):
         attentions.matrix(folder, "8", SOURCE, None, head=-1)
-    with pytest.raises(ModelError, match="gone"):
+    with pytest.raises(ModelError, match="not found"):
         attentions.matrix(folder, "24", SOURCE, None)
     with pytest.raises(DragomanError, match="empty"):
         attentions.matrix(folder, "8", "  ", None)
