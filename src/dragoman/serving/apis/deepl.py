@@ -27,7 +27,8 @@ from dragoman.serving.http.fields import (
     words,
 )
 from dragoman.serving.http.jobs import FileJob
-from dragoman.serving.service.ask import Ask, Splitting
+from dragoman.serving.service.ask import Ask
+from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
 
 _TEXTS = 50

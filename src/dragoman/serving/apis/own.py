@@ -35,8 +35,9 @@ from dragoman.serving.http.fields import (
     texts,
     whole,
 )
-from dragoman.serving.service.ask import Answer, Ask, Markup, Splitting, Want
+from dragoman.serving.service.ask import Answer, Ask, Markup, Want
 from dragoman.serving.service.models import ServedModel
+from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translation import Translation
 

@@ -35,9 +35,9 @@ from dragoman.serving.http.fields import (
     text,
     whole,
 )
-from dragoman.serving.page.words import sentence_table, text_table
+from dragoman.serving.page.words import sentence_table
 from dragoman.serving.service.ask import Answer, Ask
-from dragoman.text.sentences import spacing, split_sentences
+from dragoman.text.segmenter import segment_text
 
 _ALTERNATIVES = 6  # whole translations of a sentence
 _WIDTH = 8  # of the beam that finds them
@@ -76,11 +76,15 @@ async def _words(call: Call) -> Response:
         ask = replace(ask, source=await _language(call, text, ask.target))
     pair = call.service.pairs.find(ask.source or "", ask.target, model=ask.model)
     ask = replace(ask, source=pair.source, wants=frozenset(("tokens", "alignment")))
-    pieces = await asyncio.to_thread(split_sentences, text, pair.source)
-    sentences = [spacing(piece)[1] for piece in pieces]
-    tables = await _tables(call, sentences, ask, {one["source"]: one["prefix"] for one in call["choices"]})
+    parts = await asyncio.to_thread(segment_text, text, pair.source, pair.target)
+    prefixes = {one["source"]: one["prefix"] for one in call["choices"]}
+    tables = await _tables(call, parts.sentences, ask, prefixes)
     call.use([text])
-    new, shown = text_table(pieces, tables, pair.source, pair.target)
+    new, spans = parts.joined(table["text"] for table in tables)
+    shown = [
+        {**table, "source_at": piece.start, "target_at": start}
+        for table, piece, (start, _) in zip(tables, parts.pieces, spans, strict=True)
+    ]
     return JSONResponse({"source": pair.source, "target": pair.target, "text": new, "sentences": shown})
 
 
@@ -96,12 +100,12 @@ async def _tables(
 ) -> list[dict[str, Any]]:
     """The table of each sentence. Those without a prefix are asked together."""
     chosen = {sentence: prefixes[sentence] for sentence in sentences if prefixes.get(sentence)}
-    free = [one for one in dict.fromkeys(sentences) if one and one not in chosen]
+    free = [one for one in dict.fromkeys(sentences) if one not in chosen]
     most = call.service.limits.texts
     together = [_translate(call, free[at : at + most], ask) for at in range(0, len(free), most)]
     begun = [_begun(call, one, replace(ask, prefix=prefix)) for one, prefix in chosen.items()]
     answers = chain.from_iterable(await asyncio.gather(*together, *begun))
-    found: dict[str, dict[str, Any]] = {"": {"text": ""}}
+    found: dict[str, dict[str, Any]] = {}
     for one, answer in zip([*free, *chosen], answers, strict=True):
         found[one] = sentence_table(one, answer.text, answer.translation, answer.match)
     return [found[one] for one in sentences]

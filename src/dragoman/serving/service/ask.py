@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from dragoman.translation.translation import Translation
 
 Markup = Literal["text", "html", "xml"]
-Splitting = Literal["split", "lines", "one"]
 Want = Literal["tokens", "alignment", "risk"]
 
 
