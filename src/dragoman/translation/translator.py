@@ -17,9 +17,8 @@ from dragoman.text.guidance import LEAST, Guide
 from dragoman.text.lexicon.shortlist import Shortlist
 from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.choice import choosing
 from dragoman.translation.ensemble import check_members, engine_of_members
-from dragoman.translation.exchange import Exchange
+from dragoman.translation.exchange import Exchange, choosing
 from dragoman.translation.lines import (
     addressed,
     by_parts,

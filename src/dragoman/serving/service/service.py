@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 from dragoman.base.errors import ConfigError
 from dragoman.serving.service.admission import Admission, Counting, QueuePlace, Uncounted
 from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
-from dragoman.serving.service.cache import Cache
-from dragoman.serving.service.coalescing import Coalescer
+from dragoman.serving.service.coalescing import Cache, Coalescer
 from dragoman.serving.service.documents import FileTranslator
 from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded, TooLong
