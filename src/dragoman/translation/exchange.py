@@ -79,7 +79,8 @@ class Exchange:
         guidances = self._guidances(stripped, [prefix for _, prefix in items])
         encoded: list[Tokens] = [*tokenizer.encode_source(reads)]
         for (line, prefix), read, guidance, tokens in zip(items, reads, guidances, encoded, strict=True):
-            if tokens and guidance is not None and guidance.known is not None:
+            guidance = guidance if tokens else None
+            if guidance is not None and guidance.known is not None:
                 nothing = Request(source=(), how=self.how, max_tokens=1)
                 yield nothing, partial(self._remembered, line, guidance, guidance.known)
                 continue
@@ -90,22 +91,22 @@ class Exchange:
                     part = read[begin : tokenizer.source_spans(read)[len(tokens) - 1][1]]
                     # If the memory has this part, its translation lacks the rest.
                     guidance = _unless_known(self._guidances([part.strip()], [""])[0])
-            asked, rules, beside = tokens, decoding.rules, None
+            rules, beside = decoding.rules, None
             if tokens and (forced := self._begin_of(prefix)):
                 rules = (Prefix(forced), *rules)
-            if tokens and guidance is not None:
+            if guidance is not None:
                 beside = reading(tokenizer, read, tokens, guidance, begin=begin)
-                rules, asked = rules + self.phrase_rules(guidance.phrases), beside.tokens
+                rules += self.phrase_rules(guidance.phrases)
             request = Request(
-                source=asked,
+                source=tokens if beside is None else beside.tokens,
                 how=self.how,
                 max_tokens=len(tokens) + decoding.max_extra_tokens,
                 rules=rules + keeping(tokens, tokenizer.placeholders),
                 attention=self.maker.attention,
                 shortlist=None if self.shortlist is None else self.shortlist.of(tokens),
             )
-            of_line = AskedLine(line, read, tokens, cut, guidance if tokens else None, beside)
-            yield request, partial(self._translation, of_line)
+            asked = AskedLine(line, read, tokens, cut, guidance, beside)
+            yield request, partial(self._translation, asked)
 
     def _guidances(self, lines: Sequence[str], prefixes: Sequence[str]) -> list[Guidance | None]:
         """What the guides together say for each line, without spaces around it, and its prefix."""
