@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.serving.apis.endpoints import Endpoint
 from dragoman.serving.http.errors import STATUSES
-from dragoman.serving.http.fields import COUNT, TEXT, Schema, enum, required, schemas, structure
+from dragoman.serving.http.fields import TEXT, Schema, enum, required, schema_of, schemas, structure
 from dragoman.serving.service.limits import Limits
 from dragoman.version import __version__
 
@@ -18,14 +18,11 @@ _MEDIA = {
     "multipart": "multipart/form-data",
 }
 _ERRORS = {
-    "libretranslate": ("application/json", structure({"error": TEXT})),
-    "deepl": ("application/json", structure({"message": TEXT})),
+    "libretranslate": ("application/json", {"error": str}),
+    "deepl": ("application/json", {"message": str}),
     "native": (
         "application/problem+json",
-        structure(
-            {"type": TEXT, "title": TEXT, "status": COUNT, "detail": TEXT, "field": TEXT},
-            required=("type", "title", "status", "detail"),
-        ),
+        {"type": str, "title": str, "status": int, "detail": str, "field?": str},
     ),
 }
 
@@ -103,14 +100,15 @@ def _without_null(schema: Any) -> Any:
 
 
 def _responses(endpoint: Endpoint) -> dict[str, Any]:
-    content: dict[str, Any] = {endpoint.content: {"schema": endpoint.returns or TEXT}}
+    content: dict[str, Any] = {endpoint.content: {"schema": schema_of(endpoint.returns)}}
     if endpoint.path == "/v1/translate":
-        event = structure({"event": enum("segment", "done", "error"), "data": TEXT})
-        content["text/event-stream"] = {"schema": event}
+        event = {"event": enum("segment", "done", "error"), "data": str}
+        content["text/event-stream"] = {"schema": schema_of(event)}
     responses: dict[str, Any] = {"200": {"description": "The answer.", "content": content}}
     if endpoint.path == "/ready":
         responses["503"] = {"description": "Not ready.", "content": content}
-    media, schema = _ERRORS[endpoint.family]
+    media, shape = _ERRORS[endpoint.family]
+    error = {media: {"schema": schema_of(shape)}}
     for status in endpoint.statuses:
-        responses[str(status)] = {"description": STATUSES[status][1], "content": {media: {"schema": schema}}}
+        responses[str(status)] = {"description": STATUSES[status][1], "content": error}
     return responses

@@ -2,59 +2,46 @@
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse, Response
-
-from dragoman.serving.apis.endpoints import Call, Endpoint
-from dragoman.serving.http.fields import Schema, array, number, section, structure, table, text, whole
+from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
+from dragoman.serving.http.fields import number, section, table, text, whole
 from dragoman.serving.service.inspection import BEAM, Question
 
-_OBJECT: Schema = {"type": "object"}
 
-
-async def _offer(call: Call) -> Response:
+async def _offer(call: Call) -> Plain:
     """The models, what of them can be changed, and the limits. Loads nothing."""
-    return JSONResponse(call.state.how.about(), headers={"Cache-Control": "no-store"})
+    return call.state.how.about()
 
 
-async def _answer(call: Call) -> Response:
+async def _answer(call: Call) -> Plain:
     """The data of the report, for the untouched run and for the changed one."""
-    question = Question(
-        text=call["text"],
-        source=call["source"],
-        target=call["target"],
-        interventions=call["interventions"],
-        options=call["options"],
-    )
-    return JSONResponse(await call.state.how.answer(question), headers={"Cache-Control": "no-store"})
+    asked = (call[name] for name in ("text", "source", "target", "interventions", "options"))
+    return await call.state.how.answer(Question(*asked))
 
 
 ENDPOINTS = (
     Endpoint(
-        route="GET /v1/how",
-        answer=_offer,
-        summary="The models that can be inspected, their heads, and the limits.",
-        returns=structure({"models": array(_OBJECT), "limits": _OBJECT}),
+        "GET /v1/how",
+        _offer,
+        "The models that can be inspected, their heads, and the limits.",
+        returns={"models": [dict], "limits": dict},
         refuses=(501,),
         works=True,
     ),
     Endpoint(
-        route="POST /v1/how",
-        answer=_answer,
-        summary="Inspect the translation of a sentence, as it is and with interventions.",
+        "POST /v1/how",
+        _answer,
+        "Inspect the translation of a sentence, as it is and with interventions.",
         fields={
             "text": text(required=True, empty=True),
             "source": text(required=True),
             "target": text(required=True),
             "interventions": table("What is changed; see the guide on inspection."),
             "options": section(
-                {
-                    "beam": whole(None, least=1, most=BEAM),
-                    "length_penalty": number(least=0, most=10),
-                }
+                {"beam": whole(None, least=1, most=BEAM), "length_penalty": number(least=0, most=10)}
             ),
         },
         bodies=("json",),
-        returns=structure({"traces": array(_OBJECT)}, required=("traces",)),
+        returns={"traces": [dict]},
         refuses=(501,),
         works=True,
     ),
