@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from dragoman.base.languages import language_name
 from dragoman.serving.apis.documents import document_of, file_answer, suffix_of, upload_format
 from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.apis.libretranslate import targets_of_all
@@ -61,12 +62,12 @@ async def translate(call: Call) -> Plain:
 async def languages(call: Call) -> Plain:
     pairs = call.service.pairs
     if call["type"] == "source":
-        found = {_code(one): pairs.name_of(one) for one in pairs.sources}
+        found = {_code(one): language_name(one) for one in pairs.sources}
         return [{"language": code, "name": name} for code, name in found.items()]
     targets = dict[str, str]()
     for one in targets_of_all(pairs):
         code = one.replace("_", "-").upper()
-        targets |= _REGIONS.get(code, {code: pairs.name_of(one)})
+        targets |= _REGIONS.get(code, {code: language_name(one)})
     return [{"language": code, "name": name, "supports_formality": False} for code, name in targets.items()]
 
 

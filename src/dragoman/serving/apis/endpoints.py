@@ -19,10 +19,9 @@ from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, fam
 from dragoman.serving.http.fields import KEYS, Fields, Sent, read
 from dragoman.serving.http.guard import address_of_client
 from dragoman.serving.http.jobs import FileStore, Jobs
-from dragoman.serving.http.keys import key_in
 from dragoman.serving.http.logs import log, place_of
 from dragoman.serving.http.metrics import ServerMetrics
-from dragoman.serving.http.settings import Settings
+from dragoman.serving.http.settings import Settings, key_in
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import Inspector
 from dragoman.serving.service.service import Service

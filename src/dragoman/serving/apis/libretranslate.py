@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from dragoman.base.languages import language_name
 from dragoman.documents.formats import FORMATS
 from dragoman.serving.apis.documents import document_of, file_answer
 from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
@@ -79,7 +80,7 @@ async def frontend_settings(call: Call) -> Plain:
         "suggestions": settings.suggestions,
         "filesTranslation": True,
         "supportedFilesFormat": [suffix for one in FORMATS.values() for suffix in one.suffixes],
-        "language": {side: {"code": one, "name": pairs.name_of(one)} for side, one in first.items()},
+        "language": {side: {"code": one, "name": language_name(one)} for side, one in first.items()},
     }
 
 
@@ -88,7 +89,7 @@ def language_tables(pairs: Pairs) -> list[dict[str, Any]]:
     return [
         {
             "code": code,
-            "name": pairs.name_of(code),
+            "name": language_name(code),
             "targets": list(pairs.targets_of(code)) if code in pairs.sources else [],
         }
         for code in dict.fromkeys([*pairs.sources, *targets_of_all(pairs)])

@@ -1,4 +1,4 @@
-"""What the page at `/` asks beyond the other native routes, under /v1.
+"""What the pages at `/` and `/how` ask beyond the other native routes, under /v1.
 
 A text is cut into sentences here, so that each has its words, its links, and the beginning that a person
 chose for it. Sentences that stay the same come from the cache of the service.
@@ -20,9 +20,20 @@ from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.apis.libretranslate import language_tables
 from dragoman.serving.apis.own import MATCH, WORD_PAIRS, match_table, model_table
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.fields import Fields, described, flag, sections, text, whole
+from dragoman.serving.http.fields import (
+    Fields,
+    described,
+    flag,
+    number,
+    section,
+    sections,
+    table,
+    text,
+    whole,
+)
 from dragoman.serving.page.words import sentence_table, text_table
 from dragoman.serving.service.ask import Answer, Ask
+from dragoman.serving.service.inspection import BEAM, Question
 from dragoman.text.guidance import Match
 from dragoman.text.sentences import spacing, split_sentences
 
@@ -146,6 +157,20 @@ async def _corrections(call: Call) -> Response:
     return JSONResponse({"new": new}, 201 if new else 200)
 
 
+# How a translation came about: the page at `/how`
+
+
+async def _offer(call: Call) -> Plain:
+    """The models, what of them can be changed, and the limits. Loads nothing."""
+    return call.state.how.about()
+
+
+async def _how(call: Call) -> Plain:
+    """The data of the report, for the untouched run and for the changed one."""
+    asked = (call[name] for name in ("text", "source", "target", "interventions", "options"))
+    return await call.state.how.answer(Question(*asked))
+
+
 # What the requests say
 
 
@@ -260,5 +285,31 @@ ENDPOINTS = (
         "Store a translation that a person confirms.",
         {**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
         {"new": bool},
+    ),
+    Endpoint(
+        "GET /v1/how",
+        _offer,
+        "The models that can be inspected, their heads, and the limits.",
+        returns={"models": [dict], "limits": dict},
+        refuses=(501,),
+        works=True,
+    ),
+    Endpoint(
+        "POST /v1/how",
+        _how,
+        "Inspect the translation of a sentence, as it is and with interventions.",
+        fields={
+            "text": text(required=True, empty=True),
+            "source": text(required=True),
+            "target": text(required=True),
+            "interventions": table("What is changed; see the guide on inspection."),
+            "options": section(
+                {"beam": whole(None, least=1, most=BEAM), "length_penalty": number(least=0, most=10)}
+            ),
+        },
+        bodies=("json",),
+        returns={"traces": [dict]},
+        refuses=(501,),
+        works=True,
     ),
 )
