@@ -37,7 +37,7 @@ class EngineHook(BuildHookInterface):
         except CompilerError as error:
             self.app.display_warning(f"this wheel has no native engine: {error}")
             return
-        build_data["force_include"][str(library)] = f"dragoman/engine/{PACKAGED}"
+        build_data["force_include"][str(library)] = f"dragoman/translation/native/{PACKAGED}"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_of(library)}"
 

@@ -16,7 +16,7 @@ import pytest
 
 import dragoman
 from dragoman.cli import COMMANDS
-from tests.test_imports import FLOORS, PACKAGE
+from tests.test_imports import PACKAGE
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -44,10 +44,21 @@ def test_the_page_of_commands_has_all_of_them_and_every_variable() -> None:
     assert set(re.findall(r"`(DRAGOMAN_[A-Z_]+)`", page)) == set(re.findall(r"DRAGOMAN_[A-Z_]+", sources))
 
 
-def test_the_floors_are_the_true_ones() -> None:
-    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", ARCHITECTURE, re.MULTILINE)
+def test_the_rooms_are_the_true_ones() -> None:
+    section = ARCHITECTURE.partition("## Rooms")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", section, re.MULTILINE)
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
-    assert {name: int(floor) for floor, name in rows} == FLOORS
+    assert {name for name, _ in rows} == folders
+    for name, content in rows:
+        inside = {path.parent.name for path in (PACKAGE / name).rglob("*")} | {"evaluate"}
+        assert set(re.findall(r"`([a-z]+)`", content)) <= inside, name
+
+
+def test_the_table_of_things_is_short() -> None:
+    section = ARCHITECTURE.partition("## Where to find things")[2].partition("\n## ")[0]
+
+    assert len(re.findall(r"^\| ", section, re.MULTILINE)) - 2 <= 20
 
 
 def test_the_files_of_the_architecture_exist() -> None:

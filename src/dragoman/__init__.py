@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dragoman import moved
 from dragoman.version import __version__
 
 __all__ = [
@@ -62,6 +63,8 @@ _HOMES = {
     "dragoman.training.runs.run": "train",
     "dragoman.translation.translator": "Translation Translator",
 }
+
+moved.keep_old_names()
 
 
 def __getattr__(name: str) -> Any:

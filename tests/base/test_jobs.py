@@ -121,7 +121,7 @@ def test_a_record_of_another_job_is_refused_or_of_no_use(tmp_path: Path) -> None
 
     assert read(ABOUT) == {"rows": 3}
     assert read({"model": "m"}) == {}
-    with pytest.raises(ConfigError, match=r"out: was begun with another --beam, model$"):
+    with pytest.raises(ConfigError, match=r"(?m)out: was begun with another --beam, model$"):
         read({"model": "n"}, Path("out"))
     for damage in ("", "[]", "{}", json.dumps({"about": ABOUT, "rows": 0}), json.dumps({"about": ABOUT})):
         path.write_text(damage)

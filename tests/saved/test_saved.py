@@ -140,14 +140,14 @@ def test_every_format_with_a_version_is_known_here() -> None:
     found = {path for path in package.rglob("*.py") if writes.search(path.read_text(encoding="utf-8"))}
 
     names = (
-        "folder/config",
-        "text/tokenizer",
-        "folder/adapter",
-        "folder/risk",
-        "memory/store_file",
-        "text/shortlist",
+        "translation/folder/config",
+        "text/tokenizers/tokenizer",
+        "translation/folder/adapter",
+        "translation/folder/risk",
+        "translation/memory/store_file",
+        "text/lexicon/shortlist",
     )
-    others = ("folder/summary", "interop/onnx")  # shows config.json's; an export that dragoman does not read
+    others = ("translation/folder/summary", "interop/onnx/onnx")  # shows config.json's; an export that dragoman does not read
     assert found == {package / f"{name}.py" for name in (*names, *others)}
 
 

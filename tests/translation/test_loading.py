@@ -26,7 +26,7 @@ from dragoman.translation.folder.risk import write_risk
 from dragoman.translation.native.build import unavailable
 from dragoman.translation.native.native import NativeEngine
 
-SAVED = Path(__file__).parent / "saved" / "0.1"
+SAVED = Path(__file__).parents[1] / "saved" / "0.1"
 LINES = (SAVED / "text" / "test.en").read_text(encoding="utf-8").splitlines()[:8]
 native = pytest.mark.skipif(unavailable() is not None, reason="no native engine here")
 ENGINES = [pytest.param("native", marks=native), "pytorch"]
@@ -191,7 +191,7 @@ def test_wrong_adapters_are_refused(model: Path, adapters: dict[str, Path]) -> N
         Translator.load(model, adapter=model)
     with pytest.raises(ModelError, match="not an adapter for"):
         Translator.load(SAVED / "window", adapter=adapters["help"])
-    marian = Path(__file__).parent / "interop" / "fixtures" / "marian-ssru"
+    marian = Path(__file__).parents[1] / "interop" / "fixtures" / "marian-ssru"
     with pytest.raises(ConfigError, match="fits only the dragoman model") as caught:
         Translator.load(marian, adapter=adapters["help"])
     assert caught.value.hint == "import the model first: dragoman import"

@@ -43,7 +43,8 @@ def answer_of(
         raise TrainingError(f"{name}: no answer within {timeout:g} seconds") from error
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        said = [line for line in done.stderr.strip().splitlines() if not line.startswith("hint: ")]
+        last = (said or ["no output"])[-1]
         raise TrainingError(f"{name}: {last[:300]}", hint="run its command yourself: " + " ".join(command))
     return dict(json.loads(lines[-1]))
 

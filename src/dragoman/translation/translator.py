@@ -224,7 +224,7 @@ class Translator:
 
     def __dir__(self) -> list[str]:
         """The public names, for completion. docs/python.md has them all."""
-        return [name for name in super().__dir__() if not name.startswith("_")]
+        return [name for name in super().__dir__() if not name.startswith("_") and name != "pipeline"]
 
     def __copy__(self) -> Translator:
         other = type(self).__new__(type(self))

@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from dragoman.serving.http.keys import Keys
 from tests.inspection.models import KINDS, bundle, transformer
 from tests.serving.standin import StandIn, keys_file, running
 
 from dragoman import Translator
 from dragoman.inspection import Intervention, arrays
-from dragoman.serving.http.keys import Keys
 from dragoman.serving.page import routes as page
 from dragoman.serving.service import inspection as inspecting
 from dragoman.serving.service.inspection import Inspector, Question
@@ -194,7 +194,7 @@ def test_the_page_and_its_files(client: httpx.Client) -> None:
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "unsafe" not in page.headers["content-security-policy"]
-    folder = Path(inspecting.__file__).parents[2] / "inspection" / "page"
+    folder = Path(inspecting.__file__).parents[2] / "inspection/views/page"
     assert client.get("/how/views.js").content == (folder / "views.js").read_bytes()
     for name in ("nothing.js", "..%2freport.py", "%2e%2e%2freport.py", "%00", "HOW.JS"):
         assert client.get(f"/how/{name}").status_code == 404

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from tests.serving.engines import until
 
-from dragoman.serving.service.admission import QueuePlace, Uncounted
+from dragoman.serving.service.admission import Counting, QueuePlace
 from dragoman.serving.service.coalescing import Cache, Coalescer, size_of
 from dragoman.serving.service.limits import NotReady
 from dragoman.translation.search.watching import look_up
@@ -35,7 +35,7 @@ class Stage:
 
     def __init__(self, cache_bytes: int = 10_000) -> None:
         self.pool = ThreadPoolExecutor(4)
-        self.flights: Coalescer[str, str] = Coalescer(self.pool, Cache(cache_bytes), Uncounted())
+        self.flights: Coalescer[str, str] = Coalescer(self.pool, Cache(cache_bytes), Counting())
         self.freed = 0
 
     def get(self, work: Work, *keys: str) -> asyncio.Task[tuple[list[str], bool]]:

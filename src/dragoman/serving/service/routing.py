@@ -15,8 +15,8 @@ from dragoman.documents.markup.html.fragment import XmlFragment
 from dragoman.documents.markup.html.html import Html
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import Counting, QueuePlace
-from dragoman.serving.service.ask import Answer, AnswerPart, Ask, Route
-from dragoman.serving.service.coalescing import Coalescer
+from dragoman.serving.service.ask import Answer, Ask, Route
+from dragoman.serving.service.coalescing import Cache, Coalescer
 from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.memories import Memories
@@ -90,19 +90,25 @@ class Router:
         pairs: Pairs,
         models: Iterable[ServedModel],
         memories: Memories,
-        translations: Coalescer[WorkKey, Translation | Marked],
-        words: Coalescer[WordsKey, tuple[NextWord, ...]],
+        threads: Executor,
         preparing: Executor,
         *,
         limits: Limits,
         default_source: str | None,
         counting: Counting,
     ) -> None:
-        """`preparing` runs what is short: detection, splitting, looking up."""
+        """`threads` run the models, `preparing` what is short: detection, splitting, looking up."""
         self._pairs, self._models = pairs, {one.name: one for one in models}
         self._memories, self._preparing = memories, preparing
-        self._translations, self._words = translations, words
         self._limits, self._counting, self._default = limits, counting, default_source
+        most = limits.cache_bytes
+        self._translations = Coalescer[WorkKey, "Translation | Marked"](threads, Cache(most), counting)
+        self._words = Coalescer[WordsKey, "tuple[NextWord, ...]"](threads, Cache(most // 16), counting)
+
+    def stop(self) -> None:
+        """Stop all work, for good. Who waits for it gets NotReady."""
+        self._translations.stop()
+        self._words.stop()
 
     async def answers(self, texts: Sequence[str], ask: Ask, place: QueuePlace) -> list[Answer]:
         """Return an answer for each text, in order."""
@@ -290,30 +296,20 @@ def _untouched(plan: _Plan) -> Answer:
 
 
 def _answer(plan: _Plan, found: Sequence[Translation], n_best: int, *, cached: bool) -> Answer:
-    text, parts = _joined(plan, found)
-    only = parts[0] if len(parts) == 1 else None
+    text, _ = plan.parts.joined(plan.parts.bodies(one.text for one in found))
+    bodies = plan.parts.pieces
+    translation = found[0] if len(bodies) == 1 and bodies[0].asked else None
+    match = bodies[0].match if len(bodies) == 1 else None
     return Answer(
         text=text,
         source=plan.route.source,
         confidence=plan.confidence,
         route=plan.route,
         alternatives=tuple(_alternatives(plan.parts, text, found, n_best)),
-        translation=only.translation if only else None,
-        parts=parts,
-        match=only.match if only else None,
+        translation=None if plan.route.pivots else translation,
+        match=match or (translation.match if translation else None),
         cached=cached,
     )
-
-
-def _joined(plan: _Plan, found: Sequence[Translation]) -> tuple[str, tuple[AnswerPart, ...]]:
-    text, spans = plan.parts.joined(plan.parts.bodies(one.text for one in found))
-    left, parts = iter(found), list[AnswerPart]()
-    for one, span in zip(plan.parts.pieces, spans, strict=True):
-        translation = next(left) if one.asked else None
-        match = one.match or (translation.match if translation else None)
-        translation = None if plan.route.pivots else translation
-        parts.append(AnswerPart((one.start, one.end), span, translation, match))
-    return text, tuple(parts)
 
 
 def _alternatives(parts: Segmented, text: str, found: Sequence[Translation], n_best: int) -> Iterable[str]:
