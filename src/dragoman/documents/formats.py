@@ -46,8 +46,8 @@ FORMATS = {
     one.name: one
     for one in (
         Format("text", "Text by paragraphs", (".txt", ".text"), "markup.text"),
-        Format("markdown", "Markdown", (".md", ".markdown"), "markup.markdown"),
-        Format("html", "HTML", (".html", ".htm", ".xhtml"), "markup.html"),
+        Format("markdown", "Markdown", (".md", ".markdown"), "markup.markdown.markdown"),
+        Format("html", "HTML", (".html", ".htm", ".xhtml"), "markup.html.html"),
         Format("po", "Gettext", (".po", ".pot"), "gettext.po"),
         Format("xliff", "XLIFF 1.2 and 2", (".xlf", ".xliff"), "xliff.xliff"),
         Format("tmx", "Translation memory exchange", (".tmx",), "xliff.tmx"),
