@@ -5,8 +5,8 @@
 
 Prints the times and the memory of each kind of layer, and the fitted exponents.
 
-The layers are those of our models, with their projections. Time is the median over turns. Memory is the most
-bytes held at once beyond the input and the weights, counted from the allocator's requests.
+The layers are those of dragoman's models, with their projections. Time is the median over turns. Memory is
+the peak in bytes beyond the input and the weights, counted from the allocator's requests.
 
 B batch, n positions, d width, k kernel, r neighbours.
 """

@@ -7,7 +7,7 @@ Prints the minutes and updates of each trainer.
 
 `dragoman train` trains the recipe. Seq2SeqTrainer of Hugging Face's transformers trains a MarianMT model of
 the same shape (benchmarks/peers/huggingface_training.py). Both learn their own vocabulary, from the same text
-and of one size. They train one after the other, until the BLEU is reached or the time is over.
+and of the same size. They train one after the other, until the BLEU is reached or the time is over.
 """
 
 from __future__ import annotations

@@ -89,8 +89,9 @@ class TokenizerConfig(Options, section="tokenizer"):
     sampling: Annotated[
         float,
         Option(
-            "Random cuts of the training text; 0 for none, 0.1 is usual. For bpe the chance to skip a merge "
-            "(Provilkov et al. 2020), for unigram the exponent of the probabilities (Kudo 2018).",
+            "Subword sampling of the training text; 0 for none, 0.1 is usual. For bpe the probability of "
+            "skipping a merge (Provilkov et al. 2020), for unigram the exponent of the probabilities (Kudo "
+            "2018).",
             at_least=0,
             below=1,
         ),
