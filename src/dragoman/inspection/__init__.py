@@ -9,7 +9,7 @@ intervention.py  what to change in a run; intervening.py: changes it in a model 
 contrast.py      a run with an intervention beside the untouched one, and what differs
 record.py        the data of a Trace and its JSON; arrays.py: arrays in JSON
 trace.py         the Trace with its displays
-report.py        one HTML page, built from the files in `page/`; modules.py: its JavaScript
+report.py        one HTML page, built from the files in `page/`
 pictures.py      SVG and PNG; plain.py: text; views.py: the choice of attention to show
 """
 
