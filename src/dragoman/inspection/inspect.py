@@ -31,12 +31,11 @@ from dragoman.models.mode import evaluating
 from dragoman.models.search.beam import search
 from dragoman.models.search.engine import pad
 from dragoman.models.search.masks import mask_of
-from dragoman.models.search.rows import Choice, Watch
+from dragoman.models.search.rows import Choice
 from dragoman.models.search.scoring import score
-from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.spans import Span, words_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.search.engine import Hypothesis, Request
+from dragoman.translation.search.engine import Request
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.requests import limit_of, trackers_of
 from dragoman.translation.search.rules import Prefix, Rule, keeping
@@ -116,7 +115,15 @@ def inspect(
                 every_step()
                 recorder.watch(choice)
 
-            hypotheses = _search(model, *pair, request, chosen, watch)
+            limit = max(limit_of(request), chosen.least)
+            trackers_B = trackers_of([request.rules])
+            begun = sum(len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix))
+            obeyed = mask_of([request.rules], model.config.end_id, [limit], trackers_B)
+            (hypotheses,) = search(
+                model, model.encode(*pair), replace(how, n_best=how.rows),
+                limit_B=torch.full_like(pair[1], limit), mask=chosen.over(obeyed, begun=begun),
+                watch=watch, trackers_B=trackers_B,
+            )  # fmt: skip
             tree = recorder.tree(hypotheses[0])
         else:
             tokens = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
@@ -140,7 +147,14 @@ def inspect(
     alignment, note = word_alignment(attention, source_side, target_side)
     return Trace(
         dragoman=__version__,
-        model=_model(bundle, name),
+        model=Model(
+            title=name or f"{bundle.source_language} to {bundle.target_language}",
+            architecture=bundle.model.config.architecture,
+            parameters=sum(weight.numel() for weight in bundle.model.parameters()),
+            source_language=bundle.source_language,
+            target_language=bundle.target_language,
+            config=to_table(bundle.model.config),
+        ),
         search=to_table(how) if tree else {},
         source=source_side,
         target=target_side,
@@ -159,38 +173,6 @@ def inspect(
     )
 
 
-def _model(bundle: Bundle, name: str) -> Model:
-    languages = bundle.source_language, bundle.target_language
-    return Model(
-        title=name or " to ".join(languages),
-        architecture=bundle.model.config.architecture,
-        parameters=sum(weight.numel() for weight in bundle.model.parameters()),
-        source_language=bundle.source_language,
-        target_language=bundle.target_language,
-        config=to_table(bundle.model.config),
-    )
-
-
-def _search(
-    model: AnySeq2Seq,
-    source_BS: Tensor,
-    source_len_B: Tensor,
-    request: Request,
-    chosen: Choices,
-    watch: Watch,
-) -> list[Hypothesis]:
-    """Return all translations that the beam finishes, best first."""
-    memory, limit = model.encode(source_BS, source_len_B), max(limit_of(request), chosen.least)
-    limit_B = torch.full_like(source_len_B, limit)
-    everything = replace(request.how, n_best=request.how.rows)
-    trackers_B = trackers_of([request.rules])
-    begun = sum(len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix))
-    mask = chosen.over(mask_of([request.rules], model.config.end_id, [limit], trackers_B), begun=begun)
-    return search(model, memory, everything, limit_B=limit_B, mask=mask, watch=watch, trackers_B=trackers_B)[
-        0
-    ]
-
-
 def _encoded(tokens: list[int], what: str) -> list[int]:
     if not tokens:
         raise DataError(f"{what} is empty", hint="give a sentence in quotes")
@@ -207,13 +189,9 @@ def _speller(tokenizer: Tokenizer) -> Callable[[int], tuple[str, str]]:
 
     def spell(token: int) -> tuple[str, str]:
         piece = tokenizer.target_pieces([token])[0]
-        return piece, _shown(piece)
+        return piece, piece.replace("\u2581", " ").strip() or piece
 
     return spell
-
-
-def _shown(piece: str) -> str:
-    return piece.replace("\u2581", " ").strip() or piece
 
 
 def _side(

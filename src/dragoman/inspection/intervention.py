@@ -107,7 +107,8 @@ class Intervention:
             raise ConfigError(f"no_positions = {self.no_positions!r}", hint="true or false")
         if self.shift and self.no_positions:
             raise ConfigError("positions are shifted and left out", hint="choose one of them")
-        if self.length_penalty is not None and not _is_number(self.length_penalty):
+        penalty = 0 if self.length_penalty is None else self.length_penalty
+        if type(penalty) not in (int, float) or not -_STEEPEST <= penalty <= _STEEPEST:
             raise ConfigError(f"length_penalty = {self.length_penalty!r}", hint="a number, such as 0.6")
 
     @classmethod
@@ -177,10 +178,6 @@ class Intervention:
         if self.length_penalty is not None:
             changes.append(f"length penalty {self.length_penalty:g}")
         return ", ".join(changes) or "nothing changed"
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and -_STEEPEST <= value <= _STEEPEST  # type: ignore[operator]
 
 
 def _listed(values: Mapping[str, Any], name: str, kind: type) -> Sequence[Any]:
