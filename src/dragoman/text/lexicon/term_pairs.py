@@ -68,13 +68,12 @@ class TermPairs:
 
     def of(self, source: str, target: str) -> list[TermPair]:
         """Return the terms of a pair in the order of the source."""
-        return [
-            TermPair(*span, self._form(source[span[0] : span[1]], target[span[2] : span[3]]))
-            for span in _spans(self._links, source, target)
-        ]
-
-    def _form(self, source: str, written: str) -> str:
-        return self._forms.get(_key(source, written, self._target_language), written)
+        found = []
+        for span in _spans(self._links, source, target):
+            written = target[span[2] : span[3]]
+            key = _key(source[span[0] : span[1]], written, self._target_language)
+            found.append(TermPair(*span, self._forms.get(key, written)))
+        return found
 
 
 def draw_notes(terms: Sequence[TermPair], source: str, target: str, random: Random) -> tuple[Note, ...]:

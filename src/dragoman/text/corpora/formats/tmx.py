@@ -119,21 +119,13 @@ def read_units(file: TextFile, languages: Languages) -> Iterator[tuple[Unit, str
         )
 
 
-def write(file: TextIOBase, pairs: Iterable[tuple[str, str]], *, source: str, target: str) -> None:
-    """Write pairs as a memory from the language `source` to `target`. `read` returns the same pairs,
-    with single spaces.
-
-    Raise DataError for a character that XML cannot hold.
-    """
-    write_units(file, ((*pair, {}) for pair in pairs), source=source, target=target)
-
-
 def write_units(
     file: TextIOBase, units: Iterable[tuple[str, str, Mapping[str, str]]], *, source: str, target: str
 ) -> None:
-    """Write pairs as `write` does, each with what is in `Unit.about`.
+    """Write pairs, each with what is in `Unit.about`, as a memory from the language `source` to `target`.
 
-    Raise DataError for a character that XML cannot hold.
+    `read_units` returns the same pairs, with single spaces. Raise DataError for a character that XML cannot
+    hold.
     """
     from dragoman.version import __version__
 
