@@ -134,10 +134,12 @@ class Summary:
             ["digest", config.weights or "none: written by release 0.1"],
             ["format version", str(self.format_version)],
         ]
-        parameters = [
-            *([_label(part), f"{part.parameters:,}", _share(part, self.parameters)] for part in self.parts),
-            ["all", f"{self.parameters:,}", ""],
-        ]
+        parameters = []
+        for part in self.parts:
+            name = f"{part.name} (tied: also {' and '.join(part.tied)})" if part.tied else part.name
+            share = part.parameters / max(self.parameters, 1)
+            parameters.append([name, f"{part.parameters:,}", f"{share:.1%}"])
+        parameters.append(["all", f"{self.parameters:,}", ""])
         blocks = {
             f"{self.folder}: translates from {config.source_language} to {config.target_language}": facts,
             "Parameters": parameters,
@@ -164,7 +166,9 @@ def summary_of(folder: Path) -> Summary:
         weights=dequantised(stored, folder / WEIGHTS),
         stored=stored,
         sizes={
-            path.name + "/" * path.is_dir(): _bytes(path)
+            path.name + "/" * path.is_dir(): sum(
+                file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()
+            )
             for path in sorted(folder.iterdir())
             if not path.name.startswith(".")
         },
@@ -199,25 +203,12 @@ def vocabulary_of(tokenizer: Tokenizer) -> str:
     return f"{tokenizer.config.kind}, vocabularies of {sizes}"
 
 
-def _bytes(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
-
-
 def _dtypes(weights: Mapping[str, Outline]) -> list[str]:
     return sorted({outline.dtype for outline in weights.values()})
 
 
 def _listed(table: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in table.items())
-
-
-def _label(part: ModelPart) -> str:
-    return f"{part.name} (tied: also {' and '.join(part.tied)})" if part.tied else part.name
-
-
-def _share(part: ModelPart, parameters: int) -> str:
-    return f"{part.parameters / max(parameters, 1):.1%}"
 
 
 def _indented(rows: Sequence[Sequence[str]]) -> list[str]:
