@@ -24,7 +24,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.base.files import replacing
@@ -193,12 +193,13 @@ def verify(bundle: Bundle, package: Path, lines: Sequence[str]) -> Agreement:
         comparison = ctranslate2.verify(bundle, folder, lines)
         peer = ctranslate2.Program(folder, compute_type="auto")
         # One at a time, as Argos Translate does it: with int8 the other lines of a batch change the rounding.
-        searched: dict[str, Any] = {
-            "beam": _BEAM,
-            "length_penalty": _LENGTH_PENALTY,
-            "min_tokens": _MIN_TOKENS,
-        }
-        targets = [peer.search(peer.encode([line]), [_MAX_TOKENS], **searched)[0] for line in lines]
+        targets = [
+            peer.search(
+                peer.encode([line]), [_MAX_TOKENS], beam=_BEAM, length_penalty=_LENGTH_PENALTY,
+                min_tokens=_MIN_TOKENS,
+            )[0]
+            for line in lines
+        ]  # fmt: skip
         wanted = [text.replace("_", " ").removeprefix(" ") for text in peer.decode(targets)]
     answers = zip(lines, targets, wanted, program.translate(lines), strict=True)
     for line, target, text, answer in answers:

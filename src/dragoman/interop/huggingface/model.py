@@ -24,7 +24,6 @@ from dragoman.interop.huggingface.files import Folder
 from dragoman.interop.huggingface.settings import (
     VocabularySettings,
     beam_of,
-    changed,
     config_table,
     generation_table,
     shape_faults,
@@ -131,11 +130,6 @@ def unsupported(bundle: Bundle) -> list[str]:
     else:
         faults = shape_faults(shape)
     return faults + tokenizer_faults(bundle.tokenizer)
-
-
-def notes(bundle: Bundle) -> list[str]:
-    """Return the settings that an export changes, because Hugging Face has nothing equal, and how."""
-    return changed(bundle.generation)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.interop.huggingface.files import CLASSES, Folder, JsonTable
 from dragoman.interop.penalty import note_of_power, power_of
+from dragoman.models.folder.bundle import Bundle
 from dragoman.models.shapes import Norm, Tie, TransformerConfig
 from dragoman.translation.search.options import Beam
 
@@ -232,15 +233,15 @@ def _special(shape: TransformerConfig) -> dict[str, int]:
     return {f"{name}_token_id": number for name, number in (*ids, *more)}
 
 
-def changed(beam: Beam) -> list[str]:
-    """Return what generation_config.json can only approximate, one sentence each."""
-    notes = note_of_power(beam, "Hugging Face")
-    if beam.stop == "shrinking":
-        notes.append(
+def notes(bundle: Bundle) -> list[str]:
+    """Return what generation_config.json can only approximate, and how, one sentence each."""
+    found = note_of_power(bundle.generation, "Hugging Face")
+    if bundle.generation.stop == "shrinking":
+        found.append(
             "Hugging Face's beam does not shrink. It stops when as many translations have ended as the "
             "beam is wide."
         )
-    return notes
+    return found
 
 
 def shape_faults(shape: TransformerConfig) -> list[str]:
