@@ -28,7 +28,8 @@ _NEEDED = ("config.json", "generation.json", "tokenizer.json")
 ADAPTER = "adapter.json"  # instead of config.json, in an adapter folder (`translation/folder/adapter.py`)
 CARD = "README.md"
 _RESTORE = "restore the file or train again"
-ARCHITECTURES = [kind.architecture for kind in get_args(Architecture)]
+_SHAPES: dict[str, type[Architecture]] = {kind.architecture: kind for kind in get_args(Architecture)}
+ARCHITECTURES = list(_SHAPES)
 
 
 # The options of each section in release 0.1, which refuses a folder that has any other. Later options are
@@ -60,11 +61,6 @@ class FolderConfig:
     guidance: tuple[str, ...] = ()  # what it was trained to read beside a line: "terms", "matches"
     quantised: Quantised | None = None  # the type of its matrices (`quantised.py`); None for floats
     original: str | None = None  # the digest of the weights that these were quantised from
-
-
-@dataclass(frozen=True)
-class _Shape:
-    model: Architecture
 
 
 def read_config(folder: Path) -> FolderConfig:
@@ -115,7 +111,7 @@ def read_model_config(folder: Path) -> FolderConfig:
     try:
         if not isinstance(guidance, list) or not all(isinstance(name, str) for name in guidance):
             raise TypeError(f"guidance = {guidance!r} is not a list of names")
-        shape = from_table(_Shape, {"model": {**table["model"], "architecture": architecture}}).model
+        shape = from_table(_SHAPES[architecture], table["model"], "model")
         return FolderConfig(
             model=shape,
             source_language=str(table["source_language"]),
