@@ -174,11 +174,30 @@ def _allowed(text: str, number: int) -> str:
     return text
 
 
-class _Reader:
-    """The handlers of an XML parser that collects whole units in `units`."""
+class XmlReader:
+    """An XML parser for files of strangers: entities are refused, and nothing is fetched."""
+
+    def __init__(self, name: str, hint: str, separator: str | None = None) -> None:
+        self.name, self._hint = name, hint
+        self.parser = expat.ParserCreate(namespace_separator=separator)
+        self.parser.buffer_text = True
+        self.parser.EntityDeclHandler = self._refuse
+        self.parser.ExternalEntityRefHandler = self._refuse
+        self.parser.SkippedEntityHandler = self._refuse
+
+    def problem(self, what: str, hint: str = "") -> DataError:
+        """The error for what stands at the place that was read last."""
+        return DataError(f"{self.name}:{self.parser.CurrentLineNumber}: {what}", hint=hint or self._hint)
+
+    def _refuse(self, *_: object) -> int:
+        raise self.problem("declares or uses an entity, which is refused", hint="write the character itself")
+
+
+class _Reader(XmlReader):
+    """The handlers that collect whole units in `units`."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        super().__init__(name, _HINT)
         self.source = ""  # of the header
         self.units: list[Unit] = []
         self._path: list[str] = []  # the open elements, without those around the units
@@ -190,17 +209,9 @@ class _Reader:
         self._aside: tuple[str, list[str]] | None = None  # the open note, or what else is about the unit
         self._size = 0
         self._root = True
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._characters
-        self.parser.EntityDeclHandler = self._refuse
-        self.parser.ExternalEntityRefHandler = self._refuse
-        self.parser.SkippedEntityHandler = self._refuse
-
-    def problem(self, what: str, hint: str = _HINT) -> DataError:
-        return DataError(f"{self.name}:{self.parser.CurrentLineNumber}: {what}", hint=hint)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if self._root and tag != "tmx":
@@ -258,9 +269,6 @@ class _Reader:
             open_text = self._aside[1]
         if open_text is not None:
             open_text.append(text)
-
-    def _refuse(self, *_: object) -> int:
-        raise self.problem("declares or uses an entity, which is refused", hint="write the character itself")
 
 
 def _about(attributes: dict[str, str]) -> dict[str, str]:
