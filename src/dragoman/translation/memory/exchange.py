@@ -18,7 +18,7 @@ from dragoman.text.corpora.languages import Languages
 from dragoman.text.corpora.lines import kept_file
 from dragoman.text.corpora.shards import OF_PAIRS, kind_of
 from dragoman.translation.memory.store import Added, TranslationMemory
-from dragoman.translation.memory.store_rows import Remembered
+from dragoman.translation.memory.store_file import Remembered
 
 _SMALL = 20_000  # pairs of a file that is read for one translation
 _TMX_TIME = "%Y%m%dT%H%M%SZ"
