@@ -8,8 +8,9 @@ L layers, H heads, Q queries, K keys, S source tokens, T target tokens, V vocabu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
@@ -19,11 +20,10 @@ from torch import Tensor
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.inspection import terms
-from dragoman.inspection.beam import Recorder
 from dragoman.inspection.intervening import Choices, intervened
 from dragoman.inspection.intervention import LONGEST, Intervention
 from dragoman.inspection.positions import positions_of
-from dragoman.inspection.record import Alternative, Found, Model, Step, Text, Token, Word
+from dragoman.inspection.record import Alternative, Fate, Found, Model, Node, Step, Text, Token, Tree, Word
 from dragoman.inspection.trace import Trace
 from dragoman.inspection.weights import attention_of, recording, word_alignment
 from dragoman.models.folder.bundle import Bundle
@@ -35,11 +35,16 @@ from dragoman.models.search.rows import Choice
 from dragoman.models.search.scoring import score
 from dragoman.text.spans import Span, words_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.search.engine import Request
+from dragoman.translation.search.engine import Hypothesis, Request
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.requests import limit_of, trackers_of
 from dragoman.translation.search.rules import Prefix, Rule, keeping
 from dragoman.version import __version__
+
+ALTERNATIVES = 20  # of each step
+_WIDEST = 50  # beam
+_NOTHING = Intervention()
+Spell = Callable[[int], tuple[str, str]]  # a token's piece and text
 
 
 class InspectOptions(TypedDict, total=False):
@@ -52,11 +57,6 @@ class InspectOptions(TypedDict, total=False):
     max_extra_tokens: int
     name: str
     every_step: Callable[[], None]
-
-
-ALTERNATIVES = 20  # of each step
-_WIDEST = 50  # beam
-_NOTHING = Intervention()
 
 
 def inspect(
@@ -247,4 +247,78 @@ def _steps(
             logp=logp,
             entropy=entropy_T[t],
             alternatives=tuple(others),
+        )
+
+
+@dataclass
+class Recorder:
+    """Records the search for one sentence: `search(..., watch=recorder.watch)`."""
+
+    how: Beam
+    end_id: int
+    spell: Spell
+
+    def __post_init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._of_prefix: dict[tuple[int, ...], int | None] = {(): None}
+
+    def watch(self, choice: Choice) -> None:
+        """Record one step: for each live row its best tokens, the end, and the tokens that rules ban."""
+        rows = choice.live.token_NT.tolist()
+        kept: set[tuple[int, int]] = set()
+        if len(choice.going_B):
+            chosen = zip(
+                *(x[0].tolist() for x in (choice.row_BQ, choice.token_BQ, choice.total_BQ)), strict=True
+            )
+            kept = {(row, token) for row, token, total in chosen if total > -math.inf}
+        free_NV = choice.logits_NV.log_softmax(-1)
+        for row, prefix in enumerate(rows):
+            total = float(choice.live.total_N[row])
+            if total == -math.inf:
+                continue  # an empty row: there are fewer hypotheses than rows
+            best = zip(choice.token_NK[row].tolist(), choice.logp_NK[row].tolist(), strict=True)
+            for token, logp in best:
+                if logp == -math.inf:
+                    continue  # the rules allow fewer tokens than the beam is wide
+                fate: Fate = "kept" if (row, token) in kept else "pruned"
+                self._add(prefix, token, logp, total, fate)
+            end = float(choice.end_N[row])
+            if end > -math.inf:
+                self._add(prefix, self.end_id, end, total, "finished" if choice.finish_N[row] else "pruned")
+            allowed_V = choice.logp_NV[row].clone()
+            allowed_V[self.end_id] = end
+            for logp, token in zip(
+                *(x.tolist() for x in free_NV[row].topk(choice.token_NK.shape[1])), strict=True
+            ):
+                if float(allowed_V[token]) == -math.inf:
+                    self._add(prefix, token, logp, total, "banned")
+
+    def tree(self, best: Hypothesis) -> Tree:
+        """Return the whole tree, with the path to `best` marked."""
+        path = set()
+        prefix = best.tokens
+        at = self._of_prefix.get((*prefix, self.end_id))
+        while at is not None:
+            path.add(at)
+            at = self.nodes[at].parent
+        nodes = tuple(replace(node, best=number in path) for number, node in enumerate(self.nodes))
+        return Tree(size=self.how.size, nodes=nodes)
+
+    def _add(self, prefix: Sequence[int], token: int, logp: float, total: float, fate: Fate) -> None:
+        piece, text = self.spell(token)
+        if fate in ("kept", "finished"):
+            self._of_prefix[(*prefix, token)] = len(self.nodes)
+        self.nodes.append(
+            Node(
+                parent=self._of_prefix[tuple(prefix)],
+                step=len(prefix),
+                token=token,
+                piece=piece,
+                text=text,
+                logp=logp,
+                total=total + logp,
+                score=self.how.normalise(total + logp, len(prefix) + 1),
+                fate=fate,
+                best=False,
+            )
         )

@@ -165,9 +165,13 @@ class Intervention:
         values = dict(table)
         if "without" in values:
             values["without"] = tuple(Head.of(head) for head in _listed(values, "without", str))
-        for name in ("force", "ban"):
-            if name in values:
-                values[name] = tuple(_placed(one, name) for one in _listed(values, name, Mapping))
+        for name in values.keys() & {"force", "ban"}:
+            tokens = _listed(values, name, Mapping)
+            for one in tokens:
+                if not {"token"} <= set(one) <= {"token", "step"}:
+                    fault = f"{name}: {sorted(map(str, one))}"
+                    raise ConfigError(fault, hint="an object with token and step")
+            values[name] = tuple(TokenAt(one["token"], one.get("step")) for one in tokens)
         return cls(**values)
 
     def __str__(self) -> str:
@@ -186,9 +190,3 @@ def _listed(values: Mapping[str, Any], name: str, kind: type) -> Sequence[Any]:
         what = "text such as encoder.2.3" if kind is str else 'objects such as {"step": 3, "token": "Hund"}'
         raise ConfigError(f"{name} is not a list of {what}", hint="see docs/how-to/inspect.md")
     return items
-
-
-def _placed(table: Mapping[str, Any], name: str) -> TokenAt:
-    if not {"token"} <= set(table) <= {"token", "step"}:
-        raise ConfigError(f"{name}: {sorted(map(str, table))}", hint="an object with token and step")
-    return TokenAt(table["token"], table.get("step"))

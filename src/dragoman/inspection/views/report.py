@@ -27,6 +27,9 @@ from typing import Any
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.record import Positions, Record, to_table
 
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class) )", re.MULTILINE)
+
 
 def report(
     traces: Sequence[Record],
@@ -77,10 +80,6 @@ def _inert(data: Any) -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class) )", re.MULTILINE)
 
 
 def page_files() -> dict[str, str]:
