@@ -30,6 +30,14 @@ _MOST = 3  # notes for a line
 _JOINED = 0.3  # chance that two neighbours whose translations are neighbours, too, become one note
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]  # to be read several times
+Progress = Callable[[str], None]
+_PAIRS = 100_000  # lines to learn from
+_WORDS = 60_000  # of a side: the most frequent ones
+_FREQUENT = 50  # words that are not linked, or a twentieth of all words, if those are fewer
+_WIDTH = 16  # translations of a word that are kept
+_POSSIBLE = 0.02  # probability of a translation: an inflected word has many
+_MUTUAL = 0.02  # probability in one direction times that in the other, if each word is the other's likeliest
+_LIKELY = 0.3  # probability of a link in one direction alone
 
 
 class TermPair(NamedTuple):
@@ -143,17 +151,6 @@ def _groups(links: Iterable[WordLink]) -> list[list[WordLink]]:
         merged = [one for group in sharing for one in group] + [link]
         groups = [group for group in groups if group not in sharing] + [merged]
     return sorted(groups, key=lambda group: min(link.source for link in group))
-
-
-Progress = Callable[[str], None]
-
-_PAIRS = 100_000  # lines to learn from
-_WORDS = 60_000  # of a side: the most frequent ones
-_FREQUENT = 50  # words that are not linked, or a twentieth of all words, if those are fewer
-_WIDTH = 16  # translations of a word that are kept
-_POSSIBLE = 0.02  # probability of a translation: an inflected word has many
-_MUTUAL = 0.02  # probability in one direction times that in the other, if each word is the other's likeliest
-_LIKELY = 0.3  # probability of a link in one direction alone
 
 
 class WordLink(NamedTuple):
