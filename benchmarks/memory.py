@@ -37,7 +37,7 @@ from dragoman.text.guidance import LEAST
 from dragoman.translation.memory.exchange import open_memory
 from dragoman.translation.memory.likeness import LONGEST, likeness, single_spaced
 from dragoman.translation.memory.store import TranslationMemory
-from dragoman.translation.memory.store_rows import Remembered
+from dragoman.translation.memory.store_file import Remembered
 
 _BANDS = ((100.0, "100"), (85.0, "85-99"), (70.0, "70-84"), (0.0, "< 70"))
 

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache, partial
 from dragoman.base.errors import ConfigError
 from dragoman.text.checks.faults import faults
 from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, reading
-from dragoman.text.lexicon.shortlist import Shortlist
+from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import LineItem, addressed, prefix_tokens, warning_of_language
 from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens
 from dragoman.translation.search.mbr import expected_utilities, tempered

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
 from dragoman.text.guidance import LEAST, Guide
-from dragoman.text.lexicon.shortlist import Shortlist
 from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.ensemble import check_members, engine_of_members
 from dragoman.translation.exchange import Exchange, choosing
+from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import (
     addressed,
     by_parts,

@@ -39,8 +39,7 @@ def model_info(folder: Model, as_json: Json = False) -> None:
       dragoman model info runs/en-de
       dragoman model info runs/en-de --json
     """
-    from dragoman.translation.folder.adapter_summary import AdapterSummary, adapter_summary_of
-    from dragoman.translation.folder.summary import Summary, summary_of
+    from dragoman.translation.folder.summary import AdapterSummary, Summary, adapter_summary_of, summary_of
 
     summary: Summary | AdapterSummary
     summary = adapter_summary_of(folder) if _is_adapter(folder) else summary_of(folder)
@@ -59,14 +58,9 @@ def model_verify(folder: Model, as_json: Json = False) -> None:
     """
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such model folder", hint="check the path")
-    if _is_adapter(folder):
-        from dragoman.models.folder.adapter_check import check_adapter_folder
+    from dragoman.models.folder.check import check_adapter_folder, check_folder
 
-        checks = check_adapter_folder(folder)
-    else:
-        from dragoman.models.folder.check import check_folder
-
-        checks = check_folder(folder)
+    checks = check_adapter_folder(folder) if _is_adapter(folder) else check_folder(folder)
     faults = sum(check.status == "fault" for check in checks)
     if as_json:
         from dataclasses import asdict

@@ -119,21 +119,13 @@ def read_units(file: TextFile, languages: Languages) -> Iterator[tuple[Unit, str
         )
 
 
-def write(file: TextIOBase, pairs: Iterable[tuple[str, str]], *, source: str, target: str) -> None:
-    """Write pairs as a memory from the language `source` to `target`. `read` returns the same pairs,
-    with single spaces.
-
-    Raise DataError for a character that XML cannot hold.
-    """
-    write_units(file, ((*pair, {}) for pair in pairs), source=source, target=target)
-
-
 def write_units(
     file: TextIOBase, units: Iterable[tuple[str, str, Mapping[str, str]]], *, source: str, target: str
 ) -> None:
-    """Write pairs as `write` does, each with what is in `Unit.about`.
+    """Write pairs, each with what is in `Unit.about`, as a memory from the language `source` to `target`.
 
-    Raise DataError for a character that XML cannot hold.
+    `read_units` returns the same pairs, with single spaces. Raise DataError for a character that XML cannot
+    hold.
     """
     from dragoman.version import __version__
 
@@ -182,11 +174,30 @@ def _allowed(text: str, number: int) -> str:
     return text
 
 
-class _Reader:
-    """The handlers of an XML parser that collects whole units in `units`."""
+class XmlReader:
+    """An XML parser for files of strangers: entities are refused, and nothing is fetched."""
+
+    def __init__(self, name: str, hint: str, separator: str | None = None) -> None:
+        self.name, self._hint = name, hint
+        self.parser = expat.ParserCreate(namespace_separator=separator)
+        self.parser.buffer_text = True
+        self.parser.EntityDeclHandler = self._refuse
+        self.parser.ExternalEntityRefHandler = self._refuse
+        self.parser.SkippedEntityHandler = self._refuse
+
+    def problem(self, what: str, hint: str = "") -> DataError:
+        """The error for what stands at the place that was read last."""
+        return DataError(f"{self.name}:{self.parser.CurrentLineNumber}: {what}", hint=hint or self._hint)
+
+    def _refuse(self, *_: object) -> int:
+        raise self.problem("declares or uses an entity, which is refused", hint="write the character itself")
+
+
+class _Reader(XmlReader):
+    """The handlers that collect whole units in `units`."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        super().__init__(name, _HINT)
         self.source = ""  # of the header
         self.units: list[Unit] = []
         self._path: list[str] = []  # the open elements, without those around the units
@@ -198,17 +209,9 @@ class _Reader:
         self._aside: tuple[str, list[str]] | None = None  # the open note, or what else is about the unit
         self._size = 0
         self._root = True
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._characters
-        self.parser.EntityDeclHandler = self._refuse
-        self.parser.ExternalEntityRefHandler = self._refuse
-        self.parser.SkippedEntityHandler = self._refuse
-
-    def problem(self, what: str, hint: str = _HINT) -> DataError:
-        return DataError(f"{self.name}:{self.parser.CurrentLineNumber}: {what}", hint=hint)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if self._root and tag != "tmx":
@@ -266,9 +269,6 @@ class _Reader:
             open_text = self._aside[1]
         if open_text is not None:
             open_text.append(text)
-
-    def _refuse(self, *_: object) -> int:
-        raise self.problem("declares or uses an entity, which is refused", hint="write the character itself")
 
 
 def _about(attributes: dict[str, str]) -> dict[str, str]:
