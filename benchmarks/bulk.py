@@ -32,8 +32,7 @@ from pathlib import Path
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned
-from dragoman.bulk.join import join_parts
-from dragoman.bulk.plan import parts_of
+from dragoman.bulk.run import join_parts, parts_of
 from dragoman.documents.files import Task
 from dragoman.text import toy
 

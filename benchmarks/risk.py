@@ -20,8 +20,7 @@ from pathlib import Path
 
 from dragoman import Decoding, Translator
 from dragoman.base.tables import aligned
-from dragoman.evaluation.risk.calibrate import Example, examples_of, fit_risk, measure_risk
-from dragoman.evaluation.risk.fit import threshold
+from dragoman.evaluation.risk.calibrate import Example, examples_of, fit_risk, measure_risk, threshold
 from dragoman.translation.search.risk import DETECTED
 
 _TURNS = 3

@@ -22,7 +22,7 @@ from dragoman.base import machine
 from dragoman.base.tables import aligned, count
 from dragoman.bench import workload
 from dragoman.bench.contenders import Conditions, choose_contenders
-from dragoman.bench.contest import Standing
+from dragoman.bench.contest import TrainingStanding
 from dragoman.bench.turns import MARK, NOTE, OtherWork, megabytes, orders, spread
 
 SMALLEST, WARM = 100, 2  # tokens of the smallest batch; steps before the clock runs
@@ -47,7 +47,7 @@ def main() -> None:
         )
         for tokens in (SMALLEST, *options.tokens)
     }
-    results = {tokens: Standing(contender=ours) for tokens in conditions}
+    results = {tokens: TrainingStanding(contender=ours) for tokens in conditions}
     for order in orders(list(conditions), options.rounds):
         for tokens in order:
             with OtherWork() as others:

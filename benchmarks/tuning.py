@@ -40,7 +40,7 @@ from dragoman.evaluation.evaluate import evaluate
 from dragoman.interop.exports import export_model
 from dragoman.models.folder.bundle import load
 from dragoman.text.corpora.corpus import open_corpus
-from dragoman.training.runs.tuning.replay import draw_pairs
+from dragoman.training.runs.tuning.texts import draw_pairs
 from dragoman.translation.translator import Translator
 
 Pairs = list[tuple[str, str]]

@@ -78,7 +78,7 @@ def train(
       dragoman bench train --device cuda --preset big --batch-tokens 25000
     """
     from dragoman.base import machine
-    from dragoman.bench import contest, report, workload
+    from dragoman.bench import contest, workload
     from dragoman.bench.contenders import Conditions, choose_contenders
     from dragoman.bench.peers import MISSING, drivers
     from dragoman.training.runs.recipe import resolve
@@ -113,7 +113,7 @@ def train(
         peers=folder,
     )
     result = contest.hold(chosen, conditions, rounds=rounds, say=say)
-    print(json.dumps(result.to_table(), indent=2) if as_json else report.to_text(result))
+    print(json.dumps(result.to_table(), indent=2) if as_json else contest.to_text(result))
     if all(one.failure for one in result.results):
         raise typer.Exit(1)
 

@@ -212,7 +212,7 @@ def model_calibrate(
 
     about = read_config(folder)
     corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))
-    from dragoman.evaluation.risk.folder import calibrate_folder
+    from dragoman.evaluation.risk.calibrate import calibrate_folder
 
     lines = [(line.source, line.target) for line in corpus]
     with waiting("translating", shown=not quiet) as progress:

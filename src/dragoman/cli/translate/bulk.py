@@ -103,8 +103,7 @@ def bulk(
     if STDIN in names or not names:
         raise ConfigError("dragoman bulk does not read standard input", hint="name files or folders")
     guides.check()
-    from dragoman.bulk.plan import bulk_tasks, work_place
-    from dragoman.bulk.run import translate_bulk
+    from dragoman.bulk.run import bulk_tasks, translate_bulk, work_place
     from dragoman.bulk.worker import BulkJob, digest_of_model
 
     pool = _pool(on, address, workers)

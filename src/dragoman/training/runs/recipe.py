@@ -206,13 +206,8 @@ class Recipe(Options):
 
     def _check_words(self) -> None:
         """The teachers' distributions are of fixed tokens."""
-        changing = {
-            "tokenizer.sampling": self.tokenizer.sampling,
-            "data.terms": self.data.terms,
-            "data.matches": self.data.matches,
-            "data.placeholders": self.data.placeholders if self.tokenizer.reserved else 0,
-        }
-        if self.teacher.words and (names := [name for name, share in changing.items() if share]):
+        names = self._changing("terms", "matches", "placeholders")
+        if self.teacher.words and names:
             raise ConfigError(
                 f"teacher.words = {self.teacher.words:g}, but {names[0]} changes the tokens in every epoch",
                 hint=f"set {names[0]}=0, or teacher.words=0 to learn from the teachers' translations alone",
@@ -231,12 +226,15 @@ class Recipe(Options):
             raise ConfigError(
                 "training.close_unseen = true is for a new model", hint="set training.close_unseen=false"
             )
-        changing = {
-            "tokenizer.sampling": self.tokenizer.sampling,
-            "data.placeholders": self.data.placeholders if self.tokenizer.reserved else 0,
-        }
-        if names := [name for name, share in changing.items() if share]:
+        if names := self._changing("placeholders"):
             raise changes_targets(names[0])
+
+    def _changing(self, *shares: str) -> list[str]:
+        """Those of the options that change tokens in every epoch: sampling, and these of [data]."""
+        names = [f"data.{name}" for name in shares if getattr(self.data, name)]
+        if not self.tokenizer.reserved and "data.placeholders" in names:
+            names.remove("data.placeholders")
+        return ["tokenizer.sampling", *names] if self.tokenizer.sampling else names
 
 
 def changes_targets(name: str) -> ConfigError:

@@ -22,7 +22,7 @@ from dragoman.text.corpora.formats import tmx
 from dragoman.training.events import Finished, Quiet, Started
 from dragoman.training.runs.run import train
 from dragoman.training.runs.tuning.base import open_base
-from dragoman.training.runs.tuning.replay import own_text
+from dragoman.training.runs.tuning.texts import own_text
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.translator import Translator
 
