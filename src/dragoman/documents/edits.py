@@ -79,6 +79,19 @@ def decode_file(data: bytes, encoding: str | None = None) -> Decoded:
         raise DataError(f"line {line}: not {name}", hint=_TO_UTF8) from None
 
 
+class Lines:
+    """The numbers of the lines of places in a text, each asked for after those before it."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._place, self._line = text, 0, 1
+
+    def line(self, place: int) -> int:
+        """The line of a place, from 1."""
+        self._line += self._text.count("\n", self._place, place)
+        self._place = place
+        return self._line
+
+
 def line_of(text: str, place: int) -> int:
     """The number of the line, from 1, of a place in a text."""
     return text.count("\n", 0, place) + 1

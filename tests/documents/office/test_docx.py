@@ -550,6 +550,6 @@ def test_deep_alternatives_are_left_alone() -> None:
 
 
 def test_too_many_tags_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.documents.office.tree._TAGS", 50)
+    monkeypatch.setattr("dragoman.documents.office.parts._TAGS", 50)
     with pytest.raises(DataError, match="more than 50 tags"):
         parse(docx("<w:p/>" * 50), ENGLISH_GERMAN)

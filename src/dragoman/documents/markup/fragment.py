@@ -15,9 +15,9 @@ from dragoman.documents.edits import Edit, apply
 from dragoman.documents.flat import DIVIDING
 from dragoman.documents.markup.html_runs import spaced_items, uncrowded
 from dragoman.documents.markup.html_tokens import HtmlToken, tokens
-from dragoman.documents.markup.inline import Item, has_words, merged, paired, trimmed
+from dragoman.documents.markup.inline import Item, has_words, paired, trimmed
 from dragoman.documents.markup.spans import Span, changed_spans
-from dragoman.documents.segment import Code, Result, Segment
+from dragoman.documents.segment import Code, Result, Segment, merged
 
 _LINE_BREAKS = frozenset(("br", "hr"))
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.documents.segment import Code, Content
+from dragoman.documents.segment import Code, Content, merged
 
 _SPACE = re.compile(r"[ \t\n\f\r]+")
 
@@ -110,17 +110,6 @@ def content(items: Iterable[Item]) -> Content:
             spaced = text.endswith(" ")
             parts.append(text)
     return merged(parts)
-
-
-def merged(parts: Iterable[str | Code]) -> Content:
-    """The same content without empty strings and without two strings in a row."""
-    found: list[str | Code] = []
-    for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
-        elif part != "":
-            found.append(part)
-    return tuple(found)
 
 
 def has_words(parts: Content) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dragoman.documents.markup.inline import Item, content, merged
+from dragoman.documents.markup.inline import Item, content
 from dragoman.documents.markup.lines import spaced, wrap
 from dragoman.documents.markup.markdown_blocks import Block
 from dragoman.documents.markup.markdown_inline import alt_text, read_inline
-from dragoman.documents.segment import Code, Content
+from dragoman.documents.segment import Code, Content, merged
 from dragoman.text.width import columns
 
 _PLAIN, _ESCAPED, _WHOLLY_ESCAPED = range(3)  # how much is escaped: what surely is markup, all but URLs, all

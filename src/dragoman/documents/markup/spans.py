@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.documents.edits import Edit, apply
-from dragoman.documents.markup.inline import Item, merged
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.markup.inline import Item
+from dragoman.documents.segment import Code, Content, Result, Segment, merged
 
 
 @dataclass(frozen=True)

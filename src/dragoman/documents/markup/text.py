@@ -14,9 +14,9 @@ from typing import cast
 
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.inline import has_words, merged
+from dragoman.documents.markup.inline import has_words
 from dragoman.documents.markup.lines import TextLine, lines, solid, wrap
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.segment import Code, Content, Result, Segment, merged
 from dragoman.text.width import columns
 
 _HEAD = re.compile(

@@ -19,12 +19,13 @@ from dragoman.documents.office.parts import (
     XmlPart,
     check_depth,
     read_part,
+    read_tree,
     renamed,
     script,
     title_part,
 )
 from dragoman.documents.office.runs import DRAWING, WORD, read_paragraph
-from dragoman.documents.office.tree import XmlElement, read_tree
+from dragoman.documents.xml.pieces import Element
 
 _MAIN = re.compile(
     r"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.(?:document|template)"
@@ -82,13 +83,13 @@ def _part(package: Package, name: str, where: str) -> XmlPart:
     return XmlPart(name, decoded, _passages(decoded.text, root, starts, where))
 
 
-def _passages(text: str, top: XmlElement, starts: list[int], where: str, depth: int = 0) -> list[Passage]:
+def _passages(text: str, top: Element, starts: list[int], where: str, depth: int = 0) -> list[Passage]:
     """The passages in an element.
 
     Newer drawings come with a second version for old programs. If both say the same, so do the translations.
     """
     passages: list[Passage] = []
-    alternatives: list[XmlElement] = []
+    alternatives: list[Element] = []
     for one in top.walk(lambda one: one.name in ("del", "moveFrom", "Fallback") and one is not top):
         if _is_paragraph(one):
             number = bisect_left(starts, one.start) + 1
@@ -109,7 +110,7 @@ def _passages(text: str, top: XmlElement, starts: list[int], where: str, depth: 
     return passages
 
 
-def _is_paragraph(element: XmlElement) -> bool:
+def _is_paragraph(element: Element) -> bool:
     return element.name == "p" and (element.space in WORD or element.space in DRAWING)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Literal
 
-from dragoman.documents.segment import Code, Content
+from dragoman.documents.segment import Code, Content, merged
 
 
 @dataclass(slots=True)
@@ -92,7 +91,7 @@ def trim(content: Content) -> tuple[Content, Content, Content]:
         bare = one.rstrip()
         middle[-1] = bare
         after.insert(0, one[len(bare) :])
-    return joined_texts(before), joined_texts(middle), joined_texts(after)
+    return merged(before), merged(middle), merged(after)
 
 
 def _stays(one: str | Code) -> bool:
@@ -111,18 +110,6 @@ def _is_placeholder(one: str | Code) -> bool:
 
 def _is_tab(one: str | Code) -> bool:
     return isinstance(one, Code) and one.kind == "empty" and one.shown == " "
-
-
-def joined_texts(content: Iterable[str | Code]) -> Content:
-    """Join neighbouring texts, and leave out empty ones."""
-    parts: list[str | Code] = []
-    for is_text, group in groupby(content, key=lambda one: isinstance(one, str)):
-        members = list(group)
-        if not is_text:
-            parts += members
-        elif text := "".join(map(str, members)):
-            parts.append(text)
-    return tuple(parts)
 
 
 def mend(content: Content, source: Content) -> Content:
@@ -150,4 +137,4 @@ def mend(content: Content, source: Content) -> Content:
     for code, count in codes.items():
         if code.kind in ("empty", "placeholder"):
             done += [code] * count
-    return joined_texts(done)
+    return merged(done)

@@ -14,7 +14,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.languages import same
 from dragoman.documents.edits import apply
 from dragoman.documents.formats import Languages
-from dragoman.documents.office.inside import Atom, joined_texts, pair_ranges, trim
+from dragoman.documents.office.inside import Atom, pair_ranges, trim
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
     OfficeDocument,
@@ -25,13 +25,13 @@ from dragoman.documents.office.parts import (
     escaped,
     nested_in,
     read_part,
+    read_tree,
     renamed,
     script,
     title_part,
 )
-from dragoman.documents.office.tree import XmlElement, read_tree
-from dragoman.documents.segment import Code, Content, Segment
-from dragoman.documents.xml.pieces import unescape
+from dragoman.documents.segment import Code, Content, Segment, merged
+from dragoman.documents.xml.pieces import Element, unescape
 
 _KINDS = "application/vnd.oasis.opendocument."
 _TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
@@ -77,11 +77,11 @@ def _part(package: Package, name: str, where: str) -> XmlPart:
     return XmlPart(name, decoded, passages)
 
 
-def _is_paragraph(element: XmlElement) -> bool:
+def _is_paragraph(element: Element) -> bool:
     return element.space == _TEXT and element.name in ("p", "h")
 
 
-def _styles(root: XmlElement) -> dict[str, str]:
+def _styles(root: Element) -> dict[str, str]:
     """Automatic style of text -> what it looks like, "" if like its surroundings."""
     automatic = root.child("automatic-styles")
     styles = {}
@@ -108,20 +108,20 @@ class _Reader:
         self.after_space = True  # as at the start of a paragraph
         self.closed: tuple[Atom, str] | None = None  # the last atom, if it ends a span, and how that looks
 
-    def passage(self, paragraph: XmlElement, where: str) -> Passage | None:
+    def passage(self, paragraph: Element, where: str) -> Passage | None:
         """Return a paragraph as a passage, or None if it has no text."""
         self.inline(paragraph.children)
         pair_ranges(self.atoms, self.pair)
         coded = [(atom.code(), atom) for atom in self.atoms if atom.kind != "text"]
         codes = iter(coded)
         items = [atom.text if atom.kind == "text" else next(codes)[0] for atom in self.atoms]
-        before, source, after = trim(joined_texts(items))
+        before, source, after = trim(merged(items))
         if not any(isinstance(one, str) for one in source):
             return None
         writer = _Writer(paragraph.prefix(self.text), before, after)
         return Passage(Segment(source, where), paragraph.inner, paragraph.inner_end, writer, nested_in(coded))
 
-    def inline(self, elements: Iterable[XmlElement], depth: int = 0) -> None:
+    def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
         """Add what may stand in a paragraph."""
         if depth > _DEEPEST:
             raise DataError(
@@ -162,7 +162,7 @@ class _Reader:
         self.atoms.append(atom)
         self.closed = None
 
-    def _enclosing(self, element: XmlElement, depth: int) -> None:
+    def _enclosing(self, element: Element, depth: int) -> None:
         looks = self.styles.get(element.get("style-name")) if element.name == "span" else None
         if looks == "":
             self.inline(element.children, depth + 1)
@@ -178,7 +178,7 @@ class _Reader:
         self._append(end)
         self.closed = None if looks is None else (end, looks)
 
-    def _other(self, element: XmlElement, raw: str) -> None:
+    def _other(self, element: Element, raw: str) -> None:
         """Add an element as a code: a field as a placeholder, anything else as an empty tag."""
         shown = element.plain(self.text)
         atom = Atom("empty", raw)
@@ -196,7 +196,7 @@ class _Reader:
         self._append(atom)
 
 
-def _count(spaces: XmlElement) -> int:
+def _count(spaces: Element) -> int:
     """How many spaces text:s stands for."""
     count = spaces.get("c")
     return int(count) if re.fullmatch(r"[0-9]{1,9}", count) else 1
@@ -213,7 +213,7 @@ class _Writer:
     def __call__(self, content: Content, raw: Raw) -> str:
         parts: list[str] = []
         after_space = True
-        for one in joined_texts((*self.before, *content, *self.after)):
+        for one in merged((*self.before, *content, *self.after)):
             if isinstance(one, Code):
                 parts.append(raw(one))
                 continue

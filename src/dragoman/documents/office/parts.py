@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,16 +12,15 @@ from typing import Protocol
 from dragoman.base.errors import DataError
 from dragoman.base.languages import base
 from dragoman.documents.edits import Decoded, Edit, apply
-from dragoman.documents.office.inside import Atom, joined_texts, mend
+from dragoman.documents.office.inside import Atom, mend
 from dragoman.documents.office.package import Package
-from dragoman.documents.office.tree import XmlElement, read_tree
-from dragoman.documents.segment import Code, Content, Result, Segment
-from dragoman.documents.xml.pieces import escape
+from dragoman.documents.segment import Code, Content, Result, Segment, dealt, merged
+from dragoman.documents.xml.pieces import Element, escape, forbidden, read_xml, tree, without_collection
 
+_TAGS = 2_000_000  # with less than a kilobyte of memory for each
 _DEEPEST = 20  # paragraphs inside each other, as in text boxes
 _EAST_ASIAN = {"ja", "ko", "zh"}
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"}
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 
 Raw = Callable[[Code], str]
 """The XML to write for a code: its text, unless a paragraph inside it is translated too."""
@@ -54,12 +53,12 @@ class XmlPart:
     decoded: Decoded
     passages: list[Passage]
 
-    def render(self, results: list[Result | None]) -> bytes | None:
+    def render(self, results: Sequence[Result | None]) -> bytes | None:
         """Return the member with these translations, or None if nothing changes."""
         changes: list[tuple[Passage, Content]] = []
         for passage, result in zip(self.passages, results, strict=True):
             source = passage.segment.source
-            if result is not None and joined_texts(result.content) != source:
+            if result is not None and merged(result.content) != source:
                 content = mend(result.content, source)
                 changes += [(one, content) for one in (passage, *passage.copies)]
         if not changes:
@@ -98,11 +97,11 @@ def _text(code: Code) -> str:
 
 def escaped(text: str) -> str:
     """Encode a text for XML, without characters that XML cannot hold."""
-    return escape(_NOT_XML.sub("", text))
+    return escape("".join(one for one in text if not forbidden(one)) if forbidden(text) else text)
 
 
 class OfficeDocument:
-    """A package with its passages; see `Document`.
+    """A package with its passages, part by part; see `Document`.
 
     `label` states the new language in a member of a translated document.
     """
@@ -114,25 +113,16 @@ class OfficeDocument:
         self._parts = [part for part in parts if part.passages]
         self._labelled = labelled if labelled in package else ""
         self._label = label
+        self.segments = [passage.segment for part in self._parts for passage in part.passages]
         if self._labelled:  # an error in it must not wait until all is translated
             self._relabelled(package.read(labelled))
 
-    @property
-    def segments(self) -> list[Segment]:
-        """Paragraphs, part by part."""
-        return [passage.segment for part in self._parts for passage in part.passages]
-
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations. Parts in which nothing changes keep their bytes."""
-        if len(results) != len(self.segments):
-            raise ValueError(f"{len(results)} results for {len(self.segments)} segments")
         changes: dict[str, bytes] = {}
-        place = 0
-        for part in self._parts:
-            new = part.render(results[place : place + len(part.passages)])
-            if new is not None:
+        for part, own in dealt([(part, len(part.passages)) for part in self._parts], results):
+            if (new := part.render(own)) is not None:
                 changes[part.name] = new
-            place += len(part.passages)
         if changes and self._labelled:
             old = changes.get(self._labelled) or self._package.read(self._labelled)
             changes[self._labelled] = self._relabelled(old)
@@ -143,11 +133,20 @@ class OfficeDocument:
             return self._label(member)
 
 
-def read_part(package: Package, name: str) -> tuple[Decoded, XmlElement]:
+def read_part(package: Package, name: str) -> tuple[Decoded, Element]:
     """Return a member as text, and its root element. Errors name the member."""
     data = package.read(name)
     with _named(name):
         return read_tree(data)
+
+
+@without_collection()
+def read_tree(data: bytes) -> tuple[Decoded, Element]:
+    """Return an XML file as text, and its root. Raises DataError as `read_xml` does, and if it is too big."""
+    if data.count(b"<") > _TAGS:
+        raise DataError(f"more than {_TAGS:,} tags", hint="this file is not safe to read")
+    decoded, pieces = read_xml(data)
+    return decoded, tree(pieces, texts=True)
 
 
 @contextmanager
@@ -175,7 +174,7 @@ def _write_plain(content: Content, raw: Raw) -> str:
     return "".join(escaped(one) if isinstance(one, str) else raw(one) for one in content)
 
 
-def check_depth(paragraphs: list[XmlElement]) -> None:
+def check_depth(paragraphs: list[Element]) -> None:
     """Raises DataError if paragraphs, in the order of their starts, lie too deep inside each other."""
     ends: list[int] = []
     for one in paragraphs:
@@ -203,7 +202,7 @@ def script(language: str, western: str, asian: str, complex_: str) -> str:
     return asian if primary in _EAST_ASIAN else complex_ if primary in _RIGHT_TO_LEFT else western
 
 
-def renamed(text: str, element: XmlElement, values: Mapping[str, str]) -> list[Edit]:
+def renamed(text: str, element: Element, values: Mapping[str, str]) -> list[Edit]:
     """Give attributes that an element has, named without a namespace, new values."""
     tag = text[element.start : element.inner]
     for name, value in values.items():

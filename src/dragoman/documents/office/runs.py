@@ -16,10 +16,10 @@ from typing import Literal
 
 from dragoman.base.errors import DataError
 from dragoman.documents.office.fields import RunAtom, encloses_text, join_atoms, join_fields
-from dragoman.documents.office.inside import Atom, joined_texts, pair_ranges, trim
+from dragoman.documents.office.inside import Atom, pair_ranges, trim
 from dragoman.documents.office.parts import Passage, Raw, escaped, nested_in
-from dragoman.documents.office.tree import XmlElement
-from dragoman.documents.segment import Code, Content, Segment
+from dragoman.documents.segment import Code, Content, Segment, merged
+from dragoman.documents.xml.pieces import Element
 
 WORD = {
     "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
@@ -45,14 +45,14 @@ _VISIBLE = re.compile(r"<\w+:(?:u|strike|dstrike|highlight|shd|bdr)\b|\s(?:u|str
 class _Reader:
     """The atoms of one paragraph."""
 
-    def __init__(self, text: str, paragraph: XmlElement, starts: Sequence[int]) -> None:
+    def __init__(self, text: str, paragraph: Element, starts: Sequence[int]) -> None:
         self.text, self.starts = text, starts
         self.prefix = paragraph.prefix(text)
         self.keep = ' xml:space="preserve"' if paragraph.space in WORD else ""
         self.atoms: list[RunAtom] = []
         self.pair = self.run = self.home = 0
 
-    def inline(self, elements: Iterable[XmlElement], depth: int = 0) -> None:
+    def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
         """Add what may stand in a paragraph."""
         if depth > _DEEPEST:
             raise DataError(
@@ -70,7 +70,7 @@ class _Reader:
             elif one.name and one.name not in _DROPPED:
                 self._add(one, "empty", _SHOWN.get(one.name, ""))
 
-    def _encloses(self, element: XmlElement) -> bool:
+    def _encloses(self, element: Element) -> bool:
         """Whether an element is a pair of codes around text to translate."""
         if element.name == "fldSimple":
             return encloses_text(element.get("instr"))
@@ -80,7 +80,7 @@ class _Reader:
             return not chosen and element.child("sdtContent") is not None
         return element.name in _ENCLOSING and bool(element.children)
 
-    def _enclosing(self, element: XmlElement, depth: int) -> None:
+    def _enclosing(self, element: Element, depth: int) -> None:
         body = element.child("sdtContent") or element
         first = body.children[0] if body.children else body
         inner = first.end if first.name.endswith("Pr") else body.inner
@@ -92,7 +92,7 @@ class _Reader:
         self.home = outside
         self._append("close", self.text[body.inner_end : element.end], pair=pair)
 
-    def _run(self, run: XmlElement) -> None:
+    def _run(self, run: Element) -> None:
         properties = run.child("rPr")
         style = _style(self._raw(properties)) if properties else ""
         self.run += 1
@@ -112,13 +112,13 @@ class _Reader:
             elif one.name and one.name not in _DROPPED:
                 self._add(one, "empty", _SHOWN.get(one.name, ""), style)
 
-    def _raw(self, element: XmlElement) -> str:
+    def _raw(self, element: Element) -> str:
         return self.text[element.start : element.end]
 
-    def _shown(self, element: XmlElement) -> str:
+    def _shown(self, element: Element) -> str:
         return "".join(one.plain(self.text) for one in element.walk() if one.name == "t")
 
-    def _text_of(self, element: XmlElement) -> str:
+    def _text_of(self, element: Element) -> str:
         plain = element.plain(self.text)
         if element.space in WORD and element.get("space") != "preserve":
             plain = plain.strip(" \t\r\n")
@@ -141,7 +141,7 @@ class _Reader:
 
     def _add(
         self,
-        element: XmlElement,
+        element: Element,
         kind: Literal["empty", "placeholder"],
         shown: str = "",
         style: str | None = None,
@@ -252,7 +252,7 @@ class _Writer:
                 parts.append(f"<{self.prefix}r>{style}")
             run = style
 
-        for one in joined_texts((*self.before, *content, *self.after)):
+        for one in merged((*self.before, *content, *self.after)):
             if isinstance(one, str):
                 enter(styles[-1])
                 parts.append(self._text(one))
@@ -278,7 +278,7 @@ class _Writer:
         return f"<{self.prefix}t{self.keep}>{escaped(text)}</{self.prefix}t>"
 
 
-def read_paragraph(text: str, paragraph: XmlElement, where: str, starts: Sequence[int]) -> Passage | None:
+def read_paragraph(text: str, paragraph: Element, where: str, starts: Sequence[int]) -> Passage | None:
     """Return a paragraph as a passage, or None if it has no text.
 
     `starts` are the places of all paragraphs of the file, for those that lie inside this one.
@@ -290,7 +290,7 @@ def read_paragraph(text: str, paragraph: XmlElement, where: str, starts: Sequenc
     reader = _Reader(text, paragraph, starts)
     reader.inline(body)
     items, writer, nested = reader.read()
-    writer.before, source, writer.after = trim(joined_texts(items))
+    writer.before, source, writer.after = trim(merged(items))
     if not any(isinstance(one, str) for one in source):
         return None
     return Passage(Segment(source, where), body[0].start, end, writer, nested)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from dragoman.documents.markup.inline import flattened, merged
+from dragoman.documents.markup.inline import flattened
 from dragoman.documents.markup.lines import breakable, wrap
-from dragoman.documents.segment import Code, Content
+from dragoman.documents.segment import Code, Content, merged
 from dragoman.text.width import columns
 
 WIDEST = 42  # columns in a line of subtitles

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.inline import Item, content, merged, paired
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.markup.inline import Item, content, paired
+from dragoman.documents.segment import Code, Content, Result, Segment, merged
 from dragoman.documents.subtitles.cues import Run, read_cues, runs_of
 from dragoman.documents.subtitles.split import balanced, share
 

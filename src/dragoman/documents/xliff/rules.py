@@ -133,7 +133,7 @@ def check(text: str, root: Element) -> None:
         _check(root)
     except Broken as broken:
         raise DataError(
-            f"line {line_of(text, broken.element.tag.start)}: {broken}",
+            f"line {line_of(text, broken.element.start)}: {broken}",
             hint="the file breaks a rule of XLIFF 2; correct it in the program that wrote it",
         ) from None
 

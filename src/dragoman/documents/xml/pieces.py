@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 from xml.parsers import expat
@@ -27,6 +27,7 @@ _TAG = re.compile(
     r"|([^\s/>!?]+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+))>",
     re.DOTALL,
 )
+_NAME = re.compile(r"[\s/>]")
 ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _REFERENCE = re.compile(r"&(?:#(\d+)|#x([0-9A-Fa-f]+)|(amp|lt|gt|quot|apos));")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
@@ -85,18 +86,53 @@ class Piece(NamedTuple):  # light, because a file has hundreds of thousands
 
 
 class Element:
-    """An element of a text: pieces[first:last] lie between its tags."""
+    """An element: text[start:end] with its tags, text[inner:inner_end] and pieces[first:last] without.
 
-    __slots__ = ("attributes", "children", "end", "first", "last", "name", "space", "tag")
+    A text among the children has no name.
+    """
+
+    __slots__ = tuple("attributes children end first inner inner_end last name space start tag".split())
 
     def __init__(self, tag: Piece, first: int) -> None:
         self.tag = tag
-        self.end = tag  # until its end is known
+        self.start, self.inner = tag.start, tag.end
+        self.inner_end, self.end = tag.start, tag.end  # until its end is known
         self.first = self.last = first
         self.name = tag.name
         self.space = tag.space
         self.attributes = tag.attributes if len(tag.inside) > 1 else {}
         self.children: list[Element] = []
+
+    def walk(self, skip: Callable[[Element], bool] | None = None) -> Iterator[Element]:
+        """Yield this element and all in it, texts too, in document order, without those that `skip` names."""
+        waiting = [self]
+        while waiting:
+            element = waiting.pop()
+            if skip is not None and skip(element):
+                continue
+            yield element
+            waiting += reversed(element.children)
+
+    def child(self, name: str) -> Element | None:
+        """The first child element of this name."""
+        return next((one for one in self.children if one.name == name), None)
+
+    def get(self, name: str) -> str:
+        """An attribute by its name without a namespace, or "" if it is missing."""
+        return next((value for key, value in self.attributes.items() if key.rpartition("}")[2] == name), "")
+
+    def raw_name(self, text: str) -> str:
+        """The name with its prefix."""
+        return _NAME.split(text[self.start + 1 : self.inner], maxsplit=1)[0]
+
+    def prefix(self, text: str) -> str:
+        """The prefix of the name, with its colon, or ""."""
+        name = self.raw_name(text)
+        return name[: name.find(":") + 1]
+
+    def plain(self, text: str) -> str:
+        """All text inside, decoded, of a tree with texts."""
+        return "".join([unescape(text[one.start : one.end]) for one in self.walk() if not one.name])
 
 
 @contextmanager
@@ -240,8 +276,8 @@ def _resolve(name: str, spaces: Spaces) -> tuple[str, str]:
     return local, spaces.get(prefix)
 
 
-def tree(found: list[Piece]) -> Element:
-    """Return the root of a document."""
+def tree(found: list[Piece], *, texts: bool = False) -> Element:
+    """Return the root of a document. With `texts`, those inside it are children, too."""
     root: Element | None = None
     above: list[Element] = []
     for number, piece in enumerate(found):
@@ -253,7 +289,9 @@ def tree(found: list[Piece]) -> Element:
             above.append(element)
         elif piece.kind == "end":
             element = above.pop()
-            element.last, element.end = number, piece
+            element.last, element.inner_end, element.end = number, piece.start, piece.end
+        elif texts and above and piece.kind != "other":
+            above[-1].children.append(Element(piece, number))
     if root is None:
         raise ValueError("no element")
     return root
