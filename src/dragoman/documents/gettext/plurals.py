@@ -68,6 +68,12 @@ _PLURALS = {
 }
 
 
+def categories_of(language: str) -> tuple[str, ...]:
+    """The categories that a message in a language has, or () if they are not known here."""
+    known = plurals_of(language)
+    return known.categories if known else ()
+
+
 def plurals_of(language: str) -> Plurals | None:
     """Return the plural forms of a language such as "pt-BR", or None if they are not known here."""
     _, _, region = canonical(language).rpartition("-")

@@ -6,6 +6,7 @@ Doubts become the flag "fuzzy" and a comment: `# dragoman: REASONS`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.base.errors import DataError
@@ -13,7 +14,7 @@ from dragoman.documents.edits import Decoded, Edit, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.entries import Comment, PoEntry, flags_of, is_wrapped, quote, read_entries
 from dragoman.documents.gettext.plurals import Plurals, plurals_of
-from dragoman.documents.segment import Result, Segment, Status, text_of
+from dragoman.documents.segment import Result, Segment, Status, dealt, text_of
 
 _OURS = "# dragoman: "
 _CHARSET = re.compile(r"((?:\"|\\n)Content-Type:[^\"\\]*?charset=)([A-Za-z0-9_.:+-]+)", re.IGNORECASE)
@@ -111,7 +112,7 @@ class _Message:
             for number, value in enumerate(values)
         ]
 
-    def edits(self, text: str, results: list[Result | None], how: _Style) -> list[Edit]:
+    def edits(self, text: str, results: Sequence[Result | None], how: _Style) -> list[Edit]:
         done = [result for result in results if result is not None]
         if not done:
             return []
@@ -123,7 +124,7 @@ class _Message:
             edits += _mark(text, self.entry, "; ".join(" ".join(doubt.split()) for doubt in doubts), how)
         return edits
 
-    def _strings(self, results: list[Result | None], how: _Style) -> list[Edit]:
+    def _strings(self, results: Sequence[Result | None], how: _Style) -> list[Edit]:
         strings = self.entry.strings
         texts = [self._fitted(text_of(result.content)) if result else None for result in results]
         if len(strings) != self.forms:
@@ -200,7 +201,7 @@ def _inserted(text: str, place: int, line: str, how: _Style) -> Edit:
     return Edit(place, place, before + line + how.line_end)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Catalogue:
     """A PO file. `missing` is the plural rule that its header lacks."""
 
@@ -211,9 +212,8 @@ class Catalogue:
     languages: Languages
     missing: Plurals | None
 
-    @property
-    def segments(self) -> list[Segment]:
-        return [segment for message in self.messages for segment in message.segments()]
+    def __post_init__(self) -> None:
+        self.segments = [segment for message in self.messages for segment in message.segments()]
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations. Its header gets what it lacks, if anything changes.
@@ -221,11 +221,8 @@ class Catalogue:
         It becomes UTF-8 if its charset lacks a character of a translation.
         """
         edits: list[Edit] = []
-        place = 0
-        for message in self.messages:
-            part = results[place : place + message.forms]
-            edits += message.edits(self.decoded.text, part, self.how)
-            place += message.forms
+        for message, own in dealt([(one, one.forms) for one in self.messages], results):
+            edits += message.edits(self.decoded.text, own, self.how)
         text, header = self.decoded.text, self._header() if edits else []
         try:
             return self.decoded.encode(apply(text, [*edits, *header]))

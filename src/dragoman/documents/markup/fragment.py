@@ -38,11 +38,7 @@ class XmlFragment:
         self._items: list[Item] = []
         self._opened = 0  # elements of the run that are open
         self._read()
-        self._segments = [span.segment for span in self._spans]
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self._segments
+        self.segments = [span.segment for span in self._spans]
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the piece with these translations in UTF-8. See `Document.render`."""

@@ -65,19 +65,15 @@ class PlainText:
     def __init__(self, decoded: Decoded, paragraphs: list[_Paragraph]) -> None:
         self._decoded = decoded
         self._paragraphs = paragraphs
-        self._segments = [
+        self.segments = [
             Segment(_content(decoded.text, one), f"line {one.rows[0].number}") for one in paragraphs
         ]
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self._segments
 
     def render(self, results: list[Result | None]) -> bytes:
         text = self._decoded.text
         edits = [
             Edit(paragraph.start, paragraph.end, _wrapped(text, paragraph, result.content))
-            for paragraph, segment, result in zip(self._paragraphs, self._segments, results, strict=True)
+            for paragraph, segment, result in zip(self._paragraphs, self.segments, results, strict=True)
             if result is not None and merged(result.content) != segment.source
         ]
         return self._decoded.encode(apply(text, edits))

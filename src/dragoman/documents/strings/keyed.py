@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman.documents.edits import Decoded, Edit, apply
-from dragoman.documents.segment import Result, Segment
+from dragoman.documents.segment import Result, Segment, dealt
 from dragoman.documents.strings.icu import Message
 
 
@@ -23,7 +23,7 @@ class KeyedString:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Strings:
     """A document. `write` returns a value as the file has it, of its text and of what stood there."""
 
@@ -31,9 +31,8 @@ class Strings:
     values: list[KeyedString]
     write: Callable[[str, str], str]
 
-    @property
-    def segments(self) -> list[Segment]:
-        return [
+    def __post_init__(self) -> None:
+        self.segments = [
             Segment(
                 source=leaf.content,
                 where=f"line {value.line}",
@@ -46,13 +45,9 @@ class Strings:
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations."""
-        edits, place = [], 0
-        text = self.decoded.text
-        for value in self.values:
-            leaves = value.message.leaves
-            part = results[place : place + len(leaves)]
-            place += len(leaves)
-            new = value.message.render([one.content if one else None for one in part])
+        edits, text = [], self.decoded.text
+        for value, own in dealt([(one, len(one.message.leaves)) for one in self.values], results):
+            new = value.message.render([one.content if one else None for one in own])
             if new != value.message.text:
                 written = self.write(new, text[value.start : value.end])
                 edits.append(Edit(value.start, value.end, written))

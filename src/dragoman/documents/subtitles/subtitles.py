@@ -44,15 +44,11 @@ class Subtitles:
         self._spaces = "&nbsp;" in decoded.text
         found = [run for cue in read_cues(decoded.text, webvtt) for run in runs_of(decoded.text, cue, webvtt)]
         self._speeches = _speeches(found)
-        self._segments = [Segment(one.source, f"line {one.runs[0].cue.first}") for one in self._speeches]
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self._segments
+        self.segments = [Segment(one.source, f"line {one.runs[0].cue.first}") for one in self._speeches]
 
     def render(self, results: list[Result | None]) -> bytes:
         edits = []
-        for speech, segment, result in zip(self._speeches, self._segments, results, strict=True):
+        for speech, segment, result in zip(self._speeches, self.segments, results, strict=True):
             if result is None or merged(result.content) == segment.source:
                 continue
             parts = share(result.content, [len(run.plain) for run in speech.runs])

@@ -276,6 +276,16 @@ def _resolve(name: str, spaces: Spaces) -> tuple[str, str]:
     return local, spaces.get(prefix)
 
 
+def after_element(pieces: list[Piece], start: int) -> int:
+    """The number of the piece behind the element that begins with the piece of this number."""
+    depth = 0
+    while True:
+        depth += {"start": 1, "end": -1}.get(pieces[start].kind, 0)
+        start += 1
+        if not depth:
+            return start
+
+
 def tree(found: list[Piece], *, texts: bool = False) -> Element:
     """Return the root of a document. With `texts`, those inside it are children, too."""
     root: Element | None = None
