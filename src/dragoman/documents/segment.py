@@ -89,15 +89,21 @@ class Result:
 
 
 def dealt(
-    owners: Iterable[tuple[Owner, int]], results: Sequence[Result | None]
+    owners: Sequence[tuple[Owner, int]], results: Sequence[Result | None]
 ) -> Iterator[tuple[Owner, Sequence[Result | None]]]:
     """Deal the results out to owners of several segments. Raises ValueError if there are more or fewer."""
+    if (total := sum(count for _, count in owners)) != len(results):
+        raise ValueError(f"{len(results)} results for {total} segments")
     place = 0
     for owner, count in owners:
         yield owner, results[place : place + count]
         place += count
-    if place != len(results):
-        raise ValueError(f"{len(results)} results for {place} segments")
+
+
+def changed(segment: Segment, result: Result | None) -> Content | None:
+    """The new content of a segment, or None if it equals the source."""
+    new = segment.source if result is None else merged(result.content)
+    return None if new == segment.source else new
 
 
 class Document(Protocol):

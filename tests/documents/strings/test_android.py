@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.documents.edits import PartsDocument
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Code, Content, Result, text_of
-from dragoman.documents.strings.android import AndroidStrings, parse
+from dragoman.documents.strings.android import parse
 
 FILE = """<?xml version="1.0" encoding="utf-8"?>
 <resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
@@ -39,7 +40,7 @@ FILE = """<?xml version="1.0" encoding="utf-8"?>
 """
 
 
-def read(text: str, target: str = "de") -> AndroidStrings:
+def read(text: str, target: str = "de") -> PartsDocument:
     return parse(text.encode(), Languages("en", target))
 
 

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.base.errors import DataError
+from dragoman.documents.edits import PartsDocument
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Code, Content, Result
-from dragoman.documents.strings.keyed import Strings
 from dragoman.documents.strings.properties import parse
 
 
-def read(text: str, target: str = "de") -> Strings:
+def read(text: str, target: str = "de") -> PartsDocument:
     return parse(text.encode(), Languages("en", target))
 
 
@@ -167,7 +167,7 @@ def test_any_file(text: str) -> None:
         assert "\\u" in text
         return
     segments = document.segments
-    if not any(value.message.is_icu for value in document.values):
+    if not any(value.message.is_icu for value, _ in document._parts):
         found = {one.context: one.source[0] for one in segments}
         assert not_empty(as_java_reads(text)).items() <= found.items()
     assert document.render([None] * len(segments)).decode() == text

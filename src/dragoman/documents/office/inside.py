@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
+from dragoman.base.errors import DataError
 from dragoman.documents.segment import Code, Content, merged
+from dragoman.documents.xml.pieces import Element
+
+_DEEPEST = 50  # links, insertions and others inside each other
 
 
 @dataclass(slots=True)
@@ -28,6 +33,39 @@ class Atom:
         kind = "empty" if self.kind == "text" else self.kind
         shown = "" if self.pair else self.text
         return Code(self.raw, kind, self.pair, shown, self.breaks)
+
+
+RangedAtom = TypeVar("RangedAtom", bound=Atom)
+
+
+class ParagraphReader:
+    """Collects the atoms of one paragraph."""
+
+    def __init__(self, text: str, starts: Sequence[int]) -> None:
+        self.text, self.starts = text, starts
+        self.pair = 0
+
+    def raw(self, element: Element) -> str:
+        return self.text[element.start : element.end]
+
+    def element(self, element: Element, atom: RangedAtom, start: str, end: str, id: str) -> RangedAtom:
+        """Note whether a code begins or ends a range, and whether other paragraphs lie in it."""
+        if element.name.endswith((start, end)):
+            atom.limit = "start" if element.name.endswith(start) else "end"
+            atom.range = element.name.removesuffix(start).removesuffix(end) + id
+        first = bisect_right(self.starts, element.start)
+        if first < len(self.starts) and self.starts[first] < element.end:
+            atom.nested = ((element.start, element.end),)
+        return atom
+
+
+def check_depth_of_inline(depth: int) -> None:
+    """Raise DataError if links, insertions and others lie too deep inside each other."""
+    if depth > _DEEPEST:
+        raise DataError(
+            f"more than {_DEEPEST} elements inside each other in a paragraph",
+            hint="this file is not safe to read",
+        )
 
 
 def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:

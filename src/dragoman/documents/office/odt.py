@@ -6,7 +6,6 @@ Comments are not translated, nor is deleted text of tracked changes. ISO/IEC 263
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.languages import same
 from dragoman.documents.edits import apply
 from dragoman.documents.formats import Languages
-from dragoman.documents.office.inside import Atom, pair_ranges, trim
+from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges, trim
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
     OfficeDocument,
@@ -35,7 +34,6 @@ from dragoman.documents.xml.pieces import Element, unescape
 
 _KINDS = "application/vnd.oasis.opendocument."
 _TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
-_DEEPEST = 50  # spans, links and others inside each other
 _SPACES = 100  # that one text:s stands for; more are a code
 _SKIPPED = {"tracked-changes", "annotation"}
 _ENCLOSING = {"span", "a", "meta", "content-control"}
@@ -98,13 +96,13 @@ def _styles(root: Element) -> dict[str, str]:
     return styles
 
 
-class _Reader:
+class _Reader(ParagraphReader):
     """The atoms of one paragraph."""
 
     def __init__(self, text: str, starts: Sequence[int], styles: dict[str, str]) -> None:
-        self.text, self.starts, self.styles = text, starts, styles
+        super().__init__(text, starts)
+        self.styles = styles
         self.atoms: list[Atom] = []
-        self.pair = 0
         self.after_space = True  # as at the start of a paragraph
         self.closed: tuple[Atom, str] | None = None  # the last atom, if it ends a span, and how that looks
 
@@ -123,13 +121,9 @@ class _Reader:
 
     def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
         """Add what may stand in a paragraph."""
-        if depth > _DEEPEST:
-            raise DataError(
-                f"more than {_DEEPEST} elements inside each other in a paragraph",
-                hint="this file is not safe to read",
-            )
+        check_depth_of_inline(depth)
         for one in elements:
-            raw = self.text[one.start : one.end]
+            raw = self.raw(one)
             if not one.name:
                 self._text(unescape(raw))
             elif one.name in _ENCLOSING:
@@ -185,15 +179,8 @@ class _Reader:
         if element.space == _TEXT and element.name not in _WITHOUT_PLACE and shown.strip():
             atom = Atom("placeholder", raw, shown)
             self.after_space = False
-        name = element.name
-        if name.endswith(("-start", "-end")):
-            kind, _, limit = name.rpartition("-")
-            atom.limit = "start" if limit == "start" else "end"
-            atom.range = kind + (element.get("name") or element.get("id") or element.get("change-id"))
-        first = bisect_right(self.starts, element.start)
-        if first < len(self.starts) and self.starts[first] < element.end:
-            atom.nested = ((element.start, element.end),)
-        self._append(atom)
+        id = element.get("name") or element.get("id") or element.get("change-id")
+        self._append(self.element(element, atom, "-start", "-end", id))
 
 
 def _count(spaces: Element) -> int:

@@ -8,15 +8,13 @@ in another style is enclosed in a pair of codes.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman.base.errors import DataError
 from dragoman.documents.office.fields import RunAtom, encloses_text, join_atoms, join_fields
-from dragoman.documents.office.inside import Atom, pair_ranges, trim
+from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges, trim
 from dragoman.documents.office.parts import Passage, Raw, escaped, nested_in
 from dragoman.documents.segment import Code, Content, Segment, merged
 from dragoman.documents.xml.pieces import Element
@@ -29,7 +27,6 @@ DRAWING = {
     "http://schemas.openxmlformats.org/drawingml/2006/main",
     "http://purl.oclc.org/ooxml/drawingml/main",
 }
-_DEEPEST = 50  # links, insertions and others inside each other
 _ENCLOSING = {"hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo"}
 _CHOSEN = {"dropDownList", "comboBox", "date", "checkbox"}  # content controls without free text
 _SHOWN = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011"}
@@ -42,23 +39,19 @@ _NO_STYLE = re.compile(r"<(?:\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 _VISIBLE = re.compile(r"<\w+:(?:u|strike|dstrike|highlight|shd|bdr)\b|\s(?:u|strike)=")  # even of a space
 
 
-class _Reader:
+class _Reader(ParagraphReader):
     """The atoms of one paragraph."""
 
     def __init__(self, text: str, paragraph: Element, starts: Sequence[int]) -> None:
-        self.text, self.starts = text, starts
+        super().__init__(text, starts)
         self.prefix = paragraph.prefix(text)
         self.keep = ' xml:space="preserve"' if paragraph.space in WORD else ""
         self.atoms: list[RunAtom] = []
-        self.pair = self.run = self.home = 0
+        self.run = self.home = 0
 
     def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
         """Add what may stand in a paragraph."""
-        if depth > _DEEPEST:
-            raise DataError(
-                f"more than {_DEEPEST} elements inside each other in a paragraph",
-                hint="this file is not safe to read",
-            )
+        check_depth_of_inline(depth)
         for one in elements:
             if one.name == "r":
                 self._run(one)
@@ -94,14 +87,14 @@ class _Reader:
 
     def _run(self, run: Element) -> None:
         properties = run.child("rPr")
-        style = _style(self._raw(properties)) if properties else ""
+        style = _style(self.raw(properties)) if properties else ""
         self.run += 1
         for one in run.children:
             if one.name == "t":
-                self._append("text", self._raw(one), self._text_of(one), style)
+                self._append("text", self.raw(one), self._text_of(one), style)
             elif one.name == "ruby":  # what is read aloud belongs to the language that goes
                 base = one.child("rubyBase")
-                self._append("text", self._raw(one), self._shown(base) if base else "", style)
+                self._append("text", self.raw(one), self._shown(base) if base else "", style)
             elif one.name == "sym":
                 self._add(one, "placeholder", style=style)
             elif one.name in ("instrText", "delInstrText"):
@@ -111,9 +104,6 @@ class _Reader:
                 self._add(one, "empty", style=style, mark=one.get("fldCharType"))
             elif one.name and one.name not in _DROPPED:
                 self._add(one, "empty", _SHOWN.get(one.name, ""), style)
-
-    def _raw(self, element: Element) -> str:
-        return self.text[element.start : element.end]
 
     def _shown(self, element: Element) -> str:
         return "".join(one.plain(self.text) for one in element.walk() if one.name == "t")
@@ -148,16 +138,9 @@ class _Reader:
         mark: str = "",
     ) -> None:
         """Add an element as a code."""
-        self._append(kind, self._raw(element), shown, style, mark=mark)
-        atom = self.atoms[-1]
+        self._append(kind, self.raw(element), shown, style, mark=mark)
+        atom = self.element(element, self.atoms[-1], "Start", "End", element.get("id"))
         atom.breaks = element.name in _BREAKS
-        if element.name.endswith("Start"):
-            atom.limit, atom.range = "start", element.name.removesuffix("Start") + element.get("id")
-        elif element.name.endswith("End"):
-            atom.limit, atom.range = "end", element.name.removesuffix("End") + element.get("id")
-        first = bisect_right(self.starts, element.start)
-        if first < len(self.starts) and self.starts[first] < element.end:
-            atom.nested = ((element.start, element.end),)
 
     def read(self) -> tuple[list[str | Code], _Writer, dict[str, list[tuple[tuple[int, int], ...]]]]:
         """Return the content, how to write it, and where other paragraphs lie in its codes."""

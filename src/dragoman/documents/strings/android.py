@@ -1,16 +1,17 @@
 """Android strings.xml: strings, plurals and arrays. Inline elements are codes; <xliff:g> is a placeholder.
 
+Plurals get the items that the target language needs.
 Escapes and whitespace are those of aapt2 (developer.android.com, "String resources").
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Decoded, Edit, Lines, apply, line_of
+from dragoman.documents.edits import Edit, Lines, PartsDocument, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.plurals import categories_of
 from dragoman.documents.segment import Code, Content, Result, Segment
@@ -41,8 +42,18 @@ class _Text:
     before: str = ""
     after: str = ""
 
+    @property
+    def segments(self) -> list[Segment]:
+        return [Segment(self.content, f"line {self.line}", context=self.key, note=self.note)]
 
-def parse(data: bytes, languages: Languages) -> AndroidStrings:
+    def edits(self, _: str, results: Sequence[Result | None]) -> Iterator[Edit]:
+        for result in filter(None, results):
+            new = _written(result.content, self.wrapped)
+            if new != _written(self.content, self.wrapped):
+                yield Edit(self.start, self.end, self.before + new + self.after)
+
+
+def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file of string resources. Raises DataError with the line for other XML."""
     decoded, pieces = read_xml(data)
     root = next((piece for piece in pieces if piece.kind == "start"), None)
@@ -52,7 +63,7 @@ def parse(data: bytes, languages: Languages) -> AndroidStrings:
             f"line {line_of(decoded.text, root.start if root else 0)}: <{name}> is not Android's <resources>",
             hint="name another format if this file is of one",
         )
-    return AndroidStrings(decoded, list(_texts(decoded.text, pieces, categories_of(languages.target))))
+    return PartsDocument(decoded, _texts(decoded.text, pieces, categories_of(languages.target)))
 
 
 def _texts(text: str, pieces: list[Piece], categories: tuple[str, ...]) -> Iterator[_Text]:
@@ -218,27 +229,3 @@ def _escaped(text: str, wrapped: str) -> str:
         return "\\" + char if char in "\\\"'" else escape_units(char, upper=False)
 
     return _SPECIAL.sub(special, text)
-
-
-@dataclass
-class AndroidStrings:
-    """A file of string resources."""
-
-    decoded: Decoded
-    texts: list[_Text]
-
-    def __post_init__(self) -> None:
-        self.segments = [
-            Segment(one.content, f"line {one.line}", context=one.key, note=one.note) for one in self.texts
-        ]
-
-    def render(self, results: list[Result | None]) -> bytes:
-        """Return the file with these translations. Plurals get the items that the target language needs."""
-        edits = []
-        for one, result in zip(self.texts, results, strict=True):
-            if result is None:
-                continue
-            new = _written(result.content, one.wrapped)
-            if new != _written(one.content, one.wrapped):
-                edits.append(Edit(one.start, one.end, one.before + new + one.after))
-        return self.decoded.encode(apply(self.decoded.text, edits))

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Lines, decode_file, line_of
+from dragoman.documents.edits import Lines, PartsDocument, decode_file, line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.plurals import categories_of
 from dragoman.documents.strings.icu import Message
-from dragoman.documents.strings.keyed import KeyedString, Strings, escape_units, has_upper_escapes
+from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 
 _DEEPEST = 200
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:,]', re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
-def parse(data: bytes, languages: Languages) -> Strings:
+def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a JSON file. Raises DataError with the line if it is not JSON or nests too deep."""
     decoded = decode_file(data)
     text = decoded.text
@@ -33,15 +33,16 @@ def parse(data: bytes, languages: Languages) -> Strings:
     except json.JSONDecodeError as error:
         raise DataError(f"line {error.lineno}: not JSON: {error.msg}", hint="is the file complete?") from None
     notes = _arb_notes(root)
-    values, lines = [], Lines(text)
+    values, lines, write = [], Lines(text), _Spelling(text).write
     for start, end, keys in _strings(text):
         top = str(keys[0]) if keys else ""
         value = json.loads(text[start:end])
         if value and not (top in notes and top.startswith("@")):
             path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys)
             message, line = Message(value, categories_of(languages.target)), lines.line(start)
-            values.append(KeyedString(start, end, message, line, path.removeprefix("."), notes.get(top, "")))
-    return Strings(decoded, values, _Spelling(text).write)
+            note = notes.get(top, "")
+            values.append(KeyedString(start, end, message, line, path.removeprefix("."), note, write))
+    return PartsDocument(decoded, values)
 
 
 def _check_depth(text: str) -> None:

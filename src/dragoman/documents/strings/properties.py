@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Decoded, decode_file
+from dragoman.documents.edits import Decoded, PartsDocument, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.plurals import categories_of
 from dragoman.documents.strings.icu import Message
-from dragoman.documents.strings.keyed import KeyedString, Strings, escape_units, has_upper_escapes
+from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 
 _END = r"(?:\r\n|[\r\n]|\Z)"
 _BREAK = r"\\(?:\r\n|[\r\n])[ \t\f]*"  # a line goes on in the next
@@ -34,7 +34,7 @@ _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _ARGUMENT = re.compile(r"\{\d+[,}]")
 
 
-def parse(data: bytes, languages: Languages) -> Strings:
+def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a .properties file. Raises DataError with the line for an incomplete \\uXXXX, as Java does."""
     try:
         decoded = decode_file(data)
@@ -43,12 +43,13 @@ def parse(data: bytes, languages: Languages) -> Strings:
     categories, text = categories_of(languages.target), decoded.text
     pairs = list(_pairs(text))
     java = _doubles_apostrophes([value for _, value, *_ in pairs])
+    write = _Spelling(decoded).write
     values = [
-        KeyedString(*found.span("value"), Message(value, categories, java=java), line, key, note)
+        KeyedString(*found.span("value"), Message(value, categories, java=java), line, key, note, write)
         for key, value, found, line, note in pairs
         if value
     ]
-    return Strings(decoded, values, _Spelling(decoded).write)
+    return PartsDocument(decoded, values)
 
 
 def _doubles_apostrophes(values: list[str]) -> bool:
