@@ -15,7 +15,8 @@ from dragoman.documents.edits import Decoded, Edit, apply
 from dragoman.documents.office.inside import Atom, mend
 from dragoman.documents.office.package import Package
 from dragoman.documents.segment import Code, Content, Result, Segment, dealt, merged
-from dragoman.documents.xml.pieces import Element, escape, forbidden, read_xml, tree, without_collection
+from dragoman.documents.xml.pieces import Element, read_xml, tree, without_collection
+from dragoman.text.xml import escape, forbidden
 
 _TAGS = 2_000_000  # with less than a kilobyte of memory for each
 _DEEPEST = 20  # paragraphs inside each other, as in text boxes

@@ -16,7 +16,8 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.plurals import categories_of
 from dragoman.documents.segment import Code, Content, Result, Segment
 from dragoman.documents.strings.keyed import escape_units
-from dragoman.documents.xml.pieces import Piece, after_element, escape, read_xml, unescape
+from dragoman.documents.xml.pieces import Piece, after_element, read_xml, unescape
+from dragoman.text.xml import escape
 
 _XLIFF = "urn:oasis:names:tc:xliff:document:1.2"
 _SPACE = " \t\r\n"

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import line_of
 from dragoman.documents.xliff.unit_rules import Broken, check_unit, unique
-from dragoman.documents.xml.pieces import XML_SPACE, Element, forbidden
+from dragoman.documents.xml.pieces import XML_SPACE, Element
+from dragoman.text.xml import forbidden
 
 _INLINE = "(cp | ph | pc | sc | ec | mrk | sm | em)*"
 _PARTS = "(segment | ignorable)"

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dragoman.documents.edits import Edit
-from dragoman.documents.xml.pieces import ATTRIBUTE, Element, Piece, Spaces, escape
-
-
-def escape_attribute(text: str) -> str:
-    """Encode a text between double quotes."""
-    return escape(text).replace('"', "&quot;").replace("\t", "&#9;").replace("\n", "&#10;")
+from dragoman.documents.xml.pieces import ATTRIBUTE, Element, Piece, Spaces
+from dragoman.text.xml import escape_attribute
 
 
 def attributes(values: Mapping[str, str | None]) -> str:

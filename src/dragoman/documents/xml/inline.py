@@ -9,7 +9,8 @@ from typing import Literal
 
 from dragoman.base.errors import DataError
 from dragoman.documents.segment import Code, Content, Result, Segment
-from dragoman.documents.xml.pieces import Piece, after_element, escape, forbidden, unescape
+from dragoman.documents.xml.pieces import Piece, after_element, unescape
+from dragoman.text.xml import escape, forbidden
 
 Kind = Literal["open", "close", "empty", "placeholder"]
 _NAME = re.compile(r"</?([^\s/>]+)")

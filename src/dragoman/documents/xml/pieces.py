@@ -15,6 +15,7 @@ from xml.parsers import expat
 
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, decode_file, line_of
+from dragoman.text.xml import safe_parser
 
 XML_SPACE = "http://www.w3.org/XML/1998/namespace"
 """The namespace of xml:lang and xml:space."""
@@ -31,8 +32,6 @@ _NAME = re.compile(r"[\s/>]")
 ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _REFERENCE = re.compile(r"&(?:#(\d+)|#x([0-9A-Fa-f]+)|(amp|lt|gt|quot|apos));")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-# https://www.w3.org/TR/xml/#charsets
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Spaces:
@@ -177,11 +176,12 @@ def split_xml(text: str) -> list[Piece]:
 def _check(text: str) -> tuple[int, int]:
     """Return where the document type declaration stands, if any. Raises DataError for a bad document."""
     data = text.encode("utf-8", "surrogatepass")
-    parser = expat.ParserCreate("utf-8", " ")
     doctype = [0, 0]
 
     def refuse(what: str) -> DataError:
         return DataError(f"line {parser.CurrentLineNumber}: {what}", hint="this file is not safe to read")
+
+    parser = safe_parser(refuse, "utf-8", " ")
 
     def begin(*_: object) -> None:
         doctype[0] = parser.CurrentByteIndex
@@ -189,14 +189,7 @@ def _check(text: str) -> tuple[int, int]:
     def finish() -> None:
         doctype[1] = data.index(b">", parser.CurrentByteIndex) + 1
 
-    def entity(*_: object) -> None:
-        raise refuse("an entity is declared")
-
-    def skipped(name: str, _: object) -> None:
-        raise refuse(f"the entity &{name}; is not known")
-
     parser.StartDoctypeDeclHandler, parser.EndDoctypeDeclHandler = begin, finish
-    parser.EntityDeclHandler, parser.SkippedEntityHandler = entity, skipped
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
@@ -328,15 +321,3 @@ def _unescape_attribute(raw: str) -> str:
 def _referred(found: re.Match[str]) -> str:
     decimal, hexadecimal, name = found.groups()
     return chr(int(decimal)) if decimal else chr(int(hexadecimal, 16)) if hexadecimal else _NAMED[name]
-
-
-def forbidden(text: str) -> str:
-    """The first character that XML 1.0 cannot hold, or ""."""
-    found = _FORBIDDEN.search(text)
-    return found[0] if found else ""
-
-
-def escape(text: str) -> str:
-    """Encode a text between tags. A carriage return would else be read as a line end."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace("\r", "&#13;")
