@@ -11,21 +11,19 @@ from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import same
-from dragoman.documents.edits import apply
 from dragoman.documents.formats import Languages
 from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges, trim
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
+    Labels,
     OfficeDocument,
     Passage,
     Raw,
     XmlPart,
-    check_depth,
     escaped,
+    find_paragraphs,
     nested_in,
     read_part,
-    read_tree,
-    renamed,
     script,
     title_part,
 )
@@ -35,7 +33,6 @@ from dragoman.documents.xml.pieces import Element, unescape
 _KINDS = "application/vnd.oasis.opendocument."
 _TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
 _SPACES = 100  # that one text:s stands for; more are a code
-_SKIPPED = {"tracked-changes", "annotation"}
 _ENCLOSING = {"span", "a", "meta", "content-control"}
 _DROPPED = {"soft-page-break"}
 _WITHOUT_PLACE = {"note", "script", "hidden-text", "hidden-paragraph"}  # not words of the sentence
@@ -59,13 +56,12 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
         parts.append(_part(package, "styles.xml", "styles.xml, "))
     if "meta.xml" in package:
         parts.append(title_part(package, "meta.xml"))
-    return OfficeDocument(package, parts, "styles.xml", lambda old: _label(old, languages))
+    return OfficeDocument(package, parts, "styles.xml", lambda root: _label(root, languages))
 
 
 def _part(package: Package, name: str, where: str) -> XmlPart:
     decoded, root = read_part(package, name)
-    paragraphs = [one for one in root.walk(lambda one: one.name in _SKIPPED) if _is_paragraph(one)]
-    check_depth(paragraphs)
+    paragraphs = find_paragraphs(root, _is_paragraph, "tracked-changes", "annotation")
     starts, styles = [one.start for one in paragraphs], _styles(root)
     passages = []
     for number, one in enumerate(paragraphs, 1):
@@ -223,16 +219,13 @@ class _Writer:
         return first + (f'<{self.prefix}s {self.prefix}c="{more}"/>' if more else "")
 
 
-def _label(styles: bytes, languages: Languages) -> bytes:
-    """Status the language of the text, by default and where a style states the one translated from."""
-    decoded, root = read_tree(styles)
+def _label(root: Element, languages: Languages) -> Labels:
+    """Name the language of the text, by default and where a style states the one translated from."""
     primary, _, region = languages.target.partition("-")
     kind = script(languages.target, "", "-asian", "-complex")
     values = {f"language{kind}": primary, f"country{kind}": region or "none"}
-    edits = []
     for style in root.walk():
         for one in style.children if style.name in ("style", "default-style") else ():
             stated = one.get(f"language{kind}")
             if style.name == "default-style" or same(stated, languages.source):
-                edits += renamed(decoded.text, one, values)
-    return decoded.encode(apply(decoded.text, edits))
+                yield one, values

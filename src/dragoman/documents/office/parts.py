@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,13 +14,17 @@ from dragoman.documents.edits import Decoded, Edit, apply
 from dragoman.documents.office.inside import Atom, mend
 from dragoman.documents.office.package import Package
 from dragoman.documents.segment import Code, Content, Result, Segment, dealt, merged
-from dragoman.documents.xml.pieces import Element, read_xml, tree, without_collection
+from dragoman.documents.xml.edits import retag
+from dragoman.documents.xml.pieces import ATTRIBUTE, Element, read_xml, tree, without_collection
 from dragoman.text.xml import escape, forbidden
 
 _TAGS = 2_000_000  # with less than a kilobyte of memory for each
 _DEEPEST = 20  # paragraphs inside each other, as in text boxes
 _EAST_ASIAN = {"ja", "ko", "zh"}
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"}
+
+Labels = Iterator[tuple[Element, Mapping[str, str]]]
+"""Elements with new values for attributes that they have, named without a namespace."""
 
 Raw = Callable[[Code], str]
 """The XML to write for a code: its text, unless a paragraph inside it is translated too."""
@@ -104,11 +107,11 @@ def escaped(text: str) -> str:
 class OfficeDocument:
     """A package with its passages, part by part; see `Document`.
 
-    `label` states the new language in a member of a translated document.
+    `label` says where a member of a translated document states its language.
     """
 
     def __init__(
-        self, package: Package, parts: Iterable[XmlPart], labelled: str, label: Callable[[bytes], bytes]
+        self, package: Package, parts: Iterable[XmlPart], labelled: str, label: Callable[[Element], Labels]
     ) -> None:
         self._package = package
         self._parts = [part for part in parts if part.passages]
@@ -131,7 +134,13 @@ class OfficeDocument:
 
     def _relabelled(self, member: bytes) -> bytes:
         with _named(self._labelled):
-            return self._label(member)
+            decoded, root = read_tree(member)
+            edits = []
+            for element, values in self._label(root):
+                names = [name for name, *_ in ATTRIBUTE.findall(element.tag.inside)]
+                new = {name: values[local] for name in names if (local := name.rpartition(":")[2]) in values}
+                edits.append(retag(decoded.text, element.tag, new))
+            return decoded.encode(apply(decoded.text, edits))
 
 
 def read_part(package: Package, name: str) -> tuple[Decoded, Element]:
@@ -175,8 +184,12 @@ def _write_plain(content: Content, raw: Raw) -> str:
     return "".join(escaped(one) if isinstance(one, str) else raw(one) for one in content)
 
 
-def check_depth(paragraphs: list[Element]) -> None:
-    """Raises DataError if paragraphs, in the order of their starts, lie too deep inside each other."""
+def find_paragraphs(root: Element, wanted: Callable[[Element], bool], *skipped: str) -> list[Element]:
+    """Return paragraphs in order, without those in elements of the skipped names.
+
+    Raises DataError if they lie too deep inside each other.
+    """
+    paragraphs = [one for one in root.walk(lambda one: one.name in skipped) if wanted(one)]
     ends: list[int] = []
     for one in paragraphs:
         while ends and ends[-1] <= one.start:
@@ -186,6 +199,7 @@ def check_depth(paragraphs: list[Element]) -> None:
             raise DataError(
                 f"more than {_DEEPEST} paragraphs inside each other", hint="this file is not safe to read"
             )
+    return paragraphs
 
 
 def nested_in(atoms: Iterable[tuple[Code, Atom]]) -> dict[str, list[tuple[tuple[int, int], ...]]]:
@@ -201,11 +215,3 @@ def script(language: str, western: str, asian: str, complex_: str) -> str:
     """Choose by the script of a language: both formats state three languages, one for each kind."""
     primary = base(language)
     return asian if primary in _EAST_ASIAN else complex_ if primary in _RIGHT_TO_LEFT else western
-
-
-def renamed(text: str, element: Element, values: Mapping[str, str]) -> list[Edit]:
-    """Give attributes that an element has, named without a namespace, new values."""
-    tag = text[element.start : element.inner]
-    for name, value in values.items():
-        tag = re.sub(rf"(?<=[\s:])({name}\s*=\s*)(?:\"[^\"]*\"|'[^']*')", rf'\g<1>"{value}"', tag)
-    return [Edit(element.start, element.inner, tag)]

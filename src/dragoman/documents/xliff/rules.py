@@ -155,7 +155,9 @@ def _check(root: Element) -> None:
         if attributes:
             _check_attributes(element, attributes)
             language, space = attributes.get(_LANG, language), attributes.get(_SPACE, space)
-        _check_required(element, attributes)
+        for name in _REQUIRED[element.name]:
+            if name not in attributes:
+                raise Broken(element, f"<{element.name}> lacks {name}")
         if (element.name, children) not in fits:
             _check_children(element, children)
             fits.add((element.name, children))
@@ -194,12 +196,6 @@ def _check_children(element: Element, children: str) -> None:
             f"<{element.name}> has the children ({shown.replace(' ', ', ')}), "
             f"but must have ({_CHILDREN[element.name]})",
         )
-
-
-def _check_required(element: Element, attributes: dict[str, str]) -> None:
-    for name in _REQUIRED[element.name]:
-        if name not in attributes:
-            raise Broken(element, f"<{element.name}> lacks {name}")
 
 
 def _check_attributes(element: Element, attributes: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ Segments stay as the file has them, so canResegment has no effect.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dragoman.documents.edits import Edit
@@ -80,9 +80,7 @@ class Xliff2(Bilingual[_Unit, _Part]):
         for one in news:
             part = one.part
             name = part.source.prefix(self._text)
-            inner = self._inner(
-                one.result.content, one.where, lambda char, name=name: f'<{name}cp hex="{ord(char):04X}"/>'
-            )
+            inner = self._inner(one.result.content, one.where, _code_point(name))
             state = {"state": "translated", "subState": None}
             if one.reasons:
                 state = {"state": "initial", "subState": _CHECK}
@@ -149,6 +147,11 @@ class Xliff2(Bilingual[_Unit, _Part]):
                 return Tag("empty")
             case _:
                 return Tag("pair", translate=translate)
+
+
+def _code_point(prefix: str) -> Callable[[str], str]:
+    """How a character that XML forbids is written."""
+    return lambda char: f'<{prefix}cp hex="{ord(char):04X}"/>'
 
 
 def _order(number: int, taken: set[int], free: Iterator[int]) -> str:
