@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dragoman.base.errors import DataError
 from dragoman.base.languages import same
 from dragoman.documents.formats import Languages
-from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges, trim
+from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
     Labels,
@@ -22,12 +22,12 @@ from dragoman.documents.office.parts import (
     XmlPart,
     escaped,
     find_paragraphs,
-    nested_in,
+    passage_of,
     read_part,
     script,
     title_part,
 )
-from dragoman.documents.segment import Code, Content, Segment, merged
+from dragoman.documents.segment import Code, Content
 from dragoman.documents.xml.pieces import Element, unescape
 
 _KINDS = "application/vnd.oasis.opendocument."
@@ -109,11 +109,8 @@ class _Reader(ParagraphReader):
         coded = [(atom.code(), atom) for atom in self.atoms if atom.kind != "text"]
         codes = iter(coded)
         items = [atom.text if atom.kind == "text" else next(codes)[0] for atom in self.atoms]
-        before, source, after = trim(merged(items))
-        if not any(isinstance(one, str) for one in source):
-            return None
-        writer = _Writer(paragraph.prefix(self.text), before, after)
-        return Passage(Segment(source, where), paragraph.inner, paragraph.inner_end, writer, nested_in(coded))
+        place = paragraph.inner, paragraph.inner_end
+        return passage_of(items, coded, where, place, _Writer(paragraph.prefix(self.text)))
 
     def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
         """Add what may stand in a paragraph."""
@@ -190,13 +187,11 @@ class _Writer:
     """Writes a paragraph."""
 
     prefix: str  # of the names of its elements
-    before: Content
-    after: Content
 
     def __call__(self, content: Content, raw: Raw) -> str:
         parts: list[str] = []
         after_space = True
-        for one in merged((*self.before, *content, *self.after)):
+        for one in content:
             if isinstance(one, Code):
                 parts.append(raw(one))
                 continue

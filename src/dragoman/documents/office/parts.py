@@ -11,7 +11,7 @@ from typing import Protocol
 from dragoman.base.errors import DataError
 from dragoman.base.languages import base
 from dragoman.documents.edits import Decoded, Edit, apply
-from dragoman.documents.office.inside import Atom, mend
+from dragoman.documents.office.inside import Atom, mend, trim
 from dragoman.documents.office.package import Package
 from dragoman.documents.segment import Code, Content, Result, Segment, dealt, merged
 from dragoman.documents.xml.edits import retag
@@ -44,6 +44,8 @@ class Passage:
     start: int
     end: int
     write: Write
+    before: Content = ()  # what stays in place before the segment
+    after: Content = ()
     nested: dict[str, list[tuple[tuple[int, int], ...]]] = field(default_factory=dict)
     """Text of a code -> for each code with this text, the spans in it that hold other passages."""
     copies: list[Passage] = field(default_factory=list)  # passages that say the same in another place
@@ -63,7 +65,7 @@ class XmlPart:
         for passage, result in zip(self.passages, results, strict=True):
             source = passage.segment.source
             if result is not None and merged(result.content) != source:
-                content = mend(result.content, source)
+                content = merged((*passage.before, *mend(result.content, source), *passage.after))
                 changes += [(one, content) for one in (passage, *passage.copies)]
         if not changes:
             return None
@@ -202,13 +204,22 @@ def find_paragraphs(root: Element, wanted: Callable[[Element], bool], *skipped: 
     return paragraphs
 
 
-def nested_in(atoms: Iterable[tuple[Code, Atom]]) -> dict[str, list[tuple[tuple[int, int], ...]]]:
-    """What `Passage.nested` needs, from the codes of a paragraph and the atoms they come from."""
-    nested: dict[str, list[tuple[tuple[int, int], ...]]] = {}
+def passage_of(
+    items: Iterable[str | Code],
+    atoms: Iterable[tuple[Code, Atom]],
+    where: str,
+    place: tuple[int, int],
+    write: Write,
+) -> Passage | None:
+    """Return a paragraph as a passage, or None if it has no text. `atoms` are those of its codes."""
+    before, source, after = trim(merged(items))
+    if not any(isinstance(one, str) for one in source):
+        return None
+    passage = Passage(Segment(source, where), *place, write, before, after)
     for code, atom in atoms:
         if atom.nested:
-            nested.setdefault(code.text, []).append(atom.nested)
-    return nested
+            passage.nested.setdefault(code.text, []).append(atom.nested)
+    return passage
 
 
 def script(language: str, western: str, asian: str, complex_: str) -> str:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dragoman.documents.office.fields import RunAtom, encloses_text, join_atoms, join_fields
-from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges, trim
-from dragoman.documents.office.parts import Passage, Raw, escaped, nested_in
-from dragoman.documents.segment import Code, Content, Segment, merged
+from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges
+from dragoman.documents.office.parts import Passage, Raw, escaped, passage_of
+from dragoman.documents.segment import Code, Content
 from dragoman.documents.xml.pieces import Element
 
 WORD = {
@@ -142,8 +142,8 @@ class _Reader(ParagraphReader):
         atom = self.element(element, self.atoms[-1], "Start", "End", element.get("id"))
         atom.breaks = element.name in _BREAKS
 
-    def read(self) -> tuple[list[str | Code], _Writer, dict[str, list[tuple[tuple[int, int], ...]]]]:
-        """Return the content, how to write it, and where other paragraphs lie in its codes."""
+    def read(self) -> tuple[list[str | Code], list[tuple[Code, Atom]], _Writer]:
+        """Return the content, its codes with their atoms, and how to write it."""
         atoms, self.pair = join_fields(self.prefix, self.atoms, self.pair)
         self.pair = pair_ranges(atoms, self.pair)
         writer = _Writer(self.prefix, self.keep, _plain_styles(atoms))
@@ -182,7 +182,7 @@ class _Reader(ParagraphReader):
             if style is not None:
                 last = len(items)
         close()
-        return items, writer, nested_in(coded)
+        return items, coded, writer
 
 
 def _is_blank(text: str, style: str) -> bool:
@@ -219,8 +219,6 @@ class _Writer:
     plain: dict[int, str]  # pair of a link or the like, 0 of the paragraph -> style of text without codes
     styles: dict[int, str] = field(default_factory=dict)  # pair of a style -> the style
     in_runs: set[str] = field(default_factory=set)  # codes that stand in a run, as a tab does
-    before: Content = ()
-    after: Content = ()
 
     def __call__(self, content: Content, raw: Raw) -> str:
         parts: list[str] = []
@@ -235,7 +233,7 @@ class _Writer:
                 parts.append(f"<{self.prefix}r>{style}")
             run = style
 
-        for one in merged((*self.before, *content, *self.after)):
+        for one in content:
             if isinstance(one, str):
                 enter(styles[-1])
                 parts.append(self._text(one))
@@ -272,8 +270,5 @@ def read_paragraph(text: str, paragraph: Element, where: str, starts: Sequence[i
     end = body[-1].start if body[-1].name == "endParaRPr" else paragraph.inner_end
     reader = _Reader(text, paragraph, starts)
     reader.inline(body)
-    items, writer, nested = reader.read()
-    writer.before, source, writer.after = trim(merged(items))
-    if not any(isinstance(one, str) for one in source):
-        return None
-    return Passage(Segment(source, where), body[0].start, end, writer, nested)
+    items, coded, writer = reader.read()
+    return passage_of(items, coded, where, (body[0].start, end), writer)

@@ -59,10 +59,10 @@ def check_unit(unit: Element, file: str, units: frozenset[str], core: str) -> No
         return
     unique(event.element for event in targets if not event.ends)
     codes = [event for event in sources + targets if event.name in _CODES and not event.ends]
-    data = (
-        {one.attributes.get("id") for one in own["originalData"].children} if "originalData" in own else set()
+    data, notes = (
+        {one.attributes.get("id") for one in (own[name].children if name in own else ())}
+        for name in ("originalData", "notes")
     )
-    notes = {one.attributes.get("id") for one in own["notes"].children} if "notes" in own else set()
     for code in codes:
         _check_code(code, data, units)
     _check_copies(codes)

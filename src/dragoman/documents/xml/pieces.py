@@ -209,8 +209,11 @@ def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
     names: dict[str, tuple[str, str]] = {}
     scopes: list[tuple[Spaces, dict[str, tuple[str, str]]]] = []
     done = 0
-    for match in _TAG.finditer(text, 0, doctype_start):
-        done = _before(found, done, match)
+    for match in _TAG.finditer(text, 0, doctype_start):  # comments, instructions and space
+        if match.start() > done:
+            add(Piece("text", done, match.start()))
+        add(Piece("other", *match.span()))
+        done = match.end()
     if doctype_end:
         add(Piece("other", done, doctype_end))
         done = doctype_end
@@ -232,7 +235,8 @@ def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
                 spaces, names = Spaces(_declared(inside), spaces), {}
             known = names.get(opened)
             if known is None:
-                known = names[opened] = _resolve(opened, spaces)
+                prefix, _, local = opened.rpartition(":")
+                known = names[opened] = local, spaces.get(prefix)
             add(new(Piece, ("start", start, end, *known, inside, spaces)))
             if inside[-1:] == "/":
                 add(Piece("end", end, end, *known))
@@ -247,14 +251,6 @@ def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
     return found
 
 
-def _before(found: list[Piece], done: int, match: re.Match[str]) -> int:
-    """Add what stands before the document type declaration: comments, instructions and space."""
-    if match.start() > done:
-        found.append(Piece("text", done, match.start()))
-    found.append(Piece("other", *match.span()))
-    return match.end()
-
-
 def _declared(inside: str) -> dict[str, str]:
     """The namespaces that a tag declares, by prefix; "" is the default."""
     return {
@@ -262,11 +258,6 @@ def _declared(inside: str) -> dict[str, str]:
         for name, double, single in ATTRIBUTE.findall(inside)
         if name == "xmlns" or name.startswith("xmlns:")
     }
-
-
-def _resolve(name: str, spaces: Spaces) -> tuple[str, str]:
-    prefix, _, local = name.rpartition(":")
-    return local, spaces.get(prefix)
 
 
 def after_element(pieces: list[Piece], start: int) -> int:
