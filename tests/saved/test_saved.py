@@ -148,9 +148,6 @@ def test_every_format_with_a_version_is_known_here() -> None:
     )
     # The first shows the version of config.json; dragoman does not read the second, an export.
     others = ("translation/folder/summary", "interop/onnx/onnx")
-        "translation/folder/summary",
-        "interop/onnx/onnx",
-    )  # shows config.json's; an export that dragoman does not read
     assert found == {package / f"{name}.py" for name in (*names, *others)}
 
 

@@ -15,12 +15,11 @@ import codecs
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from xml.parsers import expat
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import closest
 from dragoman.base.tables import listing
-from dragoman.text.corpora.formats.tmx import XmlReader
+from dragoman.text.xml import SafeReader
 
 _ENTRIES = frozenset(("termEntry", "conceptEntry", "entry"))
 _LANGUAGES = frozenset(("langSet", "langSec", "langGroup"))  # TBX-Min has the last
@@ -45,13 +44,7 @@ def read(data: bytes, name: str, source: str, target: str) -> Iterator[tuple[str
     Raises DataError naming file and line for what is not TBX, and if no concept has both languages.
     """
     reader = _Reader(name)
-    try:
-        reader.parser.Parse(data, True)
-    except expat.ExpatError as error:
-        reason = expat.ErrorString(error.code)
-        raise DataError(f"{name}:{error.lineno}: not valid XML ({reason})", hint=_HINT) from error
-    except (LookupError, ValueError) as error:  # an encoding that is not known, or of several bytes
-        raise DataError(f"{name}: {error}", hint="save it as UTF-8") from error
+    reader.feed(data, final=True)
     both = False
     for concept in reader.concepts:
         codes = [*dict.fromkeys(one.language for one in concept)]
@@ -88,8 +81,8 @@ class _Term:
         return any(one.startswith("preferred") for one in self.status)
 
 
-class _Reader(XmlReader):
-    """The handlers that collect `concepts`."""
+class _Reader(SafeReader):
+    """Collects `concepts`."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, _HINT, separator=" ")
@@ -98,9 +91,6 @@ class _Reader(XmlReader):
         self._term: _Term | None = None
         self._text: list[str] | None = None  # of the open term or note
         self._opened: list[str] = []  # the elements around the next
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(" ")[2]
