@@ -1,10 +1,10 @@
-"""Measure which attention aligns words best: AER by layer, head and step, with IBM Model 1 beside it.
+"""Measure which attention aligns words best: AER by layer, head and step, compared with IBM Model 1.
 
     dragoman demo -o runs/demo
     python benchmarks/alignment.py runs/demo
 
-The text is the test text of the demo, the gold alignments are those of its grammar, and Model 1 learns from
-the demo's training text. `--text FOLDER` names the same text for another model that was trained on it.
+The text is the demo's test text, the gold alignments come from its grammar, and Model 1 learns from the
+demo's training text. `--text FOLDER` names the same text for another model that was trained on it.
 
 Prints the alignment error rate in percent (Och and Ney 2003). Each target token is linked to the source token
 with the largest weight, at the step that predicts it and at the step that reads it. For Model 1, `->` links

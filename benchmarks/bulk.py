@@ -1,20 +1,20 @@
-"""What bulk translation on Ray costs: start, lines a second, a part, memory.
+"""Measure bulk translation on Ray: the start, lines per second, the overhead of a part, memory.
 
     python benchmarks/bulk.py MODEL [--lines 20000] [--few 1000] [--part-lines 5000] [--small 100]
         [--rounds 3]
 
 Translates lines of the embedded corpus with `dragoman translate`: as one file line by line, in parts in one
 process (`dragoman bulk`), and on Ray with 1 and 2 workers of one thread each. Each command runs with `--few`
-lines and with all of them, so that the start can be told from the work; and on Ray once more with parts of
-`--small` lines, so that the cost of a part can be told. The commands take turns. Processor time and memory
-are those of the command and its descendants, read from /proc five times a second.
+lines and with all of them, which separates the start from the work, and on Ray once more with parts of
+`--small` lines, which gives the cost of a part. The commands take turns. Processor time and memory include
+child processes, read from /proc five times a second.
 
-Prints after each round, the load of the machine and a line for each command: medians over the rounds of
-seconds with few lines and with all, lines a second of the difference, processor seconds for 1,000 lines of
-the difference, processor seconds with few lines, and the peak of the resident memory of all its processes
-together, which counts shared pages more than once. Then the cost of a part, and what N workers with a core
-each would take for a million lines: the start, the processor seconds of `dragoman bulk` divided by N, and
-those of what one process does alone, cutting and joining. Seconds mean little on a busy machine.
+Prints after each round the load of the machine and a line for each command, with medians over the rounds:
+seconds with few lines and with all, lines per second of the difference, processor seconds for 1,000 lines of
+the difference, processor seconds with few lines, and the peak resident memory of all its processes, which
+counts shared pages more than once. Then prints the cost of a part, and a forecast for a million lines on N
+workers with one core each: the start, the processor seconds of `dragoman bulk` divided by N, and the seconds
+in which one process splits and joins. Seconds mean little on a busy machine.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from pathlib import Path
 
 from dragoman.base import machine
 from dragoman.base.tables import aligned
-from dragoman.bulk.join import join_parts
-from dragoman.bulk.plan import parts_of
+from dragoman.bulk.run import join_parts, parts_of
 from dragoman.documents.files import Task
 from dragoman.text import toy
 

@@ -5,8 +5,8 @@
 
 Prints the times and the memory of each kind of layer, and the fitted exponents.
 
-The layers are those of our models, with their projections. Time is the median over turns. Memory is the most
-bytes held at once beyond the input and the weights, counted from the allocator's requests.
+The layers are those of dragoman's models, with their projections. Time is the median over turns. Memory is
+the peak in bytes beyond the input and the weights, counted from the allocator's requests.
 
 B batch, n positions, d width, k kernel, r neighbours.
 """
@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,9 +34,8 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.files import write_whole
 from dragoman.base.tables import aligned, count
 from dragoman.bench.turns import orders
-from dragoman.cli.bench import speaker
 from dragoman.cli.options import Commands, Json, Quiet
-from dragoman.cli.outcome import run
+from dragoman.cli.outcome import run, tell
 from dragoman.models import loops as native
 from dragoman.models.convolutional import Convolution
 from dragoman.models.layers.cache import KeyValueCache
@@ -442,7 +442,7 @@ def complexity(
         lengths=chosen, width=width, heads=heads, kernel=kernel, neighbours=neighbours, batch=batch,
         rounds=rounds,
     )  # fmt: skip
-    costs = measure_costs(setting, speaker(quiet))
+    costs = measure_costs(setting, partial(tell, quiet=quiet))
     print(json.dumps(to_table(setting, costs), indent=2) if as_json else to_text(setting, costs))
     if output is not None:
         write_whole(output, to_html(setting, costs))

@@ -1,16 +1,16 @@
-"""What a corpus costs that is larger than memory: tokenise it, and begin to train on it.
+"""Measure a corpus larger than memory: tokenise it, and start training on it.
 
     python benchmarks/corpora.py [--pairs 1000000] [--epoch-pairs 5000000 20000000] [--shards 8]
         [--workers 1 2] [--folder FOLDER]
 
-The text is the embedded corpus, repeated, each time with another number in every sentence: short pairs, all
-different. It is written in shards that are compressed with Zstandard. Each step is a process of its own.
+The text is the embedded corpus, repeated with a different number in every sentence each time, so that all
+pairs differ. It is written in shards compressed with Zstandard. Each step runs in its own process.
 
 Prints a line for each step: the tokenizer, the tokens with each number of workers, and the start of the
-second epoch up to its tenth update, for one corpus and for two that are mixed. Each has its seconds, pairs a
-second, seconds of processors, and the peak of memory: of the process, of its part that is not a cache of
-files, and of the largest worker. Epochs of more pairs, --epoch-pairs, go through the same tokens again and
-again. Exits with 1 if the tokens depend on the number of workers.
+second epoch up to its tenth update, for one corpus and for two that are mixed. Each has its seconds, pairs
+per second, processor seconds, and peak memory: of the process, of the process without mapped files, and of
+the largest worker. Larger epochs (--epoch-pairs) repeat the same tokens. Exits with 1 if the tokens depend on
+the number of workers.
 """
 
 from __future__ import annotations

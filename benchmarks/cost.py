@@ -1,15 +1,16 @@
-"""What a recipe costs on some GPUs: operations, hours and money, before it is run.
+"""Forecast the operations, hours and price of a recipe on GPUs.
 
     python benchmarks/cost.py [--recipe FILE] [--preset NAME] [--gpus N,N,...] [--processes N]
         [--update-tokens N] [--price P] [--utilisation X] [--json]
 
-Prints the hours and the price on each number of GPUs, below what is counted and what is assumed.
+Prints the counts and the assumptions, then the hours and the price on each number of GPUs.
 
 The operations of a token are counted (`models/operations.py`). Everything about the machines is assumed: see
-`Cluster`. Processes compute their share of an update, then sum the gradients. Neither overlaps the other. The
-share of the peak that a GPU reaches does not fall with its batch, so small batches on many GPUs take longer.
+`Cluster`. Processes compute their share of an update, then sum the gradients, without overlap. The
+utilisation of a GPU is assumed not to fall with its batch, so in reality small batches on many GPUs take
+longer.
 
-Sharded training exchanges as many bytes as are summed here: weights in bf16 twice, and gradients once.
+Sharded training exchanges the same number of bytes: weights in bf16 twice, and gradients once.
 """
 
 from __future__ import annotations

@@ -1,30 +1,30 @@
-"""What each piece of a recipe gives, and what teachers add: configurations of one recipe over several seeds.
+"""Measure the effect of each piece of a recipe, and of teachers, over several seeds.
 
     python benchmarks/distillation.py RECIPE.toml [OPTION=VALUE ...] --data FOLDER --work WORK
         [--only recipe "no R-Drop" ...] [--student RECIPE.toml] [--student-options OPTION=VALUE ...]
         [--seeds 1 2 3] [--jobs 2] [--threads 1] [--updates 5200] [--test STEM ...] [--plan]
 
-Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train`
-or `dragoman distil`. The teachers of a student are runs of the recipe itself: with one teacher seed n learns
-from seed n, with two from n and the next, and so on. With --student the students have a recipe of their own;
-the row `alone` trains it without teachers. Every OPTION=VALUE goes to every run, those of --student-options
-go to the students alone. A recipe for two processes needs training.accumulate=2 here, for the same updates,
-because each run is one process.
+Every configuration changes only what its row in ROWS names. Each seed of it is one run of `dragoman train` or
+`dragoman distil`. The teachers of a student are runs of the recipe itself: with one teacher, seed n learns
+from seed n; with two, also from the next, and so on. --student gives the students their own recipe; the row
+`alone` trains it without teachers. OPTION=VALUE applies to every run, --student-options only to the students.
+A recipe for two processes needs training.accumulate=2 here, for the same updates, because each run is one
+process.
 
-Steps that need each other run in order, up to --jobs at once with --threads each, those with the longest
-chain of steps behind them first. A repeated command goes on where it was stopped or killed: finished steps
-are skipped, and training resumes. A failed step stops only those that need it, and the exit code is then 1.
---plan prints the commands and runs nothing.
+Steps run in the order of their dependencies, up to --jobs at once with --threads each, the longest chain of
+dependent steps first. A repeated command resumes: finished steps are skipped, and training continues. A
+failed step stops only the steps that need it, and the exit code is then 1. --plan prints the commands and
+runs nothing.
 
-The scores are lower-cased BLEU of the recipe's own search. Those of the validation text are always there;
-those of test texts only with --test, so that everything can be chosen before they are looked at. `--test test
-test2017` takes test.en, test.de, test2017.en and test2017.de, from where the recipe's validation text is.
+The scores are lower-cased BLEU of the recipe's own search. The validation text is always scored; test texts
+only with --test, so that everything can be chosen before looking at them. `--test test test2017` takes
+test.en, test.de, test2017.en and test2017.de from the folder of the recipe's validation text.
 
-Prints each command as it starts, and at last a row for each configuration: mean and standard deviation over
-the seeds of the validation loss in nats a token and of BLEU, the weights that a translation uses, minutes of
-training, and minutes of this and all other steps that the model needs. Training counts as a whole, another
-step, and the teachers' part of a distillation, from its last start. Losses compare only between
-configurations with the same target vocabulary.
+Prints each command as it starts, and finally a row for each configuration: mean and standard deviation over
+the seeds of the validation loss in nats per token and of BLEU, the number of weights that a translation uses,
+minutes of training, and minutes of training and all other steps that the model needs. Training time includes
+all starts; the time of other steps, and of the teachers in a distillation, only the last. Losses are
+comparable only between configurations with the same target vocabulary.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/faults.py [--cases 300] [--seed 1] [--folder FOLDER]
 
-A small model learns the embedded corpus and stops half-way. Then each case copies its folder, damages one
-file of it, and either translates or trains on to the end. The faults:
+A small model trains on the embedded corpus and stops half-way. Each case copies its folder, damages one file,
+and either translates or trains to the end. The faults:
 
     flip     one bit of one byte, at a random place
     cut      the last part of the file is gone, from a random place
@@ -12,12 +12,12 @@ file of it, and either translates or trains on to the end. The faults:
     full     the disk is full: no file may grow beyond a random size (no file is damaged)
     read     the disk is read-only: no file can be made or replaced (no file is damaged)
 
-A case ends well if the result is byte for byte that of the intact folder, if an error says what is wrong, or
-if a warning says what is different. It ends badly if the result is another without a word, if the error is
-unexpected (a bug), or with a traceback. All random choices are functions of the seed.
+A case passes if the result is byte for byte that of the intact folder, if an error says what is wrong, or if
+a warning says what is different. It fails if the result differs silently, if the error is unexpected (a bug),
+or with a traceback. All random choices are functions of the seed.
 
 Prints for each fault and command how many cases ended with the same result, with an error and with a warning,
-and each case that ended badly. Exits with 1 if there is one.
+and each case that failed. Exits with 1 if any failed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A model beside those that Hugging Face's Trainer trains: the same text, the same shape, the same minutes.
+"""Compare a model with Hugging Face's Trainer: the same text, the same shape, the same minutes.
 
     python benchmarks/general.py RECIPE.toml --data FOLDER --work WORK --minutes 120
         [--score news NEWS.en NEWS.de] [--also small SMALL_MODEL] [--methods dragoman ...]
@@ -7,14 +7,14 @@
 Trains the recipe of a Transformer with `dragoman train`, in one process for each thread, and MarianMT models
 of its shape with transformers' Seq2SeqTrainer (benchmarks/peers/huggingface_training.py), which learn a
 SentencePiece vocabulary of its size: once with the defaults of TrainingArguments, and once with settings for
-training from nothing. PYTHON has transformers and accelerate; by default it is the one that `dragoman bench
-peers huggingface` installs. The native engine scores all models with a beam of 4, on the test text of the
-recipe and on those of --score. --also scores other models beside them, such as a student.
+training from scratch. PYTHON has transformers and accelerate; by default it is the one that
+`dragoman bench peers huggingface` installs. The native engine scores all models with a beam of 4, on the test
+text of the recipe and on those of --score. --also scores additional models, such as a student.
 
-Prints a row for each model: its weights, minutes of its command, BLEU and chrF on each text, and the
-difference of its mean chrF from that of the first model. Of dragoman the time includes validation, of
-transformers vocabulary and loading, but --minutes is for training. Results stay in --work, so that a repeated
-command goes on where it was stopped.
+Prints a row for each model: its number of weights, minutes of its command, BLEU and chrF on each text, and
+the difference of its mean chrF from the first model's. The time includes validation for dragoman, and
+vocabulary and loading for transformers, but --minutes limits training only. Results stay in --work, so that a
+repeated command resumes.
 """
 
 from __future__ import annotations

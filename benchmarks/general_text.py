@@ -1,13 +1,13 @@
-"""Divide general text into training, validation and test text, apart from texts that a model is scored on.
+"""Split general text into training, validation and test text, without the texts that a model is scored on.
 
     python benchmarks/general_text.py MIX.en MIX.de -o FOLDER [--without DOMAIN.en DOMAIN.de] [--valid 1500]
         [--test 0] [--apart NEWS.en NEWS.de] [--alike 1]
 
 The first pairs are held out: --valid of them, then --test. A pair leaves the training text if one of its
 sides is in a held-out text, or in a text of --without or --apart, which may be given several times; case and
-punctuation do not count. A text of --without is not held out either, so use it for a domain that the model is
-to lack. With --alike 0.8, sides that are only this similar to a side of a held-out text or of --apart count,
-too: the measure is that of tuning.alike. Files may be gzipped.
+punctuation do not count. Text of --without is not held out either, so use it for a domain that the model must
+not see. With --alike 0.8, sides that are this similar to a side of a held-out text or of --apart also count,
+measured as in tuning.alike. Files may be gzipped.
 
 Prints the counts. Writes train.LANGUAGE, valid.LANGUAGE and test.LANGUAGE into FOLDER.
 """

@@ -1,15 +1,15 @@
-"""How much of its time a run that fails now and then spends on updates that count, and how often to save.
+"""Simulate the goodput of a run on machines that fail, and find the best checkpoint interval.
 
     python benchmarks/goodput.py --update S --checkpoint S --restart S --failure H [--machines N,N,...]
         [--every N] [--hours H] [--seed N] [--json]
 
 Prints the goodput of a run on each number of machines, simulated and by a closed form.
 
-A run makes updates and writes a checkpoint after every few. A failure loses the updates since the last
-checkpoint; the run starts again, which takes a while and may fail too. Failures have no memory: the time
-between two has an exponential distribution, and machines fail independently of each other.
+A run makes updates and regularly writes a checkpoint. A failure loses the updates since the last checkpoint;
+the run restarts, which takes a while and may fail too. Failures are memoryless: the time between them has an
+exponential distribution, and machines fail independently.
 
-Goodput is the share of the time that goes into updates that no failure undoes.
+Goodput is the share of the time spent on updates that no failure undoes.
 """
 
 from __future__ import annotations

@@ -2,26 +2,25 @@
 
     python benchmarks/kills.py [--kills 200] [--processes 20] [--seed 1] [--minutes 30] [--folder FOLDER]
 
-A small model learns the embedded corpus and writes a checkpoint every five updates. SIGKILL ends the run, the
-same command starts it again, until it is complete; then another run begins, until there were enough kills.
+A small model trains on the embedded corpus and writes a checkpoint every five updates. SIGKILL ends the run
+and the same command restarts it, until it is complete; then another run begins, until there are enough kills.
 There are three kinds:
 
     process    `dragoman train` as a user starts it, killed at a random time
     clock      a fork of a process that has PyTorch loaded, killed at a random time
     operation  such a fork, killed before a random change of a file: it opens, renames, deletes or makes one
 
-Forks save the seconds that the start of Python and PyTorch takes. They run all of `dragoman.train`.
+Forks save the start of Python and PyTorch. They run all of `dragoman.train`.
 
 After every kill, each file that the next start may read must be, byte for byte, one that the uninterrupted
 run had: tokens, tokenizer, weights and optimizer of the checkpoint, weights to average, the model. The next
-start must go on from this checkpoint. At the end of a run the folder must have the files of the uninterrupted
-run and no other, with equal weights, and metrics.jsonl every line once and in order.
+start must resume from this checkpoint. At the end of a run the folder must have exactly the files of the
+uninterrupted run, with equal weights, and metrics.jsonl every line once and in order.
 
-Prints what went on when the run was killed, and for each kind the kills, the runs, the updates that were
-repeated, the largest folder after a kill, and the mean seconds of an update, of a checkpoint with its
-validation, and of a restart; at last the seconds of all starts, beside those that the simulation of
-`goodput.py` gives for these means and failures at the same moments. Exits with 1 if a run ended
-differently.
+Prints what the run was doing when it was killed, and for each kind the kills, the runs, the repeated updates,
+the largest folder after a kill, and the mean seconds of an update, of a checkpoint with its validation, and
+of a restart; finally the seconds of all starts, compared with the simulation of `goodput.py` for these means
+and failures at the same moments. Exits with 1 if a run ended differently.
 """
 
 from __future__ import annotations

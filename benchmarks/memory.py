@@ -1,17 +1,16 @@
-"""Measure a translation memory: its speed and size, and what it gives a model.
+"""Measure a translation memory: its speed and size, and its effect on a model.
 
     python benchmarks/memory.py speed SOURCE TARGET QUERIES [--pairs 100000]
     python benchmarks/memory.py quality MODEL MEMORY TEST.en TEST.de
 
-`speed` imports the pairs of two files of lines, looks up the lines of a third, and compares what it finds
-with the best match of all pairs. Files may be gzipped. If there are fewer pairs than asked for, their lines
-come again with other numbers. Prints the size, times and memory, and how many of the best matches are found.
-Times are those of one thread: wall time, and processor time, which other
-programs on the machine change less.
+`speed` imports the pairs of two files of lines, looks up the lines of a third, and compares the results with
+the best match of all pairs. Files may be gzipped. If there are fewer pairs than requested, lines are repeated
+with other numbers. Prints the size, times and memory, and how many of the best matches are found. Times are
+for one thread: wall time, and processor time, which other programs disturb less.
 
-`quality` translates a test set with and without a memory, and prints BLEU by how alike the best match of a
-line is. Equal lines get the translation of the memory. The others differ only if the model reads matches.
-The memory may be a .tmx or .tsv file. Leave the test set out of it, else all lines are equal.
+`quality` translates a test set with and without a memory, and prints BLEU by similarity of a line's best
+match. Equal lines get the translation of the memory. The others differ only if the model reads matches. The
+memory may be a .tmx or .tsv file. It must not contain the test set.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from dragoman.text.guidance import LEAST
 from dragoman.translation.memory.exchange import open_memory
 from dragoman.translation.memory.likeness import LONGEST, likeness, single_spaced
 from dragoman.translation.memory.store import TranslationMemory
-from dragoman.translation.memory.store_rows import Remembered
+from dragoman.translation.memory.store_file import Remembered
 
 _BANDS = ((100.0, "100"), (85.0, "85-99"), (70.0, "70-84"), (0.0, "< 70"))
 

@@ -1,13 +1,13 @@
-"""What remains of an update beside products and loops: the most that removing a part of it could save.
+"""Measure the overheads of an update outside products and loops: the most that removing each could save.
 
     python benchmarks/overheads.py [--preset tiny] [--threads 2] [--rounds 25]
     torchrun --nproc-per-node 2 benchmarks/overheads.py [--preset tiny] [--threads 1]
 
 The model and the batch are those of `dragoman bench train`, on the embedded corpus. The second command also
-measures the sum of all gradients over the processes.
+measures the summing of all gradients over the processes.
 
 Prints a line for each part: median milliseconds, and the quartiles. An update of 12 tokens shows the time of
-calls and of the work that depends on the weights alone.
+function calls and of the work that depends only on the weights.
 """
 
 from __future__ import annotations

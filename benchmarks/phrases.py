@@ -1,12 +1,12 @@
-"""Measure a search with phrases: how many it meets, what it costs, and what it does to chrF.
+"""Measure a search with forced phrases: how many it satisfies, its cost, and its effect on chrF.
 
     python benchmarks/phrases.py --model runs/multi30k --text test.en --reference test.de
 
 The phrases of a sentence are words of five letters or more of its reference, drawn at random, as whole words.
 Only sentences with enough such words are translated.
 
-Prints a row for each beam and number of phrases, beside the same beam without phrases: the phrases that it
-meets by chance, its time and its chrF. `rows` is the mean width of the beam with phrases.
+Prints a row for each beam and number of phrases, compared with the same beam without phrases: the phrases
+that it contains by chance, its time and its chrF. `rows` is the mean width of the beam with phrases.
 """
 
 from __future__ import annotations

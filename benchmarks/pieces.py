@@ -1,4 +1,4 @@
-"""Measure what each optimisation of a training step saves: the whole step, and the step without it.
+"""Measure what each optimisation of a training step saves: the full step against the step without it.
 
     python benchmarks/pieces.py [--preset small] [--threads 2] [--steps 6] [--rounds 3] [NAME ...]
 
@@ -9,7 +9,7 @@ measured. The variants take turns, each in a separate process.
 Prints a line for each variant: the median milliseconds of a step; its ratio to the whole step of the same
 round, as median and spread; and the peak memory of its process. A ratio of 1.14 for "all loops in C" means
 that a step without them takes 1.14 times as long. If the spread includes 1, the difference may be noise. A
-star marks a variant during whose turns other programs were busy.
+star marks a variant whose turns other programs disturbed.
 """
 
 from __future__ import annotations

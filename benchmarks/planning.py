@@ -1,10 +1,10 @@
-"""What the order of an epoch costs: time and memory of `plan` for a pool of pairs.
+"""Measure the cost of ordering an epoch: time and memory of `plan` for a pool of pairs.
 
     python benchmarks/planning.py [--pairs 1000000 2000000] [--tokens 3125] [--processes 64]
 
-Draws lengths as of sentences (log-normal, 28 tokens on average, at most 256) and plans them, each number of
-pairs in a separate process. Prints seconds of the processor, the peak MB of the process above those it had
-before, and both for each pair.
+Draws realistic sentence lengths (log-normal, 28 tokens on average, at most 256) and plans them, each number
+of pairs in a separate process. Prints processor seconds, the peak MB of the process above the start, and both
+per pair.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Whether bf16 learns what float32 learns: validation loss and BLEU after training in each.
+"""Compare learning in bf16 and float32: validation loss and BLEU after training in each.
 
     python benchmarks/precisions.py [--updates 300] [--seeds 3]
 
 Trains a small model on the embedded corpus in both precisions, once from each seed.
 
 Prints the loss and BLEU of each run, then their means and standard deviations over the seeds, and the
-difference of the means. A difference below the standard deviations is noise. Nothing is timed, so other
-programs do not disturb it.
+difference of the means. A difference below the standard deviations is noise. Nothing is timed, so the machine
+may be busy.
 """
 
 from __future__ import annotations

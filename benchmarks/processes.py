@@ -2,13 +2,14 @@
 
     python benchmarks/processes.py [--processes 2 4] [--updates 40] [--folder FOLDER] [OPTION=VALUE ...]
 
-A model learns the embedded corpus, in float32 and with dropout. Every run has as many batches in an update as
-the greatest number of processes; a run of one accumulates them. OPTION=VALUE are options of `dragoman train`
-for all runs, such as training.optimizer=muon. The processes run on this machine, with one thread each.
+A model trains on the embedded corpus, in float32 and with dropout. Every run has as many batches in an update
+as the largest number of processes; a single process accumulates them. OPTION=VALUE are options of
+`dragoman train` for all runs, such as training.optimizer=muon. The processes run on this machine, with one
+thread each.
 
-Prints for each run the largest difference of a training loss and of a validation loss from the run of one
-process, relative to that: of the first tenth of the updates, and of all. Also the CPU time of all processes
-with their start. Exits with 1 if a run fails.
+Prints for each run the largest relative difference of a training loss and of a validation loss from the run
+with one process: in the first tenth of the updates, and in all. Also prints the CPU time of all processes
+including their start. Exits with 1 if a run fails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Measure what more time per sentence buys: BLEU, chrF and CPU time of ways to choose a translation.
+"""Measure what more time per sentence gains: BLEU, chrF and CPU time of several search methods.
 
     python benchmarks/quality.py MODEL test.en test.de [--reverse REVERSE_MODEL] [--lines 500]
 
-Prints a row for each way. The time is the CPU time of this process, so the load of the machine changes it
-little; `x` is its ratio to that of `--quality normal`, the model's own search.
+Prints a row for each method. The time is the CPU time of this process, so the load of the machine changes it
+little; `x` is its ratio to `--quality normal`, the model's own search.
 """
 
 from __future__ import annotations

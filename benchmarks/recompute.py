@@ -1,12 +1,12 @@
-"""What computing layers again saves: peak memory and time of an update, with and without.
+"""Measure activation checkpointing: peak memory and time of an update, with and without recomputing.
 
     python benchmarks/recompute.py [--preset small] [--layers 2 6 12] [--tokens 4096] [--steps 3]
 
-Trains Transformers of the preset's widths with so many layers in encoder and decoder on a batch of
+Trains Transformers of the preset's widths with this number of layers in encoder and decoder on a batch of
 random sentences, with training.recompute=false and true, each in a separate process.
 
-Prints a line for each: MB of weights, gradients and moments; peak MB of the process above those it had before
-the first update; seconds of the processor for an update, the median; and both as a share of those without
+Prints a line for each: MB of weights, gradients and moments; peak MB of the process above its memory before
+the first update; median processor seconds of an update; and both as a share of the figures without
 recomputing. The loss of the last update is the same in both.
 """
 

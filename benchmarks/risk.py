@@ -1,14 +1,14 @@
-"""Measure how well a model knows the risk of its translations.
+"""Measure how well a model estimates the risk of its translations.
 
     python benchmarks/risk.py MODEL SOURCE REFERENCE [--lines N] [--greedy]
 
-The text must not be the training text. Every second line fits the probabilities and chooses the thresholds;
-the figures are those of the other lines. Errors are planted in the model's own translations and in the
-references: a phrase left out, a phrase of another line added, a wrong number.
+The text must not be the training text. Every second line fits the probabilities and thresholds; the figures
+are measured on the other lines. Errors are planted in the model's own translations and in the references: an
+omitted phrase, a phrase added from another line, a wrong number.
 
-Prints the expected calibration error, and a table for each detector. Next comes the mean
-log-probability of the tokens alone, with a threshold of its own that is chosen in the same way. The last
-table is the cost: the time of a translation with the risk and without, the least of three turns each.
+Prints the expected calibration error, a table for each detector, and the same for the mean log-probability of
+the tokens alone, with its own threshold chosen in the same way. The last table is the cost: the time of a
+translation with and without the risk, the minimum of three turns each.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from pathlib import Path
 
 from dragoman import Decoding, Translator
 from dragoman.base.tables import aligned
-from dragoman.evaluation.risk.calibrate import Example, examples_of, fit_risk, measure_risk
-from dragoman.evaluation.risk.fit import threshold
+from dragoman.evaluation.risk.calibrate import Example, examples_of, fit_risk, measure_risk, threshold
 from dragoman.translation.search.risk import DETECTED
 
 _TURNS = 3

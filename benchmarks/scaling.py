@@ -1,4 +1,4 @@
-"""How the time and the memory of an update grow with the tokens of its batch.
+"""Measure how the time and memory of an update grow with the tokens of its batch.
 
     python benchmarks/scaling.py [--preset small] [--threads 2] [--tokens 1024 2048 4096 8192 16384]
 
@@ -6,10 +6,9 @@ Measures dragoman as `dragoman bench train` does, on the embedded corpus, once f
 sizes take turns, each in a separate process, so that the peak memory is that of one size.
 
 Prints a line for each size: target tokens of a batch, without padding; median milliseconds of a step and
-their spread over the rounds; microseconds for each token; peak memory above that of the smallest batch,
-which holds the program, the model and its optimizer. Below are the fitted exponents: 1 is linear growth, and
-less means that large batches are cheaper for each token. A star marks sizes during whose turns other programs
-were busy.
+their spread over the rounds; microseconds per token; peak memory above the smallest batch's, which holds the
+program, the model and its optimizer. Below are the fitted exponents: 1 is linear growth, and less means that
+large batches are cheaper per token. A star marks sizes whose turns other programs disturbed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from dragoman.base import machine
 from dragoman.base.tables import aligned, count
 from dragoman.bench import workload
 from dragoman.bench.contenders import Conditions, choose_contenders
-from dragoman.bench.contest import Standing
+from dragoman.bench.contest import TrainingStanding
 from dragoman.bench.turns import MARK, NOTE, OtherWork, megabytes, orders, spread
 
 SMALLEST, WARM = 100, 2  # tokens of the smallest batch; steps before the clock runs
@@ -48,7 +47,7 @@ def main() -> None:
         )
         for tokens in (SMALLEST, *options.tokens)
     }
-    results = {tokens: Standing(contender=ours) for tokens in conditions}
+    results = {tokens: TrainingStanding(contender=ours) for tokens in conditions}
     for order in orders(list(conditions), options.rounds):
         for tokens in order:
             with OtherWork() as others:

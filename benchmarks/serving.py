@@ -1,24 +1,24 @@
-"""Measure `dragoman serve`: what it bears, and how fast it is beside LibreTranslate.
+"""Measure `dragoman serve`: its behaviour under load, and its speed compared with LibreTranslate.
 
     python benchmarks/serving.py load --model runs/en-de [--text test.en] [--clients 64] [--seconds 600]
     python benchmarks/serving.py speed --model runs/en-de --text train.en
         [--libretranslate http://127.0.0.1:5055] [--pid PID] [--seconds 10] [--turns 3]
     python benchmarks/serving.py page --model runs/en-de --text train.en [--texts 20]
 
-`load` starts a server with a small cache and asks it for each text alone. Then it sends a mix of clients:
-most ask on all three families of routes and compare each answer with the one given alone; others read slowly,
-leave in the middle, or send bodies that are no requests.
+`load` starts a server with a small cache and requests each text alone. Then it runs a mix of clients: most
+use all three families of routes and compare each answer with the one given alone; others read slowly,
+disconnect early, or send invalid bodies.
 
 `speed` starts a server without a cache. Each client sends its next request when it has the answer to the last
-one, and no sentence comes twice in a turn. Servers take turns. For LibreTranslate, give the address of one
-that runs, and its process id for its memory and its use of the processor. `--words` adds a word to the
-command line of our server, such as `--words=--dtype=int8`.
+one, and no sentence occurs twice in a turn. Servers take turns. For LibreTranslate, give the address of a
+running server, and its process id to measure its memory and processor time. `--words` adds a word to the
+command line of `dragoman serve`, such as `--words=--dtype=int8`.
 
-`page` opens the page in Chromium and writes one sentence after the other into it. It measures the time until
-the translation is there, with the pause in which the page waits for another key.
+`page` opens the page in Chromium and types one sentence after the other. It measures the time until the
+translation appears, including the pause in which the page waits for another key.
 
-Prints tables. `load` ends with 1 if an answer was lost or wrong, if memory grew in the second half, or if the
-server did not become idle or did not end with 0. `CPU ms` is the time of the processors for a sentence.
+Prints tables. `load` exits with 1 if an answer was lost or wrong, if memory grew in the second half, or if
+the server did not become idle or did not exit with 0. `CPU ms` is the processor time per sentence.
 """
 
 from __future__ import annotations

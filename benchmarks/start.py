@@ -1,13 +1,13 @@
-"""The time from the command to the first update: learn a vocabulary, tokenise, read the first batch.
+"""Measure the time from the command to the first update: vocabulary, tokenising, first batch.
 
     python benchmarks/start.py [--pairs 4500000] [--text SOURCE TARGET] [--vocab 32000] [--folder FOLDER]
 
-The text is that of two files, or the embedded corpus, repeated with another last word in each repetition, so
-that no pair is set aside as a duplicate. It is two plain files. `dragoman train` learns one vocabulary for
-both languages and makes one update of a model of the preset `tiny`.
+The text comes from two files or the embedded corpus, repeated with a different last word each time, so that
+no pair is a duplicate. It is written to two plain files. `dragoman train` learns one vocabulary for both
+languages and makes one update of a model of the preset `tiny`.
 
-Prints a line for each phase: its seconds and pairs a second. Below are the peak memory of the largest process
-and the seconds of processors.
+Prints a line for each phase: its seconds and pairs per second. Below are the peak memory of the largest
+process and the processor seconds.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Measure what terms do to the translations of held-out text: none, soft and hard.
+"""Measure the effect of terms on translations of held-out text: none, soft and hard.
 
     python benchmarks/terms.py MODEL test.en test.de --lexicon train.en train.de
 
 The terms of a line are words and phrases that word alignment links with their translations in the reference
 (`text/lexicon/term_pairs.py`), at most three. The alignment is learnt from the lexicon and the text. A system
-is given the commonest form of each translation, as a dictionary has it, and not the form of the reference.
-`--count` lines that have terms are translated.
+gets the most frequent form of each translation, as in a dictionary, not the form in the reference. `--count`
+lines with terms are translated.
 
-Prints for each way the share of terms whose form in the reference is in the translation, the share of those
-that are there in any form, chrF, and the seconds. `soft` needs a model that was trained with data.terms.
+Prints for each mode the share of terms whose form in the reference is in the translation, the share that is
+there in any form, chrF, and the seconds. `soft` needs a model that was trained with data.terms.
 """
 
 from __future__ import annotations

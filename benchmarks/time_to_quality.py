@@ -7,7 +7,7 @@ Prints the minutes and updates of each trainer.
 
 `dragoman train` trains the recipe. Seq2SeqTrainer of Hugging Face's transformers trains a MarianMT model of
 the same shape (benchmarks/peers/huggingface_training.py). Both learn their own vocabulary, from the same text
-and of one size. They train one after the other, until the BLEU is reached or the time is over.
+and of the same size. They train one after the other, until the BLEU is reached or the time is over.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,9 +34,9 @@ from dragoman.base.tables import aligned, count
 from dragoman.bench.contenders import OURS
 from dragoman.bench.peers import MISSING, drivers, python_of
 from dragoman.bench.turns import MARK, NOTE, OtherWork, disturbed
-from dragoman.cli.bench import Busy, Peers, check_quiet, speaker
+from dragoman.cli.bench import Busy, Peers, check_quiet
 from dragoman.cli.options import Commands, Data, Json, Quiet
-from dragoman.cli.outcome import run
+from dragoman.cli.outcome import run, tell
 from dragoman.models.shapes import TransformerConfig
 from dragoman.text.corpora.corpus import open_corpus
 from dragoman.training.runs.recipe import Recipe, find_data, resolve
@@ -407,7 +408,7 @@ def measure(
         raise ConfigError(f"--bleu {bleu:g}", hint="it must be above 0 and at most 100")
     if not minutes > 0:
         raise ConfigError(f"--minutes {minutes:g}", hint="it must be above 0")
-    say = speaker(quiet)
+    say = partial(tell, quiet=quiet)
     folder = peers or drivers()
     chosen = choose(contenders or [], folder)
     if folder is None and not contenders:

@@ -1,4 +1,4 @@
-"""Ways of tuning a model on a translation memory, compared: what they win in domain and lose elsewhere.
+"""Compare methods of tuning on a translation memory: what they gain in domain and lose elsewhere.
 
     python benchmarks/tuning.py BASE --memory MEMORY.en MEMORY.de --test TEST.en TEST.de
         --general tatoeba TATOEBA.en TATOEBA.de --general news NEWS.en NEWS.de
@@ -8,15 +8,15 @@
 
 For every size and seed, draws that many pairs of the memory and tunes BASE on them by every method, each in a
 separate process with `dragoman train --from BASE`. Without --replay, the methods that replay need a BASE that
-still has the text of its training. Options after the flags go to every run, such as
-`training.max_updates=100` for a trial. With --huggingface, transformers' Seq2SeqTrainer continues the same
-weights, exported, for the time that the first method of the size and seed took (benchmarks/peers/
-huggingface_tuning.py), and the native engine translates with the result like with the others. PYTHON has
-transformers and accelerate; by default it is the one that `dragoman bench` installs.
+still has its training text. Options after the flags go to every run, such as `training.max_updates=100` for a
+trial. With --huggingface, transformers' Seq2SeqTrainer continues the same weights, exported, for the time
+that the first method of the size and seed took (benchmarks/peers/ huggingface_tuning.py), and the native
+engine translates with the result as with the others. PYTHON has transformers and accelerate; by default it is
+the one that `dragoman bench peers huggingface` installs.
 
 Prints a line for each run: BLEU of the first --lines lines of every test text by beam search of 4, minutes of
 the process, and its peak memory. Below are the means over the seeds, with the difference from BASE. Runs and
-their scores stay in --work, so that a repeated command goes on where it was stopped.
+their scores stay in --work, so that a repeated command resumes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from dragoman.evaluation.evaluate import evaluate
 from dragoman.interop.exports import export_model
 from dragoman.models.folder.bundle import load
 from dragoman.text.corpora.corpus import open_corpus
-from dragoman.training.runs.tuning.replay import draw_pairs
+from dragoman.training.runs.tuning.texts import draw_pairs
 from dragoman.translation.translator import Translator
 
 Pairs = list[tuple[str, str]]

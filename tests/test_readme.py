@@ -110,7 +110,7 @@ def put_data(folder: Path) -> None:
             (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
     with (folder / "memory.tmx").open("w", encoding="utf-8") as file:
         memory = [(f"Note: {source}", f"Hinweis: {target}") for source, target in islice(pairs, 60)]
-        tmx.write(file, memory, source="en", target="de")
+        tmx.write_units(file, ((*pair, {}) for pair in memory), source="en", target="de")
 
 
 def put_documents(folder: Path) -> None:

@@ -1,11 +1,11 @@
-"""Translate real message catalogues, and count what happened to their placeholders.
+"""Translate real message catalogues, and check their placeholders.
 
     python benchmarks/documents/localisation.py --model runs/en-de /usr/share/locale/de/LC_MESSAGES/*.mo
 
 Needs polib, which reads the files here, and msgunfmt and msgfmt of gettext. Prints how many messages have
-placeholders, in which way they were kept, how many are broken without a mark (by a search for their forms
-that is not the detector's), what `msgfmt -c` says, and chrF against the translations of the catalogues, of
-plain lines and as documents.
+placeholders, by which method they were kept, how many are broken without a mark (found by an independent
+search), the result of `msgfmt -c`, and chrF against the translations of the catalogues, as plain lines and as
+documents.
 """
 
 from __future__ import annotations

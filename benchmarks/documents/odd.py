@@ -1,9 +1,9 @@
-"""Translate odd input, one word or thing a line: how often does a model loop, invent or copy?
+"""Translate odd input, one item per line, and count loops, inventions and copies.
 
     python benchmarks/documents/odd.py --model runs/en-de --text test.en --count 5000
 
-The lines are words of TEXT as they are, in capitals and repeated, numbers, URLs, emoji, punctuation, words of
-other scripts and random letters. Prints counts for plain lines and with `--protect`.
+The lines are words of TEXT, also in capitals and repeated, numbers, URLs, emoji, punctuation, words of other
+scripts and random letters. Prints counts for plain lines and with `--protect`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What adapters cost in the native engine: files, memory, loading, and the speed of translation.
+"""Measure adapters in the native engine: files, memory, loading, and the speed of translation.
 
     python benchmarks/engine/adapters.py [--width 512] [--layers 6] [--vocab 16000] [--rank 16]
 
-Makes a Transformer with random weights and three adapters on all of its layers. Loads it in a process of its
-own with 0, 1 and 3 adapters, in each type of numbers. Prints the memory that each adapter adds, the seconds
-to load it, and the time of a sentence: of the model, of an adapter, and of all adapters translating at once
-in threads. All times are CPU time; those of a sentence are the least of `--rounds`.
+Makes a Transformer with random weights and three adapters on all of its layers. Loads it in a separate
+process with 0, 1 and 3 adapters, in each number type. Prints the memory that each adapter adds, the seconds
+to load it, and the time of a sentence: with the model, with an adapter, and with all adapters translating at
+once in threads. All times are CPU time; sentence times are the minimum of `--rounds`.
 
-Then it prints the other way to have adapters: the two narrow products of an adapter beside each product of
-the model, in float32, as a share of the time of that product. The engine merges adapters instead, because
-with int8 this share is far above a tenth.
+Then it prints the cost of the alternative without merging: the two narrow products of an adapter, in float32,
+as a share of the time of each product of the model. The engine merges adapters instead, because with int8
+this share is far above a tenth.
 """
 
 from __future__ import annotations

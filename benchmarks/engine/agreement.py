@@ -3,7 +3,7 @@
     python benchmarks/engine/agreement.py --model runs/multi30k --text test.en
 
 Prints a table: translations whose tokens differ, how many of these are ties (scores within 1e-4), and the
-greatest difference of the scores of equal tokens. Positional encodings are those of models with random
+largest difference of the scores of equal tokens. Positional encodings are tested on models with random
 weights and the sizes of MODEL, because a model has only one.
 """
 

@@ -1,4 +1,4 @@
-"""Products of the native engine on one core: GFLOP/s and the share of the floor.
+"""Measure products of the native engine on one core: GFLOP/s and the share of the floor.
 
     python benchmarks/engine/kernels.py [--levels amx,avx512] [--types int8] [--rows 1,64] [--shapes 512x2048]
 

@@ -1,11 +1,11 @@
-"""What a line costs in Python around the engine: reading, tokenising, detokenising, keeping order, writing.
+"""Measure the cost of a line outside the engine: reading, tokenising, detokenising, ordering, writing.
 
     python benchmarks/engine/stream.py --model runs/en-de --text test.en [--lines 20000]
 
-The engine answers at once: with the ids of the source, which in a shared vocabulary are a text of about the
-same length. Prints microseconds of CPU time a line of `Translator.stream` and of its parts alone, each the
-median of `--rounds`, and the memory of the process while a stream of `--lines` passes. The lines are made
-different, so that none is answered from memory.
+The engine is a stub that returns the ids of the source, which in a shared vocabulary are a text of about the
+same length. Prints microseconds of CPU time per line of `Translator.stream` and of its parts alone, each the
+median of `--rounds`, and the memory of the process during a stream of `--lines`. All lines differ, so none
+comes from the cache.
 """
 
 from __future__ import annotations

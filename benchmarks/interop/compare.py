@@ -4,10 +4,10 @@
     python benchmarks/interop/compare.py models imported hf-opus --text test.en --show
 
 `models` holds what train.py wrote, `imported` what `dragoman import` makes of it: the script imports what
-is missing there, without the import's own comparison. It prints one row a model:
+is missing there, without the import's own comparison. It prints one row per model:
 
     sentences   lines of the text, source tokens of which all must be equal
-    cut         sentences of which a translation met the length limit. They are left out of n-best and
+    cut         sentences with a translation at the length limit. They are left out of n-best and
                 score: at the limit Marian drops the end token, Hugging Face adds it for free, and ours pays
                 its price
     greedy      greedy translations that differ, and how many of them are ties
@@ -18,8 +18,8 @@ is missing there, without the import's own comparison. It prints one row a model
     texts       greedy translations with equal tokens whose text differs, spaces at the ends apart
 
 Two translations are a tie if the imported model scores both within 1e-5 of each other at the first place
-where the lists part: float32 cannot tell them apart, and either order is right. Marian translates with
-another model than it trains if that is pre-norm: of these, only the probabilities are compared.
+where the lists differ: float32 cannot tell them apart, and either order is right. Marian mistranslates its
+own pre-norm models, so for these only the probabilities are compared.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Hugging Face transformers: Seq2SeqTrainer trains a MarianMT model from nothing for some minutes.
+"""Hugging Face transformers: Seq2SeqTrainer trains a MarianMT model from scratch for some minutes.
 
     python benchmarks/peers/huggingface_training.py train.en train.de NEW --shape shape.json --minutes 120
         [--rate 5e-5] [--rows 8] [--warmup 0] [--smoothing 0] [--grouped] [--bf16] [--valid valid.en]
 
-Learns a SentencePiece vocabulary for both sides. The speed of some updates says how many fit into the time;
-the learning rate rises for --warmup updates and falls linearly to zero over the rest. Vocabulary, loading and
-measuring the speed are not counted. The defaults are those of TrainingArguments. A repeated command goes on
-from the last checkpoint.
+Learns a SentencePiece vocabulary for both sides. The speed of the first updates determines how many fit into
+the time; the learning rate rises for --warmup updates and falls linearly to zero over the rest. Vocabulary,
+loading and measuring the speed are not counted. The defaults are those of TrainingArguments. A repeated
+command resumes from the last checkpoint.
 
-With --valid, it translates that text greedily every fortieth of the time, and writes a line of JSON to
-NEW.translations: updates, seconds of training without these pauses, translations. A repeated command then
-begins again.
+With --valid, it translates that text greedily 40 times during the run, at equal intervals, and writes a line
+of JSON to NEW.translations: updates, seconds of training without these pauses, translations. A repeated
+command then starts over.
 """
 
 from __future__ import annotations

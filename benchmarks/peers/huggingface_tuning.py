@@ -2,8 +2,8 @@
 
     python benchmarks/peers/huggingface_tuning.py MODEL MEMORY.tsv NEW --minutes 5 [--rate 5e-5] [--rows 16]
 
-Takes the whole memory. The speed of some updates says how many fit into the time, and the learning rate
-falls linearly to zero over them. Loading and measuring the speed are not counted.
+Trains on the whole memory. The speed of the first updates determines how many fit into the time, and the
+learning rate falls linearly to zero over them. Loading and measuring the speed are not counted.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 
 from dragoman.base import machine
 from dragoman.base.errors import ConfigError, TrainingError
-from dragoman.bench import contenders, contest, report, turns, workload
+from dragoman.bench import contenders, contest, turns, workload
 from dragoman.bench.contenders import Conditions, Contender, Turn
 from dragoman.cli.bench import train
 from dragoman.models.operations import training_step
@@ -84,7 +84,7 @@ def test_turns_go_round(conditions: Conditions, monkeypatch: pytest.MonkeyPatch,
     said: list[str] = []
     named = [contender("a", precision="bf16"), contender("b", stock=True), contender("broken")]
     held = contest.hold(named, conditions, rounds=3, say=said.append)
-    text = report.to_text(held)
+    text = contest.to_text(held)
     table = json.loads(json.dumps(held.to_table()))
 
     assert order == ["a", "b", "broken", "b", "a", "a", "b"]
@@ -105,7 +105,7 @@ def test_ratios_need_another_toolkit(
     monkeypatch.setattr(Contender, "turn", lambda *_: turn(10))
     held = contest.hold([contender("dragoman", precision="bf16")], conditions, rounds=1)
 
-    assert cells(report.to_text(held), "dragoman")[4:] == ["-", "-", "0", "0%", "-"]
+    assert cells(contest.to_text(held), "dragoman")[4:] == ["-", "-", "0", "0%", "-"]
 
 
 @pytest.mark.parametrize(("native", "precision"), [(True, "bf16"), (False, "fp32")])
@@ -132,7 +132,7 @@ def test_tuned_ones_are_compared_in_any_precision(
     monkeypatch.setattr(Contender, "turn", lambda self, _: turn(rates[self.name]))
     named = [contender("dragoman"), contender("hf-tuned"), contender("hf", stock=True)]
 
-    assert cells(report.to_text(contest.hold(named, conditions, rounds=1)), "dragoman")[4:6] == [
+    assert cells(contest.to_text(contest.hold(named, conditions, rounds=1)), "dragoman")[4:6] == [
         "4.00",
         "2.00",
     ]
@@ -160,11 +160,11 @@ def test_a_disturbed_turn_is_marked(
 
     assert held.results[0].busy == pytest.approx([0.15, 0.05])
     assert held.results[0].disturbed == 1
-    assert "a *" in report.to_text(held)
-    assert turns.NOTE in report.to_text(held)
+    assert "a *" in contest.to_text(held)
+    assert turns.NOTE in contest.to_text(held)
     held.results[0].busy = [0.1, None]
     assert held.results[0].disturbed == 0
-    assert "*" not in report.to_text(held)
+    assert "*" not in contest.to_text(held)
 
 
 def test_all_may_fail(conditions: Conditions, monkeypatch: pytest.MonkeyPatch, known_ceiling: None) -> None:
@@ -177,7 +177,7 @@ def test_all_may_fail(conditions: Conditions, monkeypatch: pytest.MonkeyPatch, k
     held = contest.hold([contender("a")], conditions, rounds=2)
 
     assert held.results[0].failure == "no python"
-    assert "left out: no python" in report.to_text(held)
+    assert "left out: no python" in contest.to_text(held)
     assert held.to_table()["contenders"][0]["tokens_per_second"] is None
 
 

@@ -14,7 +14,7 @@ from dragoman.base import machine
 from dragoman.base.errors import ConfigError
 from dragoman.bench import doctor
 from dragoman.bench.doctor import Finding, examine, to_table, to_text
-from dragoman.training import peak
+from dragoman.training import profile as peak
 from dragoman.training.step import precision
 
 
@@ -210,7 +210,7 @@ def test_speed(monkeypatch) -> None:
 
     def rates(dtype, device, *, size, seconds):
         assert (device, size) == ("cpu", 1024)
-        return peak.Rates(best=speeds[dtype], median=speeds[dtype] / 2)
+        return speeds[dtype]
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(peak, "product_rates", rates)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.bulk.join import join_parts
-from dragoman.bulk.plan import parts_of
+from dragoman.bulk.run import join_parts, parts_of
 from dragoman.bulk.worker import PartWorker
 from dragoman.documents.files import Task
 from tests.bulk.loud import JOB, use_loud

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.bulk import plan
-from dragoman.bulk.plan import bulk_tasks, folder_of, parts_of, work_place
+from dragoman.bulk import run as plan
+from dragoman.bulk.run import bulk_tasks, folder_of, parts_of, work_place
 from dragoman.documents.files import Task
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError, ModelError
-from dragoman.bulk.plan import bulk_tasks
-from dragoman.bulk.run import BulkOutcome, translate_bulk
+from dragoman.bulk.run import BulkOutcome, bulk_tasks, translate_bulk
 from dragoman.bulk.source import TextPart
 from dragoman.bulk.worker import BulkJob, PartResult, in_this_process
 from dragoman.documents.files import Task

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.bulk.plan import parts_of
+from dragoman.bulk.run import parts_of
 from dragoman.bulk.source import PartText, TextPart, kind_of_name
 from dragoman.documents.files import Task
 

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.jobs import digest
-from dragoman.bulk.plan import parts_of
+from dragoman.bulk.run import parts_of
 from dragoman.bulk.source import TextPart
 from dragoman.bulk.worker import MOST_TRIES, PartWorker, counted_tries
 from dragoman.documents.files import Task

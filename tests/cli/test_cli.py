@@ -343,7 +343,7 @@ def test_alignment_in_every_output(dragoman_, model):
 
 
 def test_align_gives_a_line_for_each_pair(dragoman_, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.cli.evaluate.align._TOGETHER", 2)
+    monkeypatch.setattr("dragoman.cli.evaluate.given._TOGETHER", 2)
     source, target = tmp_path / "a.en", tmp_path / "a.de"
     source.write_text("Anna sees the dog.\n\nPeter eats.\n\nThe cat.\n", encoding="utf-8")
     target.write_text("Anna sieht den Hund.\n\nPeter isst.\nEin Hund.\n\n", encoding="utf-8")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.serve import serve
-from dragoman.cli.serve.serve import name_and_path
+from dragoman.cli.serve import name_and_path
 from dragoman.translation.native.build import unavailable
 
 SAVED = Path(__file__).parents[1] / "saved" / "0.1"
@@ -82,7 +81,7 @@ def test_a_missing_model_is_said(dragoman_, tmp_path: Path) -> None:
 
 
 def test_a_missing_extra_is_said(dragoman_, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "_EXTRA", ("starlette", "no_such_package"))
+    monkeypatch.setattr("dragoman.cli.serve._EXTRA", ("starlette", "no_such_package"))
     ended = dragoman_("serve", "model")
 
     assert ended.code == 2

@@ -9,7 +9,6 @@ import pytest
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.documents.formats import (
     FORMATS,
-    Languages,
     document_format,
     expect_language,
     format_named,
@@ -47,13 +46,6 @@ def test_an_unknown_format_is_an_error() -> None:
         document_format(Path("file"), b"just words")
     with pytest.raises(ConfigError, match="unknown format 'doc'"):
         format_named("doc")
-
-
-@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"properties"}))  # which may be Latin-1
-def test_every_format_has_a_parser_that_refuses_junk_with_an_error(name: str) -> None:
-    """Bytes that are no text: an error for the user, never a traceback."""
-    with pytest.raises(DataError):
-        FORMATS[name].parse(b"\xff\xff\x00\x00junk\xc3", Languages("en", "de"))
 
 
 def test_a_file_of_other_languages_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.documents.sentence import Sentence, Sentences, Translated, _is_shouted
 from dragoman.text.checks.placeholders import find_placeholders
-from dragoman.translation.choice import choosing
+from dragoman.translation.exchange import choosing
 from dragoman.translation.search.options import Beam, Decoding, Sample
 from dragoman.translation.translator import Translator
 from tests.documents.pretend import Change, Pretend, same

@@ -23,8 +23,8 @@ def test_a_format_has_all_that_an_export_needs(name: ExportFormat) -> None:
     form = FORMATS[name]
 
     wanted = {"write", "notes", "verify"} | ({"read"} if name in READ else set())
-    assert {one for one in wanted if not callable(getattr(form.code(), one, None))} == set()
-    assert hasattr(form.code(), "read") == (name in READ)
+    assert {one for one in wanted if not callable(getattr(form.code, one, None))} == set()
+    assert hasattr(form.code, "read") == (name in READ)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -18,7 +18,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.training.data.batches import Batch, collate
 from dragoman.training.profile import work_of
 from dragoman.training.step.loss import LinearCrossEntropy, Objective
-from dragoman.training.step.recompute import recompute_layers
+from dragoman.training.step.update import recompute_layers
 from dragoman.translation.search.engine import Request
 from dragoman.translation.search.options import Beam
 from dragoman.translation.search.rules import MinimumLength

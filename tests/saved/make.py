@@ -90,7 +90,7 @@ def make_newer(target: Path, text: Path) -> None:
     """A model with all that may lie beside it; the same as int8; one from elsewhere; one with other ids."""
     from tests.interop.memorised import random_bundle
 
-    from dragoman.evaluation.risk.folder import calibrate_folder
+    from dragoman.evaluation.risk.calibrate import calibrate_folder
     from dragoman.interop.imports import import_model
     from dragoman.models.folder import bundle
     from dragoman.models.folder.quantisation import quantise_folder

@@ -254,7 +254,7 @@ def make_training(name: str, training: Training) -> None:
         except Interrupted as stopped:
             print(stopped)
     else:
-        from dragoman.training.data.unfinished import UnfinishedCorpus
+        from dragoman.training.data.tokenising import UnfinishedCorpus
         from dragoman.training.distillation.distributions import LessonsInProgress
 
         with (

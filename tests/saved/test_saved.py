@@ -15,9 +15,8 @@ from tests.saved.make import HALF_DONE, NEWER_HALF_DONE, SEARCHES, run
 
 from dragoman import Translator, train
 from dragoman.base.errors import ModelError
-from dragoman.text.lexicon import shortlist
 from dragoman.text.tokenizers import tokenizer
-from dragoman.translation.folder import adapter, config, risk
+from dragoman.translation.folder import adapter, config, risk, shortlist
 from dragoman.translation.memory import store_file
 from dragoman.translation.memory.store import TranslationMemory
 
@@ -147,7 +146,8 @@ def test_every_format_with_a_version_is_known_here() -> None:
         "translation/memory/store_file",
         "text/lexicon/shortlist",
     )
-    others = ("translation/folder/summary", "interop/onnx/onnx")  # shows config.json's; an export that dragoman does not read
+    # The first shows the version of config.json; dragoman does not read the second, an export.
+    others = ("translation/folder/summary", "interop/onnx/onnx")
     assert found == {package / f"{name}.py" for name in (*names, *others)}
 
 

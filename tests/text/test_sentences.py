@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.text import sentences as module
-from dragoman.text.sentences import LONGEST, between, spacing, split_sentences
+from dragoman.text.sentences import LONGEST, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ from dragoman.text.sentences import LONGEST, between, spacing, split_sentences
         ("en", "See foo.bar and baz.qux. Then go.", ["See foo.bar and baz.qux. ", "Then go."]),
         ("en", "A line\nand another", ["A line\n", "and another"]),
         ("en", "Windows\r\n\r\nlines", ["Windows\r\n\r\n", "lines"]),
+        ("en", "A page\f\u2028and another", ["A page\f\u2028", "and another"]),
         ("de-AT", "Am 3. Oktober z. B. war er da. Gut.", ["Am 3. Oktober z. B. war er da. ", "Gut."]),
         ("zh_Hans", "你好。今天很好！", ["你好。", "今天很好！"]),
         ("xx", "No such language. But two.", ["No such language. ", "But two."]),
@@ -85,28 +86,6 @@ def test_a_cut_is_only_made_within_a_word_if_no_space_is_left() -> None:
     assert split_sentences("a" * 25 + " b", "xx", longest=10) == ["a" * 25 + " b"]
     assert split_sentences("a " + "b" * 25, "xx", longest=10) == ["a " + "b" * 25]
     assert split_sentences("a" * 25 + " ", "xx", longest=10) == ["a" * 10, "a" * 10, "aaaaa "]
-
-
-def test_spacing() -> None:
-    assert spacing(" \tA b. \n") == (" \t", "A b.", " \n")
-    assert spacing("  ") == ("  ", "", "")
-
-
-@pytest.mark.parametrize(
-    ("space", "source", "target", "new"),
-    [
-        (" ", "en", "zh", ""),
-        ("", "zh_Hans", "en-US", " "),
-        ("", "zh", "ja", ""),
-        ("  ", "en", "zh", "  "),
-        ("\n", "zh", "en", "\n"),
-        (" ", "en", "de", " "),
-    ],
-)
-def test_the_space_between_sentences_is_that_of_the_language(
-    space: str, source: str, target: str, new: str
-) -> None:
-    assert between(space, source, target) == new
 
 
 @pytest.mark.parametrize("unit", ["The dog sleeps. ", "`", "<?", "word "])

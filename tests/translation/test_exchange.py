@@ -14,7 +14,7 @@ from tests.translation.search.reference import History
 from dragoman import Translation, Translator
 from dragoman.base.errors import DataError
 from dragoman.models.search.engine import PyTorchEngine
-from dragoman.text.lexicon.shortlist import Shortlist
+from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.search.engine import Engine, Hypothesis, Request
 from dragoman.translation.search.options import Beam, Sample

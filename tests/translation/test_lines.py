@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,7 @@ from tests.translation.search.reference import History
 
 from dragoman import Translator
 from dragoman.base.errors import ConfigError, DataError
+from dragoman.translation.lines import by_parts
 
 
 def test_a_string_is_not_taken_for_a_list_of_lines(translator: Translator) -> None:
@@ -93,3 +95,44 @@ def test_a_prefix_with_a_banned_token_is_refused() -> None:
     assert translator.translate(["abc"], prefix="ac")[0].text.startswith("ac")
     with pytest.raises(DataError, match="this model cannot spell it"):
         translator.translate(["abc"], prefix="ab")
+
+
+# ---- parts
+
+
+def cut(item: str) -> tuple[list[str], Callable[[Sequence[str]], tuple[str, str]]]:
+    return item.split(" "), lambda answers: (item, "+".join(answers))
+
+
+def test_each_item_is_answered_whole_and_in_order() -> None:
+    def answers(parts: Iterator[str | None]) -> Iterator[str]:
+        return (part.upper() for part in parts if part is not None)
+
+    found = by_parts(["a b", None, "c", "d e f"], cut, answers)
+    assert list(found) == [("a b", "A+B"), ("c", "C"), ("d e f", "D+E+F")]
+
+
+def test_an_item_is_answered_before_the_next_is_read() -> None:
+    read: list[str] = []
+
+    def items() -> Iterator[str]:
+        for item in ("a b", "c d"):
+            read.append(item)
+            yield item
+
+    found = by_parts(items(), cut, lambda parts: (str(part) for part in parts))
+    assert next(found) == ("a b", "a+b")
+    assert read == ["a b"]
+
+
+def test_a_pause_reaches_the_answers() -> None:
+    seen: list[str | None] = []
+
+    def answers(parts: Iterator[str | None]) -> Iterator[str]:
+        for part in parts:
+            seen.append(part)
+            if part is not None:
+                yield part
+
+    list(by_parts(["a b", None, "c"], cut, answers))
+    assert seen == ["a", "b", None, "c"]

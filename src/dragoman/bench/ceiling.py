@@ -11,7 +11,7 @@ import argparse
 import torch
 
 from dragoman.bench.timing import answer
-from dragoman.training.peak import product_rates
+from dragoman.training.profile import product_rates
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     rates = {}
     for name, dtype in types.items():
         try:
-            rates[name] = product_rates(dtype, options.device, threads=options.threads).best
+            rates[name] = product_rates(dtype, options.device, threads=options.threads)
         except RuntimeError:
             if dtype != torch.int8:  # of which torch does not have products everywhere
                 raise

@@ -20,7 +20,7 @@ import torch
 from dragoman.base.errors import ConfigError
 from dragoman.bench.peers import WHERE, python_of
 from dragoman.bench.timing import PAD
-from dragoman.bench.turns import answer_of
+from dragoman.bench.turns import Measured, answer_of
 from dragoman.bench.workload import Workload
 from dragoman.models.operations import training_step
 from dragoman.models.shapes import TransformerConfig
@@ -68,13 +68,11 @@ class Conditions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
-    """The measurements of one turn."""
+class Turn(Measured):
+    """What one turn measured. The memory is that of the largest process, times their number."""
 
     tokens_per_second: float  # target tokens
     operations_per_second: float
-    peak_memory: int | None = None  # bytes: of the largest process, times their number
-    version: str = ""
     parameters: int = 0
     error: float | None = None  # of a product that the contender calls float32
 

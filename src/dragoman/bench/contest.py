@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import statistics
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from dragoman.base import machine
-from dragoman.base.errors import DragomanError
-from dragoman.bench.contenders import Conditions, Contender, Turn, variables_of
-from dragoman.bench.turns import OtherWork, answer_of, disturbed, orders
+from dragoman.base.tables import aligned, count
+from dragoman.bench.contenders import OURS, Conditions, Contender, Turn, variables_of
+from dragoman.bench.turns import MARK, NOTE, Standing, ceiling_of, megabytes, orders, spread
 
 
 @dataclass(kw_only=True)
-class Standing:
+class TrainingStanding(Standing[Contender, Turn]):
     """One contender's turns."""
-
-    contender: Contender
-    turns: list[Turn] = field(default_factory=list)
-    busy: list[float | None] = field(default_factory=list)  # cores that others kept busy in each turn
-    failure: str = ""
 
     @property
     def tokens_per_second(self) -> float:
@@ -33,23 +27,13 @@ class Standing:
         """The median over the turns."""
         return statistics.median(turn.operations_per_second for turn in self.turns)
 
-    @property
-    def peak_memory(self) -> int | None:
-        """The most bytes over the turns, if known."""
-        return max((t.peak_memory for t in self.turns if t.peak_memory is not None), default=None)
-
-    @property
-    def disturbed(self) -> int:
-        """Number of turns during which others kept the machine busy."""
-        return sum(disturbed(cores) for cores in self.busy)
-
 
 @dataclass(kw_only=True)
 class Contest:
     """The outcome of a contest."""
 
     conditions: Conditions
-    results: list[Standing]
+    results: list[TrainingStanding]
     ceiling: dict[str, float]  # operations per second of large products, by precision
     processor: str
 
@@ -70,10 +54,7 @@ class Contest:
                     "precision": result.contender.precision,
                     "processes": result.contender.processes,
                     "tokens_per_second": result.tokens_per_second if result.turns else None,
-                    "peak_memory": result.peak_memory,
-                    "turns": [asdict(turn) for turn in result.turns],
-                    "busy_cores": result.busy,
-                    "failure": result.failure,
+                    **result.to_table(),
                 }
                 for result in self.results
             ],
@@ -88,7 +69,7 @@ def hold(
     say: Callable[[str], None] = lambda _: None,
 ) -> Contest:
     """Let every contender take one turn a round. One that fails is left out of the later rounds."""
-    results = [Standing(contender=contender) for contender in contenders]
+    results = [TrainingStanding(contender=contender) for contender in contenders]
     ceilings = [ceiling(conditions)]
     for number, order in enumerate(orders(results, rounds), 1):
         for result in order:
@@ -103,27 +84,19 @@ def hold(
     )
 
 
-def _take_turn(result: Standing, conditions: Conditions) -> str:
+def _take_turn(result: TrainingStanding, conditions: Conditions) -> str:
     """Add a turn, or the reason for its failure, to the result. Return a line about it."""
     name = result.contender.name
-    try:
-        with OtherWork() as others:
-            turn = result.contender.turn(conditions)
-    except (DragomanError, OSError, ValueError) as error:
-        result.failure = str(error)
-        return f"{name} is left out: {error}"
-    result.turns.append(turn)
-    result.busy.append(others.cores)
-    return f"{name} {turn.tokens_per_second:,.0f} tokens/s"
+    result.attempt(lambda: result.take(lambda: result.contender.turn(conditions)))
+    if result.failure:
+        return f"{name} is left out: {result.failure}"
+    return f"{name} {result.turns[-1].tokens_per_second:,.0f} tokens/s"
 
 
 def ceiling(conditions: Conditions) -> dict[str, float]:
-    """Operations per second of large products, by precision, measured in a separate process."""
-    command = [
-        *(sys.executable, "-m", "dragoman.bench.ceiling"),
-        *(f"--threads={conditions.threads}", f"--device={conditions.device}"),
-    ]
-    return answer_of(command, variables_of(conditions), name="ceiling", timeout=600)
+    """Operations per second of large products, by precision."""
+    flags = f"--threads={conditions.threads}", f"--device={conditions.device}"
+    return ceiling_of(*flags, variables=variables_of(conditions))
 
 
 def _processor(conditions: Conditions) -> str:
@@ -133,3 +106,59 @@ def _processor(conditions: Conditions) -> str:
     import torch
 
     return torch.cuda.get_device_name()
+
+
+_HEAD = (
+    "contender", "precision", "tokens/s", "spread", "x untuned", "x tuned", "GFLOP/s", "of ceiling", "peak MB"
+)  # fmt: skip
+
+
+def to_text(contest: Contest) -> str:
+    """A table, fastest first, with the conditions above it and notes below."""
+    conditions, about = contest.conditions, contest.conditions.workload.about
+    results = sorted((r for r in contest.results if r.turns), key=lambda r: -r.tokens_per_second)
+    stock = [r for r in results if r.contender.stock]
+    tuned = [r for r in results if not r.contender.name.startswith(OURS) and not r.contender.stock]
+    rows = [list(_HEAD)]
+    for result in results:
+        share = result.operations_per_second / contest.ceiling[result.contender.precision]
+        rows.append(
+            [
+                result.contender.name + (f" {MARK}" if result.disturbed else ""),
+                result.contender.precision,
+                f"{result.tokens_per_second:,.0f}",
+                spread([turn.tokens_per_second for turn in result.turns]),
+                _ratio(result, stock),
+                _ratio(result, tuned),
+                f"{result.operations_per_second / 1e9:,.0f}",
+                f"{share:.0%}",
+                megabytes(result.peak_memory),
+            ]
+        )
+    place = contest.processor
+    if conditions.device == "cpu":
+        place = f"{count(conditions.threads, 'thread')}, {place}"
+    rounds = max((len(r.turns) for r in contest.results), default=0)
+    ceilings = ", ".join(f"{name} {rate / 1e9:,.0f}" for name, rate in contest.ceiling.items())
+    lines = [
+        f"{conditions.preset}: {about.title}, {about.pairs:,} pairs, {about.vocab:,} subwords, batches of"
+        f" {about.batch_tokens:,} tokens, {place}",
+        *aligned(rows, right=range(2, len(_HEAD))),
+        "",
+        *aligned([[r.contender.name, r.contender.about, r.turns[-1].version] for r in results] or [[""]]),
+        "",
+        f"median of {count(rounds, 'turn')} of {count(conditions.steps, 'step')}; target tokens"
+        " are counted without padding",
+        "x untuned: ratio to the fastest untuned toolkit; x tuned: to the fastest tuned one",
+        f"ceiling: large products, {ceilings} GFLOP/s",
+        "peak MB: resident memory of the largest process, times the processes",
+    ]
+    if any(result.disturbed for result in results):
+        lines.append(NOTE)
+    lines += [f"left out: {r.failure}" for r in contest.results if r.failure]
+    return "\n".join(lines)
+
+
+def _ratio(result: TrainingStanding, others: list[TrainingStanding]) -> str:
+    """Speed as a multiple of the fastest of the others; they are sorted, fastest first."""
+    return f"{result.tokens_per_second / others[0].tokens_per_second:.2f}" if others else "-"

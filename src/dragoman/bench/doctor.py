@@ -364,7 +364,7 @@ def _encoding() -> Finding:
 
 def _speed(torch: Any) -> Finding:
     """The rate of matrix products, which are most of the work."""
-    from dragoman.training.peak import product_rates
+    from dragoman.training.profile import product_rates
     from dragoman.training.step.precision import precision_for
 
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -373,7 +373,7 @@ def _speed(torch: Any) -> Finding:
     for device in devices:
         for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
             size = 1024 if device == "cpu" else None  # smaller than the bench's, so that it is quick
-            speed = product_rates(dtype, device, size=size, seconds=0.3).best / _GIGA
+            speed = product_rates(dtype, device, size=size, seconds=0.3) / _GIGA
             data[f"{device}_{name}"] = speed
             shown.append(f"{name} {speed:,.0f}" if device == "cpu" else f"GPU {name} {speed:,.0f}")
     chosen = precision_for("auto", torch.device(devices[-1]))

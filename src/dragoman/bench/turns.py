@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import resource
 import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar
 
 from dragoman.base import machine
-from dragoman.base.errors import TrainingError
+from dragoman.base.errors import DragomanError, TrainingError
 
 T = TypeVar("T")
 BUSY = 0.1  # cores that others keep busy, above which a measurement is marked
@@ -43,10 +45,16 @@ def answer_of(
         raise TrainingError(f"{name}: no answer within {timeout:g} seconds") from error
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        said = [line for line in done.stderr.strip().splitlines() if not line.startswith("hint: ")]
-        last = (said or ["no output"])[-1]
+        errors = [line for line in done.stderr.strip().splitlines() if not line.startswith("hint: ")]
+        last = (errors or ["no output"])[-1]
         raise TrainingError(f"{name}: {last[:300]}", hint="run its command yourself: " + " ".join(command))
     return dict(json.loads(lines[-1]))
+
+
+def ceiling_of(*flags: str, variables: Mapping[str, str] | None = None) -> dict[str, float]:
+    """Operations per second of large products, by type, measured in a separate process."""
+    command = [sys.executable, "-m", "dragoman.bench.ceiling", *flags]
+    return answer_of(command, variables, name="ceiling", timeout=600)
 
 
 class OtherWork:
@@ -67,6 +75,61 @@ class OtherWork:
         if self._before is not None and after is not None:
             seconds, all_work, our_work = (b - a for a, b in zip(self._before, after, strict=True))
             self.cores = max(0.0, (all_work - our_work) / seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What one turn measured, of any contest."""
+
+    peak_memory: int | None = None  # bytes
+    version: str = ""
+
+
+Contender = TypeVar("Contender")
+Turn = TypeVar("Turn", bound=Measured)
+
+
+@dataclass(kw_only=True)
+class Standing(Generic[Contender, Turn]):
+    """One contender's turns, and why it takes no more of them."""
+
+    contender: Contender
+    turns: list[Turn] = field(default_factory=list)
+    busy: list[float | None] = field(default_factory=list)  # cores that others kept busy in each turn
+    failure: str = ""
+
+    def attempt(self, work: Callable[[], object]) -> None:
+        """Do some work. If it fails, note the reason."""
+        try:
+            work()
+        except (DragomanError, OSError, ValueError) as error:
+            self.failure = str(error)
+
+    def take(self, turn: Callable[[], Turn]) -> None:
+        """Add a turn."""
+        with OtherWork() as others:
+            taken = turn()
+        self.turns.append(taken)
+        self.busy.append(others.cores)
+
+    @property
+    def peak_memory(self) -> int | None:
+        """The most bytes over the turns, if known."""
+        return max((t.peak_memory for t in self.turns if t.peak_memory is not None), default=None)
+
+    @property
+    def disturbed(self) -> int:
+        """Number of turns during which others kept the machine busy."""
+        return sum(disturbed(cores) for cores in self.busy)
+
+    def to_table(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "peak_memory": self.peak_memory,
+            "turns": [asdict(turn) for turn in self.turns],
+            "busy_cores": self.busy,
+            "failure": self.failure,
+        }
 
 
 def disturbed(cores: float | None) -> bool:

@@ -2,20 +2,210 @@
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import json
+import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import cast
+from typing import Any, BinaryIO, cast
 
-from dragoman.base.errors import DataError, DragomanError
+from dragoman.base.errors import ConfigError, DataError, DragomanError
+from dragoman.base.files import replacing
 from dragoman.base.jobs import Journal, digest, read_part
 from dragoman.base.progress import Meter
-from dragoman.bulk.join import BulkCounts, join_parts
-from dragoman.bulk.plan import PART_LINES, folder_of, parts_of, remove
-from dragoman.bulk.source import TextPart
+from dragoman.bulk.source import NAME, TextPart, digest_of_part, kind_of_name, open_parquet, raw_items
 from dragoman.bulk.worker import BulkJob, PartResult
-from dragoman.documents.files import Task
+from dragoman.documents.files import Task, tasks_of
+from dragoman.documents.formats import format_of_name
+from dragoman.text.corpora.compressed import compressing, damage, decompressed
+from dragoman.text.corpora.lines import open_bytes
+
+PART_LINES = 5_000
+_PART_BYTES = 2**24  # a part ends after the line that reaches this, so that it fits into memory
+
+
+def bulk_tasks(names: Sequence[str], output: Path) -> list[Task]:
+    """Return a task for each file, in order; a name may be a file, a folder or a pattern such as `in/*.gz`.
+
+    One file goes to the file `output`, or into that folder; several, and folders, go into the folder
+    `output`, each with its name. Raises DataError if nothing is found or a path does not exist, ConfigError
+    if two would go to the same place, one would overwrite a source, or one is a document.
+    """
+    paths = [path for name in names for path in _paths(name)]
+    for path in paths:
+        if path.is_file() and _is_document(path):
+            raise ConfigError(
+                f"{path}: bulk translation takes text, not documents", hint="use dragoman translate"
+            )
+    return tasks_of(paths, output, wanted=_is_wanted)
+
+
+def work_place(tasks: Sequence[Task], output: Path) -> Path:
+    """The folder of unfinished parts: in the output folder, or next to the output file."""
+    if [task.output for task in tasks] == [output]:
+        return output.with_name(f"{output.name}.unfinished.parts")
+    return output / ".unfinished.parts"
+
+
+def parts_of(task: Task, folder: Path, *, salt: str, column: str, lines: int = PART_LINES) -> list[TextPart]:
+    """Cut a file into parts, whose translations go into `folder`. Nothing of them is kept in memory.
+
+    `salt` stands for the models and options: parts of the same text and salt have the same place. A gzipped
+    file is unpacked into `folder`. Raises DataError if the file cannot be read.
+    """
+    name, kind = str(task.source), kind_of_name(task.source)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = task.source if kind == "parquet" else _unpacked(task.source, folder)
+    parts: list[TextPart] = []
+    first = 1
+    for group in range(_groups(path, name) if kind == "parquet" else 1):
+        whole = TextPart(
+            name, str(path.absolute()), kind, column, group, 0, sys.maxsize, first, 0, salt, "", ""
+        )
+        for part in _cut(whole, lines):
+            place = folder.absolute() / f"{len(parts):07}-{part.digest}"
+            parts.append(replace(part, place=str(place)))
+            first += part.lines
+    return parts
+
+
+def _cut(whole: TextPart, lines: int) -> Iterator[TextPart]:
+    """Cut a file, or a row group, into parts."""
+    start, first, items = 0, whole.first, raw_items(whole)
+    while (next_item := next(items, None)) is not None:
+        digest, count, size = digest_of_part(whole.salt, first), 0, 0
+        for item in chain([next_item], items):
+            digest.update(item)
+            count, size = count + 1, size + len(item)
+            if count == lines or (whole.kind != "parquet" and size >= _PART_BYTES):
+                break
+        end = start + (count if whole.kind == "parquet" else size)
+        yield replace(whole, start=start, end=end, first=first, lines=count, digest=digest.hexdigest())
+        start, first = end, first + count
+
+
+def _groups(path: Path, name: str) -> int:
+    """The number of row groups of a Parquet file."""
+    parquet = open_parquet(path, name)
+    if NAME in parquet.schema_arrow.names:
+        raise DataError(f"{path}: has a column {NAME!r} already", hint="rename that column")
+    return int(parquet.num_row_groups)
+
+
+def folder_of(work: Path, task: Task) -> Path:
+    """The folder for the parts of a file."""
+    name = os.fsencode(os.path.abspath(task.output or task.source))
+    return work / hashlib.blake2b(name, digest_size=8).hexdigest()
+
+
+def _paths(name: str) -> list[Path]:
+    if not os.path.lexists(name) and glob.has_magic(name):
+        found = sorted(glob.glob(name, recursive=True))
+        if not found:
+            raise DataError(f"{name}: matches no file", hint="check the pattern")
+        return [Path(one) for one in found]
+    return [Path(name)]
+
+
+def _is_wanted(inside: Path) -> bool:
+    """Whether a file of a folder is translated: not hidden ones, and not documents."""
+    return not any(part.startswith(".") for part in inside.parts) and not _is_document(inside)
+
+
+def _is_document(path: Path) -> bool:
+    known = format_of_name(path)
+    return known is not None and known.name != "text"
+
+
+def _unpacked(source: Path, folder: Path) -> Path:
+    """The file itself, or its text if it is compressed."""
+    with open_bytes(source) as stream:
+        content = decompressed(stream, str(source))
+        if content is stream:
+            return source
+        path = folder / "text"
+        try:
+            with path.open("wb") as file:
+                shutil.copyfileobj(content, file, _BLOCK)
+        except Exception as error:
+            if fault := damage(error, str(source)):
+                raise DataError(f"{source}: {fault}", hint="copy or download it again") from error
+            raise
+    return path
+
+
+_BLOCK = 2**20  # bytes
+
+
+@dataclass
+class BulkCounts:
+    """The counts of written lines."""
+
+    files: int = 0
+    lines: int = 0
+    truncated: int = 0  # translations that were cut short
+    first: list[str] = field(default_factory=list)  # where the first five of them are
+
+    def add(self, other: BulkCounts) -> None:
+        """Count in another file."""
+        self.files += other.files
+        self.lines += other.lines
+        self.truncated += other.truncated
+        self.first = [*self.first, *other.first][:5]
+
+
+def join_parts(task: Task, parts: Sequence[TextPart]) -> BulkCounts:
+    """Write the output of a file from its parts, whole or not at all. By its name it is compressed."""
+    output = cast(Path, task.output)
+    counts = BulkCounts(files=1)
+    with replacing(output) as path:
+        if kind_of_name(task.source) == "parquet":
+            _write_parquet(task.source, path, parts, counts)
+        else:
+            with ExitStack() as stack:
+                file: Any = stack.enter_context(path.open("wb"))
+                file = stack.enter_context(compressing(file, output.suffix))
+                for part in parts:
+                    with _body(part, counts) as body:
+                        shutil.copyfileobj(body, file, _BLOCK)
+    return counts
+
+
+@contextmanager
+def _body(part: TextPart, counts: BulkCounts) -> Iterator[BinaryIO]:
+    """The translations of a part. The counts in the line before them are added."""
+    with Path(part.place).open("rb") as file:
+        about = json.loads(file.readline())
+        first = [f"{part.name}:{number}" for number in about["first"]]
+        counts.add(BulkCounts(lines=about["lines"], truncated=about["truncated"], first=first))
+        yield file
+
+
+def _write_parquet(source: Path, path: Path, parts: Sequence[TextPart], counts: BulkCounts) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    read = open_parquet(source, str(source))
+    schema = read.schema_arrow.append(pyarrow.field(NAME, pyarrow.string()))
+    with parquet.ParquetWriter(path, schema) as writer:
+        for group in range(read.num_row_groups):
+            table = read.read_row_group(group)
+            mine = (part for part in parts if part.group == group)
+            column = pyarrow.array([*_values(mine, counts)], pyarrow.string())
+            writer.write_table(table.append_column(schema.field(NAME), column).cast(schema))
+
+
+def _values(parts: Iterator[TextPart], counts: BulkCounts) -> Iterator[str | None]:
+    for part in parts:
+        with _body(part, counts) as body:
+            yield from map(json.loads, body)
+
 
 Pool = Callable[[BulkJob, Sequence[TextPart]], Iterator[tuple[int, PartResult]]]
 
@@ -69,13 +259,13 @@ def translate_bulk(
             bulk.translate(job, pool, say)
         except DragomanError:
             if not journal and not any(work.glob("*/[0-9]*")):
-                remove(work)  # nothing was done that a repeated command could use
+                shutil.rmtree(work, ignore_errors=True)  # nothing was done that a repeated command could use
             raise
         failed = bulk.failed
         bulk.outcome.failed = [(task.source, failed[task.source]) for task in tasks if task.source in failed]
         journal.kept = bool(failed)
         if not failed:
-            remove(work)
+            shutil.rmtree(work, ignore_errors=True)
     return bulk.outcome
 
 
@@ -92,7 +282,7 @@ class _Bulk:
         folder = folder_of(self.work, task)
         if (table := self.journal.result(task.source, cast(Path, task.output))) is not None:
             self.outcome.counts.add(BulkCounts(**table))
-            remove(folder)
+            shutil.rmtree(folder, ignore_errors=True)
             return
         try:
             parts = parts_of(task, folder, salt=salt, column=column, lines=lines)
@@ -140,4 +330,4 @@ class _Bulk:
         counts = join_parts(file.task, file.parts)
         self.journal.add(file.task.source, cast(Path, file.task.output), vars(counts))
         self.outcome.counts.add(counts)
-        remove(folder_of(self.work, file.task))
+        shutil.rmtree(folder_of(self.work, file.task), ignore_errors=True)

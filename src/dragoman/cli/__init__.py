@@ -34,7 +34,7 @@ class _Command:
 
 
 COMMANDS = {
-    "demo": _Command("train.demo", "demo", "Train a small translator, watch it learn, and try it."),
+    "demo": _Command("train.train", "demo", "Train a small translator, watch it learn, and try it."),
     "train": _Command("train.train", "train", "Train a model on raw parallel text.", "TrainCommand"),
     "distil": _Command("train.distil", "distil", "Train a student to imitate its teachers.", "TrainCommand"),
     "translate": _Command("translate.translate", "translate", "Translate lines of text, or documents."),
@@ -43,21 +43,21 @@ COMMANDS = {
         "translate.back_translate", "back_translate", "Make synthetic parallel text from monolingual text."
     ),
     "filter": _Command("evaluate.filter", "filter_pairs", "Keep the best pairs of parallel text."),
-    "align": _Command("evaluate.align", "align", "Align the words of text and its translation."),
-    "risk": _Command("evaluate.risk", "risk", "Flag doubtful translations."),
-    "serve": _Command("serve.serve", "serve", "Serve models to clients of LibreTranslate and DeepL."),
+    "align": _Command("evaluate.given", "align", "Align the words of text and its translation."),
+    "risk": _Command("evaluate.given", "risk", "Flag doubtful translations."),
+    "serve": _Command("serve", "serve", "Serve models to clients of LibreTranslate and DeepL."),
     "evaluate": _Command("evaluate.evaluate", "evaluate", "Translate test text and score it."),
     "score": _Command("evaluate.score", "score", "Score translations of any system."),
     "inspect": _Command("inspect", "inspect", "See how a translation came about, in one offline page."),
     "positions": _Command("inspect", "positions", "See the sinusoidal positions, without a model."),
-    "studio": _Command("serve.studio", "studio", "Watch training runs on a page."),
+    "studio": _Command("serve", "studio", "Watch training runs on a page."),
     "ladder": _Command(
         "train.ladder", "ladder", "Train several recipes within one budget, and compare them."
     ),
-    "import": _Command("model.imports", "import_model", "Import a model of Hugging Face or Marian."),
-    "export": _Command("model.exports", "export_model", "Export a model to another program."),
+    "import": _Command("model.interop", "import_model", "Import a model of Hugging Face or Marian."),
+    "export": _Command("model.interop", "export_model", "Export a model to another program."),
     "config": _Command("train.config", "config", "Print the options of a recipe with their descriptions."),
-    "doctor": _Command("doctor", "doctor", "Check this machine and suggest changes."),
+    "doctor": _Command("bench", "doctor", "Check this machine and suggest changes."),
     "memory": _Command("model.memory", "memory", "Keep translations, find them again, and exchange them."),
     "model": _Command("model.model", "model", "Look into model folders; check, average and compare them."),
     "bench": _Command("bench", "bench", "Measure speed on this machine."),

@@ -1,17 +1,19 @@
-"""`dragoman bench`: measure speed on this machine, compared with other toolkits."""
+"""`dragoman bench` and `dragoman doctor`: measure speed on this machine, and check it."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Commands, Data, Json, Quiet, Recipe
+from dragoman.cli.options import Commands, Data, Flag, Json, Quiet, Recipe
+from dragoman.cli.outcome import tell, to_json
 
 bench = Commands(help="Measure speed on this machine.", no_args_is_help=True)
 
@@ -23,6 +25,10 @@ Peers = Annotated[
         envvar="DRAGOMAN_PEERS",
         help="The drivers of the other toolkits. [default: benchmarks/peers of the source checkout]",
     ),
+]
+Threads = Annotated[
+    int | None,
+    Flag("Threads of each contender. [default: the number of cores]", flag="--threads", at_least=1),
 ]
 Busy = Annotated[bool, typer.Option("--busy", help="Measure even if the machine is busy.")]
 _QUIET = 0.2  # cores that others may keep busy before a measurement
@@ -44,29 +50,14 @@ def train(
             metavar="NAME", help="Contenders to measure. [default: dragoman and the installed toolkits]"
         ),
     ] = None,
-    preset: Annotated[
-        str, typer.Option("--preset", metavar="NAME", help="Size of the model: tiny, small, base or big.")
-    ] = "small",
-    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns of each contender.")] = 3,
-    steps: Annotated[
-        int, typer.Option("--steps", min=1, metavar="N", help="Timed training steps in a turn.")
-    ] = 12,
-    warm: Annotated[int, typer.Option("--warm", min=0, metavar="N", help="Steps before the timed ones.")] = 3,
-    batch_tokens: Annotated[
-        int,
-        typer.Option(
-            "--batch-tokens", min=100, metavar="N", help="Most target tokens in a batch, with padding."
-        ),
-    ] = 4096,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads", min=1, metavar="N", help="Threads of each contender. [default: the number of cores]"
-        ),
-    ] = None,
+    preset: Annotated[str, Flag("Size of the model: tiny, small, base or big.", metavar="NAME")] = "small",
+    rounds: Annotated[int, Flag("Turns of each contender.", at_least=1)] = 3,
+    steps: Annotated[int, Flag("Timed training steps in a turn.", at_least=1)] = 12,
+    warm: Annotated[int, Flag("Steps before the timed ones.", at_least=0)] = 3,
+    batch_tokens: Annotated[int, Flag("Most target tokens in a batch, with padding.", at_least=100)] = 4096,
+    threads: Threads = None,
     device: Annotated[
-        Literal["cpu", "cuda"],
-        typer.Option("--device", help="cuda measures on a GPU, which only some contenders can use."),
+        Literal["cpu", "cuda"], Flag("cuda measures on a GPU, which only some contenders can use.")
     ] = "cpu",
     recipe: Recipe = None,
     data: Data = None,
@@ -87,13 +78,13 @@ def train(
       dragoman bench train --device cuda --preset big --batch-tokens 25000
     """
     from dragoman.base import machine
-    from dragoman.bench import contest, report, workload
+    from dragoman.bench import contest, workload
     from dragoman.bench.contenders import Conditions, choose_contenders
     from dragoman.bench.peers import MISSING, drivers
     from dragoman.training.runs.recipe import resolve
     from dragoman.training.runs.text.texts import open_training
 
-    say = speaker(quiet)
+    say = partial(tell, quiet=quiet)
     folder = peers or drivers()
     chosen = choose_contenders(contenders or None, device, peers=folder)
     if folder is None and not contenders:
@@ -122,7 +113,7 @@ def train(
         peers=folder,
     )
     result = contest.hold(chosen, conditions, rounds=rounds, say=say)
-    print(json.dumps(result.to_table(), indent=2) if as_json else report.to_text(result))
+    print(json.dumps(result.to_table(), indent=2) if as_json else contest.to_text(result))
     if all(one.failure for one in result.results):
         raise typer.Exit(1)
 
@@ -133,32 +124,19 @@ def bench_translate(
         list[str] | None, typer.Argument(metavar="NAME", help="Contenders to measure. [default: all]")
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", metavar="MODEL", help="Translate with this model, at its own lengths."),
+        str | None, Flag("Translate with this model, at its own lengths.", flag="--model -m", metavar="MODEL")
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
-            help="Translate with a model of this size and random weights: tiny, small, base or big. "
+        Flag(
+            "Translate with a model of this size and random weights: tiny, small, base or big. "
             "[default: small]",
+            metavar="NAME",
         ),
     ] = None,
-    text: Annotated[
-        Path | None,
-        typer.Option(
-            "--text", metavar="FILE", help="Lines to translate. [default: the embedded English corpus]"
-        ),
-    ] = None,
+    text: Annotated[Path | None, Flag("Lines to translate. [default: the embedded English corpus]")] = None,
     lines: Annotated[
-        int,
-        typer.Option(
-            "--lines",
-            min=1,
-            metavar="N",
-            help="Number of lines. If the text has fewer, more are made by changing words.",
-        ),
+        int, Flag("Number of lines. More than the text has are made by changing words.", at_least=1)
     ] = 1000,
     beam: Annotated[
         list[int] | None,
@@ -166,20 +144,11 @@ def bench_translate(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only",
-            metavar="WHAT",
-            help="throughput, latency, start or file; repeatable. [default: all]",
-        ),
+        Flag("throughput, latency, start or file; repeatable. [default: all]", metavar="WHAT"),
     ] = None,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns of each contender.")] = 5,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads", min=1, metavar="N", help="Threads of each contender. [default: the number of cores]"
-        ),
-    ] = None,
-    busy: Annotated[bool, typer.Option("--busy", help="Do not wait for the machine to be idle.")] = False,
+    rounds: Annotated[int, Flag("Turns of each contender.", at_least=1)] = 5,
+    threads: Threads = None,
+    busy: Annotated[bool, Flag("Do not wait for the machine to be idle.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -200,7 +169,7 @@ def bench_translate(
     from dragoman.bench.decoding.contenders import choose_kinds, choose_translators, prepared
 
     chosen, kinds = choose_translators(contenders), choose_kinds(only)
-    say = speaker(quiet)
+    say = partial(tell, quiet=quiet)
     number = threads or machine.usable_cores()
     with prepared(chosen, model=model, preset=preset, text=text, lines=lines, threads=number) as conditions:
         result = contest.compete(
@@ -286,6 +255,18 @@ def check_quiet(busy: bool) -> None:
         )
 
 
-def speaker(quiet: bool) -> Callable[[str], None]:
-    """Print progress on standard error, or nothing."""
-    return (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
+def doctor(as_json: Json = False) -> None:
+    """Check this machine: Python, native engine, torch, cores, bf16, memory and GPU. Suggest changes.
+
+    Exits with 1 if a problem stops dragoman from working.
+
+    \b
+      dragoman doctor
+      dragoman doctor --json
+    """
+    from dragoman.bench.doctor import examine, to_table, to_text
+
+    findings = examine()
+    print(to_json(to_table(findings)) if as_json else to_text(findings))
+    if any(finding.status == "problem" for finding in findings):
+        raise typer.Exit(1)

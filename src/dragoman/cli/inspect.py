@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -14,29 +15,89 @@ from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
 from dragoman.cli.models import Loading
 from dragoman.cli.options import Flag, Flags, Model, Quiet
+from dragoman.cli.outcome import tell
 from dragoman.text.corpora.lines import one_line, read_lines
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
-    from dragoman.inspection import Contrast, Trace
+    from dragoman.inspection import Contrast, Intervention, Trace
 
 STDIN = "-"
 Form = Literal["html", "svg", "png", "txt", "json"]
 FORMATS = get_args(Form)
-View = Literal["attention", "heads", "beam", "positions"]
-Kind = Literal["encoder", "decoder", "cross"]
 
 Output = Annotated[
-    Path | None,
-    Flag("Write to this file. [default: text, to the terminal]", flag="--output -o"),
+    Path | None, Flag("Write to this file. [default: text, to the terminal]", flag="--output -o")
 ]
 Format = Annotated[
-    Form | None,
-    Flag(
-        "Output format. [default: from the name of the file, or txt]",
-        flag="--format",
-    ),
+    Form | None, Flag("Output format. [default: from the name of the file, or txt]", flag="--format")
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The part of a trace that a picture or the text shows."""
+
+    picture: Annotated[
+        Literal["attention", "heads", "beam", "positions"] | None,
+        Flag("Content of an SVG or PNG. [default: attention]", flag="--view"),
+    ] = None
+    kind: Annotated[
+        Literal["encoder", "decoder", "cross"] | None,
+        Flag("Kind of attention to show. [default: cross]", flag="--attention"),
+    ] = None
+    layer: Annotated[int | None, Flag("Layer to show. [default: the last but one]")] = None
+    head: Annotated[int | None, Flag("Head to show. [default: the mean of all]")] = None
+
+    def check(self, form: str) -> None:
+        """Raise ConfigError for an option that has no effect."""
+        own = {"--attention": self.kind, "--layer": self.layer, "--head": self.head}
+        where, used = form, [*own] if form == "txt" else []
+        if form in ("svg", "png"):
+            picture, where = self.picture or "attention", f"--view {self.picture}"
+            used = ["--view", *{"attention": [*own], "heads": ["--attention"]}.get(picture, [])]
+        options = {"--view": self.picture, **own}
+        for name, value in options.items():
+            if value is not None and name not in used:
+                raise ConfigError(
+                    f"{name} has no effect in {where}", hint="leave it out, or choose another format or view"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is changed about a run."""
+
+    without: Annotated[
+        list[str] | None, Flag("Switch a head off, such as encoder.2.3. May be repeated.", metavar="HEAD")
+    ] = None
+    force: Annotated[
+        list[str] | None,
+        Flag("Force a token at a step, such as 3=Hund. May be repeated.", metavar="STEP=TEXT"),
+    ] = None
+    ban: Annotated[
+        list[str] | None,
+        Flag("Forbid a token, at a step or everywhere. May be repeated.", metavar="[STEP=]TEXT"),
+    ] = None
+    shift: Annotated[
+        int, Flag("Add K to the position of each source token.", flag="--shift-positions", metavar="K")
+    ] = 0
+    no_positions: Annotated[bool, Flag("Leave out the positions of the source.")] = False
+    length_penalty: Annotated[
+        float | None, Flag("Search with another length penalty.", flag="--with-length-penalty", metavar="A")
+    ] = None
+
+    def intervention(self) -> Intervention | None:
+        """The changes as inspection takes them; None without any."""
+        changed = self.without or self.force or self.ban or self.shift or self.no_positions
+        if not changed and self.length_penalty is None:
+            return None
+        from dragoman.inspection import Intervention
+
+        options = {name: getattr(self, name) or () for name in ("without", "force", "ban")}
+        return Intervention.of(
+            **options, shift=self.shift, no_positions=self.no_positions, length_penalty=self.length_penalty
+        )
 
 
 def inspect(
@@ -48,51 +109,18 @@ def inspect(
     *,
     output: Output = None,
     format: Format = None,
-    target: Annotated[
-        str | None,
-        Flag("Inspect this translation instead of the model's own."),
-    ] = None,
+    target: Annotated[str | None, Flag("Inspect this translation instead of the model's own.")] = None,
     compare: Annotated[
-        str | None,
-        Flag("Compare with another model or sentence.", metavar="MODEL|TEXT"),
+        str | None, Flag("Compare with another model or sentence.", metavar="MODEL|TEXT")
     ] = None,
-    view: Annotated[
-        View | None,
-        Flag("Content of an SVG or PNG. [default: attention]"),
-    ] = None,
-    kind: Annotated[
-        Kind | None,
-        Flag("Kind of attention to show. [default: cross]", flag="--attention"),
-    ] = None,
-    layer: Annotated[int | None, Flag("Layer to show. [default: the last but one]")] = None,
-    head: Annotated[int | None, Flag("Head to show. [default: the mean of all]")] = None,
+    view: View,
     decoding: Annotated[
         Decoding,
         Flags("beam", "length_penalty", "stop", "minimum_length", "no_repeat_ngram", section="Search"),
     ],
     prefix: Annotated[str, Flag("Begin the translation with this text.")] = "",
     loading: Annotated[Loading, Flags("adapter")],
-    without: Annotated[
-        list[str] | None,
-        Flag("Switch a head off, such as encoder.2.3. May be repeated.", metavar="HEAD"),
-    ] = None,
-    force: Annotated[
-        list[str] | None,
-        Flag("Force a token at a step, such as 3=Hund. May be repeated.", metavar="STEP=TEXT"),
-    ] = None,
-    ban: Annotated[
-        list[str] | None,
-        Flag("Forbid a token, at a step or everywhere. May be repeated.", metavar="[STEP=]TEXT"),
-    ] = None,
-    shift: Annotated[
-        int,
-        Flag("Add K to the position of each source token.", flag="--shift-positions", metavar="K"),
-    ] = 0,
-    no_positions: Annotated[bool, Flag("Leave out the positions of the source.")] = False,
-    other_penalty: Annotated[
-        float | None,
-        Flag("Search with another length penalty.", flag="--with-length-penalty", metavar="A"),
-    ] = None,
+    change: Change,
     quiet: Quiet = False,
 ) -> None:
     """See how a translation came about, in one offline page: attention, beam search, positions.
@@ -110,19 +138,12 @@ def inspect(
     form = _format(format, output)
     if compare is not None and form not in ("html", "txt"):
         raise ConfigError(f"--compare as {form}", hint="choose html or txt, or inspect one at a time")
-    _check_used(form, view, kind, layer, head)
+    view.check(form)
     sentence = _read() if text == STDIN else one_line(text, "the text")
     require_pytorch("inspecting")
     from dragoman.translation.translator import Translator
 
-    intervention = None
-    if without or force or ban or shift or no_positions or other_penalty is not None:
-        from dragoman.inspection import Intervention
-
-        intervention = Intervention.of(
-            without=without or (), force=force or (), ban=ban or (),
-            shift=shift, no_positions=no_positions, length_penalty=other_penalty,
-        )  # fmt: skip
+    intervention = change.intervention()
     if intervention is not None and compare is not None:
         raise ConfigError(
             "--compare together with a changed run", hint="leave out --compare, or what changes the run"
@@ -141,7 +162,7 @@ def inspect(
         both = translator.inspect(
             sentence, decoding, target=target, prefix=prefix, name=name, intervention=intervention
         )
-        _write(_content_of_both(both, form, view, kind, layer, head), output, quiet=quiet)
+        _write(_content_of_both(both, form, view), output, quiet=quiet)
         return
     traces = [look(model, sentence, target, loading.adapter)]
     if compare is not None:
@@ -152,7 +173,7 @@ def inspect(
         else:
             other = one_line(compare, "--compare")
             traces.append(look(model, other, target if other == sentence else None, loading.adapter))
-    _write(_content(traces, form, view, kind, layer, head), output, quiet=quiet)
+    _write(_content(traces, form, view), output, quiet=quiet)
 
 
 def positions(
@@ -193,9 +214,7 @@ def positions(
     _write(content, output, quiet=quiet)
 
 
-def _content(
-    traces: list[Trace], form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None
-) -> str | bytes:
+def _content(traces: list[Trace], form: str, view: View) -> str | bytes:
     from dragoman.inspection.views import pictures
     from dragoman.inspection.views.plain import text
     from dragoman.inspection.views.report import report
@@ -204,30 +223,28 @@ def _content(
         case "html":
             return report(traces)
         case "txt":
-            return "\n".join(text(trace, kind, layer, head) for trace in traces)
+            return "\n".join(text(trace, view.kind, view.layer, view.head) for trace in traces)
         case "json":
             return traces[0].to_json()
-    match view:
+    match view.picture:
         case "heads":
-            svg = pictures.heads_svg(traces[0], kind)
+            svg = pictures.heads_svg(traces[0], view.kind)
         case "beam":
             svg = pictures.beam_svg(traces[0])
         case "positions":
             svg = pictures.positions_svg(traces[0].positions)
         case _:
-            svg = pictures.attention_svg(traces[0], kind, layer, head)
+            svg = pictures.attention_svg(traces[0], view.kind, view.layer, view.head)
     return pictures.png(svg) if form == "png" else svg
 
 
-def _content_of_both(
-    both: Contrast, form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None
-) -> str | bytes:
+def _content_of_both(both: Contrast, form: str, view: View) -> str | bytes:
     """Return what differs, and the changed run. A picture is of the changed run."""
     if form == "html":
         return both.to_html()
     if form == "json":
         return both.to_json()
-    changed = _content([both.changed], form, view, kind, layer, head)
+    changed = _content([both.changed], form, view)
     return f"{both.summary()}\n{changed}" if isinstance(changed, str) and form == "txt" else changed
 
 
@@ -244,22 +261,6 @@ def _format(form: str | None, output: Path | None) -> str:
     return form or "txt"
 
 
-def _check_used(form: str, view: View | None, kind: Kind | None, layer: int | None, head: int | None) -> None:
-    """Raise ConfigError for an option that has no effect."""
-    options = {"--view": view, "--attention": kind, "--layer": layer, "--head": head}
-    if form in ("svg", "png"):
-        used = {"heads": ["--attention"], "beam": [], "positions": []}.get(view or "attention", list(options))
-        where = f"--view {view}"
-    else:
-        used = ["--attention", "--layer", "--head"] if form == "txt" else []
-        where = form
-    for name, value in options.items():
-        if value is not None and name not in ["--view" if form in ("svg", "png") else "", *used]:
-            raise ConfigError(
-                f"{name} has no effect in {where}", hint="leave it out, or choose another format or view"
-            )
-
-
 def _read() -> str:
     """Return the first line of standard input."""
     if sys.stdin.isatty():
@@ -274,5 +275,4 @@ def _write(content: str | bytes, output: Path | None, *, quiet: bool) -> None:
     from dragoman.base.files import write_whole
 
     write_whole(output, content)
-    if not quiet:
-        print(f"wrote {output}", file=sys.stderr)
+    tell(f"wrote {output}", quiet=quiet)

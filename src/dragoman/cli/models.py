@@ -14,7 +14,9 @@ from dragoman.cli.options import Flag, NumberType
 from dragoman.translation.search.options import Average
 
 if TYPE_CHECKING:
+    from dragoman.text.corpora.corpus import Corpus
     from dragoman.text.guidance import Match
+    from dragoman.translation.native.choice import DType
     from dragoman.translation.translator import Translator
 
 
@@ -158,6 +160,18 @@ def models_and_text(model: Path, names: Sequence[str] | None) -> tuple[list[Path
     while rest and all(os.path.isfile(f"{rest[0]}/{name}") for name in ("config.json", "tokenizer.json")):
         models.append(Path(rest.pop(0)))
     return models, rest
+
+
+def model_and_pairs(
+    model: Path, text: Sequence[str], to: str | None, dtype: DType | None
+) -> tuple[Translator, Corpus]:
+    """A model, and parallel text in its languages, which say which key of a JSONL file is the source."""
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.translation.translator import Translator
+
+    translator = Translator.load(model, dtype=dtype)
+    languages = translator.source_language, to or translator.target_language
+    return translator, open_corpus(text, languages=languages)
 
 
 def files_of_models(folders: Iterable[Path | None]) -> list[str]:

@@ -257,8 +257,7 @@ def _group_of(parameter: inspect.Parameter) -> _Group | None:
 # ---- options that several commands share -------------------------------------------------------------
 
 Model = Annotated[
-    Path,
-    typer.Argument(metavar="MODEL", help="A model folder, written by training or by dragoman import."),
+    Path, typer.Argument(metavar="MODEL", help="A model folder, written by training or by dragoman import.")
 ]
 TextAndTranslation = Annotated[
     list[str],
@@ -268,10 +267,7 @@ TextAndTranslation = Annotated[
         show_default=False,
     ),
 ]
-OutputFile = Annotated[
-    Path | None,
-    Flag("Write to this file, whole or not at all.", flag="--output -o"),
-]
+OutputFile = Annotated[Path | None, Flag("Write to this file, whole or not at all.", flag="--output -o")]
 NewFolder = Annotated[Path, Flag("Write the model here: a new folder.", flag="--output -o", metavar="FOLDER")]
 NumberType = Annotated[
     Literal["auto", "float32", "bfloat16", "int8"] | None,
@@ -293,10 +289,7 @@ Bootstrap = Annotated[
 ]
 TestName = Annotated[
     Literal["bs", "ar"],
-    Flag(
-        "With --against: paired bootstrap resampling, or approximate randomisation.",
-        flag="--test",
-    ),
+    Flag("With --against: paired bootstrap resampling, or approximate randomisation.", flag="--test"),
 ]
 Recipe = Annotated[Path | None, Flag("A recipe (TOML).", flag="--recipe")]
 Seeds = Annotated[

@@ -150,6 +150,23 @@ def made_of(
     return about | {f"--{name}": repr(value) for name, value in options.items()}
 
 
+def made_from(
+    given: Mapping[str, Any],
+    models: Sequence[Path],
+    text: Sequence[str],
+    *,
+    files: Sequence[str],
+    apart: Sequence[str],
+) -> dict[str, str]:
+    """What the command with the options `given` makes its output from: all but those `apart`.
+
+    The options `files` name files, whose content counts.
+    """
+    options = {name: value for name, value in given.items() if name not in (*files, *apart)}
+    read = {name: given.get(name) for name in files}
+    return made_of(text=text, models=[*map(str, models)], files=read, options=options)
+
+
 def _digest_of_memory(place: str) -> str:
     """A digest of the pairs of a memory. Its file also counts how often they are used."""
     from dragoman.translation.memory.exchange import is_exchanged, open_memory
@@ -190,8 +207,18 @@ def writing_to(
         with Unfinished(output, about()) as unfinished:
             yield unfinished
     else:
-        with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
+        with opened(output) as file:
             yield LineStream(file, flush=False)
+
+
+@contextmanager
+def opened(output: Path | None) -> Iterator[TextIO]:
+    """A file to write, which appears at the end of the block; standard output for None."""
+    if output is None:
+        yield sys.stdout
+        return
+    with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
 
 
 @contextmanager
@@ -245,16 +272,12 @@ def check_pairs_name(output: Path) -> None:
 
 def check_pairs_languages(output: Path, source: str, target: str) -> None:
     """Raise ConfigError if the name of the output states other languages than its pairs have."""
-    named = of_pair(str(output))
+    named, stem = of_pair(str(output)), output.name.split(".")[0] or "pairs"
     if all(named) and not all(
         related(str(one), own) for one, own in zip(named, (source, target), strict=True)
     ):
         raise ConfigError(
             f"{output}: from {named[0]} to {named[1]} by its name, but its pairs are from {source} to "
             f"{target}",
-            hint=f"name it {_stem(output)}.{source}-{target}.tsv, or use a model of the other direction",
+            hint=f"name it {stem}.{source}-{target}.tsv, or use a model of the other direction",
         )
-
-
-def _stem(output: Path) -> str:
-    return output.name.split(".")[0] or "pairs"

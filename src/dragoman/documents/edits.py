@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from dragoman.base.errors import DataError
+from dragoman.documents.segment import Result, Segment, dealt
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -77,6 +79,49 @@ def decode_file(data: bytes, encoding: str | None = None) -> Decoded:
     except UnicodeError as error:  # the codec idna does not say where
         line = body.count(b"\n", 0, getattr(error, "start", 0)) + 1
         raise DataError(f"line {line}: not {name}", hint=_TO_UTF8) from None
+
+
+class Part(Protocol):
+    """A place in a file with some segments."""
+
+    @property
+    def segments(self) -> Sequence[Segment]: ...
+
+    def edits(self, text: str, results: Sequence[Result | None]) -> Iterable[Edit]:
+        """How to write these results, one for each segment, into the text of the file."""
+        ...
+
+
+class PartsDocument:
+    """A document of parts that change each on its own."""
+
+    def __init__(self, decoded: Decoded, parts: Iterable[Part]) -> None:
+        self._decoded = decoded
+        both = [(part, part.segments) for part in parts]
+        self.segments = [segment for _, segments in both for segment in segments]
+        self._parts = [(part, len(segments)) for part, segments in both]
+
+    def edits(self, results: Sequence[Result | None]) -> list[Edit]:
+        """The edits that write these results."""
+        text = self._decoded.text
+        return [edit for part, own in dealt(self._parts, results) for edit in part.edits(text, own)]
+
+    def render(self, results: list[Result | None]) -> bytes:
+        """Return the file with these translations. See `Document`."""
+        return self._decoded.encode(apply(self._decoded.text, self.edits(results)))
+
+
+class Lines:
+    """The numbers of the lines of places in a text, each asked for after those before it."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._place, self._line = text, 0, 1
+
+    def line(self, place: int) -> int:
+        """The line of a place, from 1."""
+        self._line += self._text.count("\n", self._place, place)
+        self._place = place
+        return self._line
 
 
 def line_of(text: str, place: int) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from dragoman.text.guidance import Match
+
+Owner = TypeVar("Owner")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,17 @@ def text_of(content: Content) -> str:
         one if isinstance(one, str) else one.text if one.kind == "placeholder" else one.shown
         for one in content
     )
+
+
+def merged(parts: Iterable[str | Code]) -> Content:
+    """The same content without empty strings and without two strings in a row."""
+    found: list[str | Code] = []
+    for part in parts:
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        elif part != "":
+            found.append(part)
+    return tuple(found)
 
 
 class Status(Enum):
@@ -72,6 +86,24 @@ class Result:
     def is_remembered(self) -> bool:
         """Whether it is the translation of the memory."""
         return self.match is not None and self.match.exact
+
+
+def dealt(
+    owners: Sequence[tuple[Owner, int]], results: Sequence[Result | None]
+) -> Iterator[tuple[Owner, Sequence[Result | None]]]:
+    """Deal the results out to owners of several segments. Raises ValueError if there are more or fewer."""
+    if (total := sum(count for _, count in owners)) != len(results):
+        raise ValueError(f"{len(results)} results for {total} segments")
+    place = 0
+    for owner, count in owners:
+        yield owner, results[place : place + count]
+        place += count
+
+
+def changed(segment: Segment, result: Result | None) -> Content | None:
+    """The new content of a segment, or None if it equals the source."""
+    new = segment.source if result is None else merged(result.content)
+    return None if new == segment.source else new
 
 
 class Document(Protocol):

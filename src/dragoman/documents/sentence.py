@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from dragoman.documents.tags import Link
 from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.checks.placeholders import find_placeholders, has_language, mask
+from dragoman.text.spans import Span
 from dragoman.text.tokenizers.reserved import pieces
 from dragoman.translation.search.options import Decoding
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
 
 Way = Literal["copied", "memory", "plain", "pieces", "itself", "alignment", "parts"]
-Span = tuple[int, int]
 _STUCK = "not translated: the output looped or never terminated"
 _WORD = re.compile(r"\S+")
 _FINAL = re.compile(r"(?<=[^\W\d])[.,;:!?…。，、；：！？]+$")  # behind a letter: "1." may be an ordinal
@@ -352,8 +352,12 @@ def _unmasked(answer: Translated, masked: Sentence, one: Sentence) -> Translated
 
 def _parts(one: Sentence) -> list[str]:
     """The parts between the placeholders: one more than placeholders."""
-    edges = [0, *(place for span in one.kept for place in span), len(one.text)]
-    return [one.text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    return [one.text[start:end] for start, end in _gaps(one.kept, len(one.text))]
+
+
+def _gaps(kept: Sequence[Span], length: int) -> Iterator[Span]:
+    edges = [0, *(place for span in kept for place in span), length]
+    return zip(edges[::2], edges[1::2], strict=True)
 
 
 def _assembled(
@@ -419,6 +423,5 @@ def _calm(one: Sentence) -> str:
 
 def _shouted(answer: Translated) -> Translated:
     """The answer in capitals, but for its placeholders."""
-    edges = [0, *(place for span in sorted(answer.kept) for place in span), len(answer.text)]
-    spans = zip(edges[::2], edges[1::2], strict=True)
+    spans = _gaps(sorted(answer.kept), len(answer.text))
     return _changed(answer, [(s, e, answer.text[s:e].upper()) for s, e in spans])

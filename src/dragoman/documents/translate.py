@@ -13,7 +13,7 @@ from dragoman.documents.recall import offer, recall
 from dragoman.documents.segment import Code, Content, Document, Result, Segment, Status
 from dragoman.documents.sentence import Sentence, Sentences, Translated
 from dragoman.documents.tags import Link, place
-from dragoman.text.sentences import between, spacing, split_sentences
+from dragoman.text.segmenter import segment_text
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translator import Translator
 
@@ -146,39 +146,25 @@ class _Part:
 
     def __init__(self, content: Content, source: str, target: str) -> None:
         self._flat = flat = flatten(content)
-        self._pieces: list[tuple[int, str, str, str]] = []  # where it starts; space, sentence, space
+        self._segmented = segment_text(flat.text, source, target, kept=[one[:2] for one in flat.kept])
         self.sentences: list[Sentence] = []
-        at = 0
-        for piece in split_sentences(flat.text, source, kept=[one[:2] for one in flat.kept]):
-            before, body, after = spacing(piece)
-            if body and at + len(piece) < len(flat.text):
-                after = between(after, source, target)
-            start = at + len(before)
-            end = start + len(body)
-            self._pieces.append((start, before, body, after))
-            if body:
-                kept = tuple((s - start, e - start) for s, e, _ in flat.kept if start <= s and e <= end)
-                self.sentences.append(
-                    Sentence(body, kept, aligned=any(start < at < end for at, _ in flat.tags))
-                )
-            at += len(piece)
+        for piece in self._segmented.pieces:
+            start, end = piece.start, piece.end
+            kept = tuple((s - start, e - start) for s, e, _ in flat.kept if start <= s and e <= end)
+            aligned = any(start < at < end for at, _ in flat.tags)
+            self.sentences.append(Sentence(piece.body, kept, aligned=aligned))
 
     def content(self, answers: Sequence[Translated]) -> Content:
         if all(answer.text == one.text for answer, one in zip(answers, self.sentences, strict=True)):
             return unflatten(self._flat)  # exact also for a tag inside a word
-        text, kept, links = "", list[tuple[int, int]](), list[Link]()
-        left = iter(answers)
-        for start, before, body, after in self._pieces:
-            text += before
-            at = len(text)
-            if body:
-                answer = next(left)
-                text += answer.text
-                kept += [(s + at, e + at) for s, e in answer.kept]
-                links += [(s + start, e + start, t + at, u + at) for s, e, t, u in answer.links]
-                if not answer.links:  # no tag is inside this sentence
-                    links.append((start, start + len(body), at, len(text)))
-            text += after
+        text, spans = self._segmented.joined([answer.text for answer in answers])
+        kept, links = list[tuple[int, int]](), list[Link]()
+        for piece, answer, (at, end) in zip(self._segmented.pieces, answers, spans, strict=True):
+            start = piece.start
+            kept += [(s + at, e + at) for s, e in answer.kept]
+            links += [(s + start, e + start, t + at, u + at) for s, e, t, u in answer.links]
+            if not answer.links:  # no tag is inside this sentence
+                links.append((start, piece.end, at, end))
         codes = [code for _, _, code in self._flat.kept]
         placed = [(*span, code) for span, code in zip(kept, codes, strict=True)]
         tags = place(self._flat.tags, links, self._flat.text, text, kept)

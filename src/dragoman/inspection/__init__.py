@@ -1,7 +1,6 @@
 """Look into a model at work. `inspect` returns a `Trace`, which shows itself as text or a page.
 
 inspect.py       reads the model through hooks and its own functions
-beam.py          records the tree of a beam search
 weights.py       attention weights, and the alignment of words from them
 terms.py         splits attention logits into terms of content and position
 positions.py     tables of positional encodings, with or without a model
@@ -9,8 +8,8 @@ intervention.py  changes to a run; intervening.py: applies them to a model and a
 contrast.py      a run with an intervention compared with the untouched one
 record.py        the data of a Trace and its JSON; arrays.py: arrays in JSON
 trace.py         the Trace with its displays
-report.py        one HTML page, built from the files in `page/`; modules.py: its JavaScript
-pictures.py      SVG and PNG; plain.py: text; views.py: the choice of attention to show
+report.py        one HTML page, built from the files in `page/`
+pictures.py      SVG and PNG; plain.py: text
 """
 
 from __future__ import annotations

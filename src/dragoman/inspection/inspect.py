@@ -8,8 +8,9 @@ L layers, H heads, Q queries, K keys, S source tokens, T target tokens, V vocabu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
@@ -19,11 +20,10 @@ from torch import Tensor
 from dragoman.base.config import to_table
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.inspection import terms
-from dragoman.inspection.beam import Recorder
 from dragoman.inspection.intervening import Choices, intervened
 from dragoman.inspection.intervention import LONGEST, Intervention
 from dragoman.inspection.positions import positions_of
-from dragoman.inspection.record import Alternative, Found, Model, Step, Text, Token, Word
+from dragoman.inspection.record import Alternative, Fate, Found, Model, Node, Step, Text, Token, Tree, Word
 from dragoman.inspection.trace import Trace
 from dragoman.inspection.weights import attention_of, recording, word_alignment
 from dragoman.models.folder.bundle import Bundle
@@ -31,9 +31,8 @@ from dragoman.models.mode import evaluating
 from dragoman.models.search.beam import search
 from dragoman.models.search.engine import pad
 from dragoman.models.search.masks import mask_of
-from dragoman.models.search.rows import Choice, Watch
+from dragoman.models.search.rows import Choice
 from dragoman.models.search.scoring import score
-from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.spans import Span, words_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.search.engine import Hypothesis, Request
@@ -41,6 +40,11 @@ from dragoman.translation.search.options import Beam
 from dragoman.translation.search.requests import limit_of, trackers_of
 from dragoman.translation.search.rules import Prefix, Rule, keeping
 from dragoman.version import __version__
+
+ALTERNATIVES = 20  # of each step
+_WIDEST = 50  # beam
+_NOTHING = Intervention()
+Spell = Callable[[int], tuple[str, str]]  # a token's piece and text
 
 
 class InspectOptions(TypedDict, total=False):
@@ -53,11 +57,6 @@ class InspectOptions(TypedDict, total=False):
     max_extra_tokens: int
     name: str
     every_step: Callable[[], None]
-
-
-ALTERNATIVES = 20  # of each step
-_WIDEST = 50  # beam
-_NOTHING = Intervention()
 
 
 def inspect(
@@ -116,7 +115,15 @@ def inspect(
                 every_step()
                 recorder.watch(choice)
 
-            hypotheses = _search(model, *pair, request, chosen, watch)
+            limit = max(limit_of(request), chosen.least)
+            trackers_B = trackers_of([request.rules])
+            begun = sum(len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix))
+            obeyed = mask_of([request.rules], model.config.end_id, [limit], trackers_B)
+            (hypotheses,) = search(
+                model, model.encode(*pair), replace(how, n_best=how.rows),
+                limit_B=torch.full_like(pair[1], limit), mask=chosen.over(obeyed, begun=begun),
+                watch=watch, trackers_B=trackers_B,
+            )  # fmt: skip
             tree = recorder.tree(hypotheses[0])
         else:
             tokens = _encoded(tokenizer.encode_target([target.strip()])[0], "the translation")
@@ -140,7 +147,14 @@ def inspect(
     alignment, note = word_alignment(attention, source_side, target_side)
     return Trace(
         dragoman=__version__,
-        model=_model(bundle, name),
+        model=Model(
+            title=name or f"{bundle.source_language} to {bundle.target_language}",
+            architecture=bundle.model.config.architecture,
+            parameters=sum(weight.numel() for weight in bundle.model.parameters()),
+            source_language=bundle.source_language,
+            target_language=bundle.target_language,
+            config=to_table(bundle.model.config),
+        ),
         search=to_table(how) if tree else {},
         source=source_side,
         target=target_side,
@@ -159,38 +173,6 @@ def inspect(
     )
 
 
-def _model(bundle: Bundle, name: str) -> Model:
-    languages = bundle.source_language, bundle.target_language
-    return Model(
-        title=name or " to ".join(languages),
-        architecture=bundle.model.config.architecture,
-        parameters=sum(weight.numel() for weight in bundle.model.parameters()),
-        source_language=bundle.source_language,
-        target_language=bundle.target_language,
-        config=to_table(bundle.model.config),
-    )
-
-
-def _search(
-    model: AnySeq2Seq,
-    source_BS: Tensor,
-    source_len_B: Tensor,
-    request: Request,
-    chosen: Choices,
-    watch: Watch,
-) -> list[Hypothesis]:
-    """Return all translations that the beam finishes, best first."""
-    memory, limit = model.encode(source_BS, source_len_B), max(limit_of(request), chosen.least)
-    limit_B = torch.full_like(source_len_B, limit)
-    everything = replace(request.how, n_best=request.how.rows)
-    trackers_B = trackers_of([request.rules])
-    begun = sum(len(rule.tokens) for rule in request.rules if isinstance(rule, Prefix))
-    mask = chosen.over(mask_of([request.rules], model.config.end_id, [limit], trackers_B), begun=begun)
-    return search(model, memory, everything, limit_B=limit_B, mask=mask, watch=watch, trackers_B=trackers_B)[
-        0
-    ]
-
-
 def _encoded(tokens: list[int], what: str) -> list[int]:
     if not tokens:
         raise DataError(f"{what} is empty", hint="give a sentence in quotes")
@@ -207,13 +189,9 @@ def _speller(tokenizer: Tokenizer) -> Callable[[int], tuple[str, str]]:
 
     def spell(token: int) -> tuple[str, str]:
         piece = tokenizer.target_pieces([token])[0]
-        return piece, _shown(piece)
+        return piece, piece.replace("\u2581", " ").strip() or piece
 
     return spell
-
-
-def _shown(piece: str) -> str:
-    return piece.replace("\u2581", " ").strip() or piece
 
 
 def _side(
@@ -269,4 +247,78 @@ def _steps(
             logp=logp,
             entropy=entropy_T[t],
             alternatives=tuple(others),
+        )
+
+
+@dataclass
+class Recorder:
+    """Records the search for one sentence: `search(..., watch=recorder.watch)`."""
+
+    how: Beam
+    end_id: int
+    spell: Spell
+
+    def __post_init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._of_prefix: dict[tuple[int, ...], int | None] = {(): None}
+
+    def watch(self, choice: Choice) -> None:
+        """Record one step: for each live row its best tokens, the end, and the tokens that rules ban."""
+        rows = choice.live.token_NT.tolist()
+        kept: set[tuple[int, int]] = set()
+        if len(choice.going_B):
+            chosen = zip(
+                *(x[0].tolist() for x in (choice.row_BQ, choice.token_BQ, choice.total_BQ)), strict=True
+            )
+            kept = {(row, token) for row, token, total in chosen if total > -math.inf}
+        free_NV = choice.logits_NV.log_softmax(-1)
+        for row, prefix in enumerate(rows):
+            total = float(choice.live.total_N[row])
+            if total == -math.inf:
+                continue  # an empty row: there are fewer hypotheses than rows
+            best = zip(choice.token_NK[row].tolist(), choice.logp_NK[row].tolist(), strict=True)
+            for token, logp in best:
+                if logp == -math.inf:
+                    continue  # the rules allow fewer tokens than the beam is wide
+                fate: Fate = "kept" if (row, token) in kept else "pruned"
+                self._add(prefix, token, logp, total, fate)
+            end = float(choice.end_N[row])
+            if end > -math.inf:
+                self._add(prefix, self.end_id, end, total, "finished" if choice.finish_N[row] else "pruned")
+            allowed_V = choice.logp_NV[row].clone()
+            allowed_V[self.end_id] = end
+            for logp, token in zip(
+                *(x.tolist() for x in free_NV[row].topk(choice.token_NK.shape[1])), strict=True
+            ):
+                if float(allowed_V[token]) == -math.inf:
+                    self._add(prefix, token, logp, total, "banned")
+
+    def tree(self, best: Hypothesis) -> Tree:
+        """Return the whole tree, with the path to `best` marked."""
+        path = set()
+        prefix = best.tokens
+        at = self._of_prefix.get((*prefix, self.end_id))
+        while at is not None:
+            path.add(at)
+            at = self.nodes[at].parent
+        nodes = tuple(replace(node, best=number in path) for number, node in enumerate(self.nodes))
+        return Tree(size=self.how.size, nodes=nodes)
+
+    def _add(self, prefix: Sequence[int], token: int, logp: float, total: float, fate: Fate) -> None:
+        piece, text = self.spell(token)
+        if fate in ("kept", "finished"):
+            self._of_prefix[(*prefix, token)] = len(self.nodes)
+        self.nodes.append(
+            Node(
+                parent=self._of_prefix[tuple(prefix)],
+                step=len(prefix),
+                token=token,
+                piece=piece,
+                text=text,
+                logp=logp,
+                total=total + logp,
+                score=self.how.normalise(total + logp, len(prefix) + 1),
+                fate=fate,
+                best=False,
+            )
         )

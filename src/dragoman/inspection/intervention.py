@@ -107,7 +107,8 @@ class Intervention:
             raise ConfigError(f"no_positions = {self.no_positions!r}", hint="true or false")
         if self.shift and self.no_positions:
             raise ConfigError("positions are shifted and left out", hint="choose one of them")
-        if self.length_penalty is not None and not _is_number(self.length_penalty):
+        penalty = 0 if self.length_penalty is None else self.length_penalty
+        if type(penalty) not in (int, float) or not -_STEEPEST <= penalty <= _STEEPEST:
             raise ConfigError(f"length_penalty = {self.length_penalty!r}", hint="a number, such as 0.6")
 
     @classmethod
@@ -164,9 +165,13 @@ class Intervention:
         values = dict(table)
         if "without" in values:
             values["without"] = tuple(Head.of(head) for head in _listed(values, "without", str))
-        for name in ("force", "ban"):
-            if name in values:
-                values[name] = tuple(_placed(one, name) for one in _listed(values, name, Mapping))
+        for name in values.keys() & {"force", "ban"}:
+            tokens = _listed(values, name, Mapping)
+            for one in tokens:
+                if not {"token"} <= set(one) <= {"token", "step"}:
+                    fault = f"{name}: {sorted(map(str, one))}"
+                    raise ConfigError(fault, hint="an object with token and step")
+            values[name] = tuple(TokenAt(one["token"], one.get("step")) for one in tokens)
         return cls(**values)
 
     def __str__(self) -> str:
@@ -179,19 +184,9 @@ class Intervention:
         return ", ".join(changes) or "nothing changed"
 
 
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and -_STEEPEST <= value <= _STEEPEST  # type: ignore[operator]
-
-
 def _listed(values: Mapping[str, Any], name: str, kind: type) -> Sequence[Any]:
     items = values[name]
     if not isinstance(items, list | tuple) or not all(isinstance(item, kind) for item in items):
         what = "text such as encoder.2.3" if kind is str else 'objects such as {"step": 3, "token": "Hund"}'
         raise ConfigError(f"{name} is not a list of {what}", hint="see docs/how-to/inspect.md")
     return items
-
-
-def _placed(table: Mapping[str, Any], name: str) -> TokenAt:
-    if not {"token"} <= set(table) <= {"token", "step"}:
-        raise ConfigError(f"{name}: {sorted(map(str, table))}", hint="an object with token and step")
-    return TokenAt(table["token"], table.get("step"))

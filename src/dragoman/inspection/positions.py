@@ -80,8 +80,8 @@ def laboratory(
         raise ConfigError(f"length = {length}", hint="from 1 to 1,024 positions")
     if not (math.isfinite(base) and base > 1):
         raise ConfigError(f"base = {base}", hint="a number above 1; the paper's is 10000")
-    values = _array(sinusoidal(length, width, layout, base=base))
-    return Positions(kind=layout, note=_NOTES[layout], tables=(_sines("sinusoidal table", values, layout),))
+    table = _sines("sinusoidal table", sinusoidal(length, width, layout, base=base), layout)
+    return Positions(kind=layout, note=_NOTES[layout], tables=(table,))
 
 
 def cosine_similarity(table: Array) -> Array:
@@ -93,19 +93,9 @@ def cosine_similarity(table: Array) -> Array:
 def _on_input(module: object, length: int, where: str) -> list[Table]:
     match module:
         case SinusoidalPositions():
-            return [_sines(f"sinusoidal table{where}", _array(module.rows(0, length)), module.layout)]
+            return [_sines(f"sinusoidal table{where}", module.rows(0, length), module.layout)]
         case LearnedPositions():
-            values = _array(module.table.weight[:length])
-            return [
-                Table(
-                    name=f"learned vectors{where}",
-                    rows="position",
-                    first=0,
-                    columns="dimension",
-                    layout=None,
-                    values=values,
-                )
-            ]
+            return [Table(name=f"learned vectors{where}", values=_array(module.table.weight[:length]))]
         case _:
             return []
 
@@ -113,42 +103,27 @@ def _on_input(module: object, length: int, where: str) -> list[Table]:
 def _in_attention(module: AttentionPositions, length: int, where: str) -> list[Table]:
     match module:
         case RotaryPositions():
-            values = _array(module.angles.rows(0, length))
-            return [_sines(f"sine and cosine of the angles{where}", values, "sinusoidal")]
+            angles = module.angles.rows(0, length)
+            return [_sines(f"sine and cosine of the angles{where}", angles, "sinusoidal")]
         case RelativePositions():
-            reach = module.FARTHEST
+            tables = {"added to keys": module.of_keys.weight, "added to values": module.of_values.weight}
             return [
-                _of_distances(f"{name}{where}", -reach, "dimension", table.weight)
-                for name, table in (("added to keys", module.of_keys), ("added to values", module.of_values))
+                Table(name=name + where, rows="distance", first=-module.FARTHEST, values=_array(values))
+                for name, values in tables.items()
             ]
         case T5Bias() | AlibiBias():
             like = next(iter((*module.parameters(), *module.buffers())))
             distances = torch.arange(1 - length, length, device=like.device)
             bias_HD = module.bias(like.new_zeros(1), distances[None])[:, 0]
-            return [_of_distances(f"added to the logits{where}", 1 - length, "head", bias_HD.T)]
+            name, values = f"added to the logits{where}", _array(bias_HD.T)
+            return [Table(name=name, rows="distance", first=1 - length, columns="head", values=values)]
         case _:
             return []
 
 
-def _of_distances(name: str, first: int, columns: str, values: Tensor) -> Table:
+def _sines(name: str, values: Tensor, layout: SinusoidLayout) -> Table:
     return Table(
-        name=name,
-        rows="distance",
-        first=first,
-        columns="head" if columns == "head" else "dimension",
-        layout=None,
-        values=_array(values),
-    )
-
-
-def _sines(name: str, values: Array, layout: SinusoidLayout) -> Table:
-    return Table(
-        name=name,
-        rows="position",
-        first=0,
-        columns="dimension",
-        layout="interleaved" if layout == "sinusoidal" else "halves",
-        values=values,
+        name=name, layout="interleaved" if layout == "sinusoidal" else "halves", values=_array(values)
     )
 
 

@@ -129,10 +129,10 @@ class Table:
     """The numbers that a model adds or multiplies for each position or distance."""
 
     name: str
-    rows: Literal["position", "distance"]
-    first: int  # the position or distance of the first row
-    columns: Literal["dimension", "head"]
-    layout: Literal["interleaved", "halves"] | None  # the order of sines and cosines; None without them
+    rows: Literal["position", "distance"] = "position"
+    first: int = 0  # the position or distance of the first row
+    columns: Literal["dimension", "head"] = "dimension"
+    layout: Literal["interleaved", "halves"] | None = None  # the order of sines and cosines; None without
     values: Array
 
 
@@ -208,9 +208,7 @@ class Record:
     search: dict[str, Any]
     source: Text
     target: Text
-    inputs: tuple[
-        Token, ...
-    ]  # of the decoder: row i of an array reads inputs[i] and predicts target.tokens[i]
+    inputs: tuple[Token, ...]  # row i of an array reads inputs[i] and predicts target.tokens[i]
     translations: tuple[Found, ...]  # best first; the rest of the record describes the first
     attention: tuple[Attention, ...]
     steps: tuple[Step, ...]

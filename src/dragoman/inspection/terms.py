@@ -27,7 +27,6 @@ from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import (
     DecoderLayer,
     EncoderLayer,
-    Residual,
     SelfAttention,
     Transformer,
     attention_logits,
@@ -112,7 +111,8 @@ def _stack(
         exact.append(not number and not pre and x_BTE.dtype in (torch.float32, torch.float64))
         notes.append(f"{_note(number, pre)} {_WITHIN.get(positions, '')}".strip())
         if not pre:
-            for residual in _residuals(layer):
+            between = [layer.cross_attention_residual] if isinstance(layer, DecoderLayer) else []
+            for residual in (layer.attention_residual, *between, layer.feed_forward_residual):
                 parts = parts.through(residual.norm, _last(calls, residual.norm))
     return Stack(
         kind=kind,
@@ -172,13 +172,6 @@ def _note(number: int, pre: bool) -> str:
             "the logit."
         )
     return "The sum of the terms is the logit."
-
-
-def _residuals(layer: EncoderLayer | DecoderLayer) -> Iterator[Residual]:
-    yield layer.attention_residual
-    if isinstance(layer, DecoderLayer):
-        yield layer.cross_attention_residual
-    yield layer.feed_forward_residual
 
 
 @dataclass(frozen=True)

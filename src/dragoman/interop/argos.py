@@ -44,6 +44,7 @@ _PACKAGE_VERSION = "1.0"
 _ARGOS_VERSION = "1.9"  # the oldest that reads such a package
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every file, so that equal models give equal packages
 _MODE = 0o644
+_MADE = f"A model of dragoman, exported by version {__version__}."
 
 _UNKNOWN = "und"  # the code of an unknown language in ISO 639-3
 
@@ -109,9 +110,18 @@ def write(
     if splitter is not None and not splitter.is_file():
         raise ConfigError(f"{splitter}: no such file", hint="pass a model of MiniSBD, for example en.onnx")
     source, target = (language(code) for code in (bundle.source_language, bundle.target_language))
+    metadata = {
+        "package_version": _PACKAGE_VERSION,
+        "argos_version": _ARGOS_VERSION,
+        "from_code": source[0],
+        "from_name": source[1],
+        "to_code": target[0],
+        "to_name": target[1],
+        "type": "translate",
+    }
     contents: dict[str, bytes | Path] = {
-        "metadata.json": _metadata(bundle),
-        "README.md": _readme(bundle),
+        "metadata.json": (json.dumps(metadata, indent=2) + "\n").encode(),
+        "README.md": f"# {source[1]} to {target[1]}\n\n{_MADE}\n".encode(),
         # `unsupported` has refused words, which have no such model.
         "sentencepiece.model": cast(bytes, sentencepiece_model(bundle.tokenizer, "source")),
     }
@@ -183,7 +193,13 @@ def verify(bundle: Bundle, package: Path, lines: Sequence[str]) -> Agreement:
         comparison = ctranslate2.verify(bundle, folder, lines)
         peer = ctranslate2.Program(folder, compute_type="auto")
         # One at a time, as Argos Translate does it: with int8 the other lines of a batch change the rounding.
-        targets = [_target(peer, line) for line in lines]
+        targets = [
+            peer.search(
+                peer.encode([line]), [_MAX_TOKENS], beam=_BEAM, length_penalty=_LENGTH_PENALTY,
+                min_tokens=_MIN_TOKENS,
+            )[0]
+            for line in lines
+        ]  # fmt: skip
         wanted = [text.replace("_", " ").removeprefix(" ") for text in peer.decode(targets)]
     answers = zip(lines, targets, wanted, program.translate(lines), strict=True)
     for line, target, text, answer in answers:
@@ -197,15 +213,7 @@ def verify(bundle: Bundle, package: Path, lines: Sequence[str]) -> Agreement:
     return replace(comparison, program=f"{program.name} with {comparison.program}")
 
 
-def _target(peer: ctranslate2.Program, line: str) -> list[int]:
-    """The translation that Argos Translate requests from CTranslate2."""
-    (target,) = peer.search(
-        peer.encode([line]), [_MAX_TOKENS], beam=_BEAM, length_penalty=_LENGTH_PENALTY, min_tokens=_MIN_TOKENS
-    )
-    return target
-
-
-# Runs in the other process. It uses Argos Translate's public functions, except for the splitter.
+# Runs in the other process. It uses Argos Translate's public functions but for the splitter.
 _TRANSLATE = """
 import json, sys
 from pathlib import Path
@@ -224,25 +232,6 @@ lines = json.load(sys.stdin)
 texts = [translation.translate(line) if line.strip() else "" for line in lines]
 Path(sys.argv[2]).write_text(json.dumps(texts), encoding="utf-8")
 """
-
-
-def _metadata(bundle: Bundle) -> bytes:
-    source, target = language(bundle.source_language), language(bundle.target_language)
-    table = {
-        "package_version": _PACKAGE_VERSION,
-        "argos_version": _ARGOS_VERSION,
-        "from_code": source[0],
-        "from_name": source[1],
-        "to_code": target[0],
-        "to_name": target[1],
-        "type": "translate",
-    }
-    return (json.dumps(table, indent=2) + "\n").encode()
-
-
-def _readme(bundle: Bundle) -> bytes:
-    source, target = language(bundle.source_language)[1], language(bundle.target_language)[1]
-    return f"# {source} to {target}\n\nA model of dragoman, exported by version {__version__}.\n".encode()
 
 
 def _unpack(package: Path, folder: Path) -> None:

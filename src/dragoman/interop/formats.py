@@ -6,12 +6,11 @@ The code of a format is a module or folder of this package. It is imported when 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from dragoman.interop.verify import Agreement
@@ -24,14 +23,12 @@ ExportFormat = Literal["huggingface", "marian", "ctranslate2", "argos", "onnx"]
 class ModelFormat:
     """A format, and the program that it belongs to.
 
-    `code` returns the module of the format. It has `write`, `notes` and `verify`, and `read` if models are
-    read from the format.
+    The `extra` of dragoman that installs the program has the name of the format.
     """
 
+    extra: ExportFormat
     program: str
     package: str  # the Python package that has the program
-    extra: str  # of dragoman, which installs it
-    code: Callable[[], ModuleType]
     quantized: bool = False  # whether its weights may have other types than float32
     suffix: str = ""  # of the one file that an export is; an export is a folder if it is empty
 
@@ -42,19 +39,44 @@ class ModelFormat:
             return None
         return f"{self.package} is not installed: pip install 'dragoman[{self.extra}]'"
 
+    @property
+    def code(self) -> Any:
+        """The module of the format: `write`, `notes`, `verify`, and `read` if models are read from it."""
+        match self.extra:
+            case "huggingface":
+                from dragoman.interop import huggingface
+
+                return huggingface
+            case "marian":
+                from dragoman.interop import marian
+
+                return marian
+            case "ctranslate2":
+                from dragoman.interop import ctranslate2
+
+                return ctranslate2
+            case "argos":
+                from dragoman.interop import argos
+
+                return argos
+            case "onnx":
+                from dragoman.interop.onnx import onnx
+
+                return onnx
+
     def read(self, folder: Path) -> Bundle:
         """Return the model in a folder of this format. Raises ModelError if it cannot be one of ours."""
-        bundle: Bundle = self.code().read(folder)
+        bundle: Bundle = self.code.read(folder)
         return bundle
 
     def write(self, bundle: Bundle, path: Path, quantization: str | None = None) -> None:
         """Write the model. Raises ConfigError, before it writes, with all that the format lacks."""
         types = {} if quantization is None else {"quantization": quantization}
-        self.code().write(bundle, path, **types)
+        self.code.write(bundle, path, **types)
 
     def notes(self, bundle: Bundle) -> tuple[str, ...]:
-        """Return the changes of an export that the program makes necessary: sentences."""
-        return tuple(self.code().notes(bundle))
+        """Return what an export changes, because the program has nothing equal: sentences."""
+        return tuple(self.code.notes(bundle))
 
     def verify(self, bundle: Bundle, path: Path, lines: Sequence[str] = ()) -> Agreement:
         """Compare the model with the program that loads `path`, on lines of our own if none are given.
@@ -63,53 +85,22 @@ class ModelFormat:
         """
         from dragoman.interop.verify import lines_to_compare
 
-        agreement: Agreement = self.code().verify(bundle, path, lines or lines_to_compare(bundle))
+        agreement: Agreement = self.code.verify(bundle, path, lines or lines_to_compare(bundle))
         return agreement
 
 
-def _huggingface() -> ModuleType:
-    from dragoman.interop import huggingface
-
-    return huggingface
-
-
-def _marian() -> ModuleType:
-    from dragoman.interop import marian
-
-    return marian
-
-
-def _ctranslate2() -> ModuleType:
-    from dragoman.interop import ctranslate2
-
-    return ctranslate2
-
-
-def _argos() -> ModuleType:
-    from dragoman.interop import argos
-
-    return argos
-
-
-def _onnx() -> ModuleType:
-    from dragoman.interop.onnx import onnx
-
-    return onnx
-
-
 FORMATS: dict[ExportFormat, ModelFormat] = {
-    "huggingface": ModelFormat(
-        program="Hugging Face transformers", package="transformers", extra="huggingface", code=_huggingface
-    ),
-    "marian": ModelFormat(program="Marian", package="pymarian", extra="marian", code=_marian),
-    "ctranslate2": ModelFormat(
-        program="CTranslate2", package="ctranslate2", extra="ctranslate2", code=_ctranslate2, quantized=True
-    ),
-    "argos": ModelFormat(
-        program="Argos Translate", package="argostranslate", extra="argos", code=_argos, quantized=True,
-        suffix=".argosmodel",
-    ),
-    "onnx": ModelFormat(program="ONNX Runtime", package="onnxruntime", extra="onnx", code=_onnx),
+    form.extra: form
+    for form in (
+        ModelFormat(extra="huggingface", program="Hugging Face transformers", package="transformers"),
+        ModelFormat(extra="marian", program="Marian", package="pymarian"),
+        ModelFormat(extra="ctranslate2", program="CTranslate2", package="ctranslate2", quantized=True),
+        ModelFormat(
+            extra="argos", program="Argos Translate", package="argostranslate", quantized=True,
+            suffix=".argosmodel",
+        ),
+        ModelFormat(extra="onnx", program="ONNX Runtime", package="onnxruntime"),
+    )
 }  # fmt: skip
 
 

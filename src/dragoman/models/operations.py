@@ -74,16 +74,12 @@ def translation(shape: TransformerOptions, source: int, target: int, beam: int =
     if isinstance(shape, SSRUConfig):
         past = product(rows, e, 2 * e)
     else:
-        seen = [1, *(beam * _keys(shape, n) for n in range(2, target + 1))]  # by each step's rows together
+        most = shape.window or target  # the keys that a position sees
+        seen = [1, *(beam * min(n, most) for n in range(2, target + 1))]  # by each step's rows together
         past = product(rows, e, 4 * e) + attention_products(1, sum(seen), e)
         if shape.positions == "relative":
             past += attention_products(rows, 2 * FARTHEST_RELATIVE + 1, e)
     return once + shape.decoder_layers * (fixed + past) + product(rows, e, shape.target_vocab)
-
-
-def _keys(shape: TransformerOptions, n: int) -> int:
-    """The keys that position n of a decoder sees, counted from 1."""
-    return n if shape.window is None else min(n, shape.window)
 
 
 def _encoder_layer(shape: TransformerOptions, s: int) -> float:

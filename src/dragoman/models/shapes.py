@@ -229,7 +229,7 @@ class ConvolutionalConfig(ModelConfig):
     ] = 3
     dilated: Annotated[
         bool,
-        Option("Layer l, counted from 0, skips kernel^l - 1 positions between those it sees."),
+        Option("Dilate: layer l, counted from 0, skips kernel^l - 1 positions between those it sees."),
     ] = False
     positions: Annotated[
         InputPositions,

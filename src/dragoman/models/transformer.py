@@ -26,7 +26,7 @@ from dragoman.models.layers.linear import Blocks, LayerNorm, Layers
 from dragoman.models.layers.masks import padding_bias, visible
 from dragoman.models.layers.memory import Memory, Shared
 from dragoman.models.layers.positions import AttentionPositions, in_layers, on_input
-from dragoman.models.layers.window import AttentionView, span_of
+from dragoman.models.layers.window import AttentionSpan, AttentionView
 from dragoman.models.shapes import SSRUConfig, TransformerConfig, TransformerOptions
 from dragoman.models.ssru import SSRU
 
@@ -106,7 +106,7 @@ class SelfAttention(MultiHead):
 
     def __init__(self, config: TransformerOptions, positions: AttentionPositions | None = None) -> None:
         super().__init__(config)
-        self.positions, self.span = positions or AttentionPositions(), span_of(config.window)
+        self.positions, self.span = positions or AttentionPositions(), AttentionSpan(config.window)
 
     def forward(self, x_BTE: Tensor, view: AttentionView) -> Tensor:
         """out_BTE."""
@@ -267,7 +267,7 @@ class Transformer(nn.Module):
 
     def __init__(self, config: TransformerConfig | SSRUConfig) -> None:
         super().__init__()
-        self.config, self.span = config, span_of(config.window)
+        self.config, self.span = config, AttentionSpan(config.window)
         self.target_embedding, self.source_embedding, self.logits = embeddings(config)
         self.positions = on_input(config.positions, config.d_model)
         self.dropout = Dropout(config.dropout)

@@ -17,14 +17,13 @@ from dragoman.serving.apis.endpoints import Endpoint, ServerState, serve
 from dragoman.serving.http.logs import log, place_of
 from dragoman.serving.http.server import HttpServer, application
 from dragoman.serving.http.static import page_routes
-from dragoman.serving.page import how, routes
+from dragoman.serving.page import routes
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *libretranslate.ENDPOINTS,
     *deepl.ENDPOINTS,
     *own.ENDPOINTS,
     *routes.ENDPOINTS,
-    *how.ENDPOINTS,
     *status.ENDPOINTS,
 )
 _HOW = "inspection/views/page"  # the modules that show a sentence are shared with the report

@@ -14,10 +14,10 @@ from dragoman.base.languages import base
 
 LONGEST = 500  # characters of a sentence; most models have seen none longer
 _NUMBER = re.compile(r"\s*[(\[]?(?:\d{1,3}|[A-Za-z])[.)\]]\s*")  # "1." before a sentence
-_LINE = re.compile(r"([^\r\n]*)([\r\n]*)")
+_ENDS_OF_LINE = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"  # those of `str.splitlines`
+_LINE = re.compile(f"([^{_ENDS_OF_LINE}]*)([{_ENDS_OF_LINE}]*)")
 _CLAUSE = re.compile(r"[;:,–—؛،；：，、]\s*|\s[-–]\s")
 _SPACE = re.compile(r"\s+")
-_UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
 _READ = 4000  # characters at once: the time grows with the square of some lines, and no other thread runs
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f](?=[^\w\s])")  # sentencex 1.0 fails for "C\u00a0."
@@ -47,28 +47,6 @@ def split_sentences(
     if open_piece:
         pieces.append(open_piece)
     return pieces if longest is None else list(_shorter(pieces, longest, inside))
-
-
-def spacing(piece: str) -> tuple[str, str, str]:
-    """Return the space before, the sentence, and the space after it."""
-    body = piece.strip()
-    if not body:
-        return piece, "", ""
-    start = piece.index(body)
-    return piece[:start], body, piece[start + len(body) :]
-
-
-def between(space: str, source: str, target: str) -> str:
-    """Return the space between two sentences in the target language, for that in the source language.
-
-    Chinese, for instance, uses no space. Any other white space than one space is kept.
-    """
-    if space not in ("", " "):
-        return space
-    source, target = base(source), base(target)
-    if (source in _UNSPACED) == (target in _UNSPACED):
-        return space
-    return "" if target in _UNSPACED else " "
 
 
 def _pieces(text: str, language: str) -> Iterator[str]:

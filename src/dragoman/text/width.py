@@ -9,10 +9,5 @@ def columns(text: str) -> int:
     """The width of a text: 2 for a wide character, 0 for one that combines or is not shown, 1 for others."""
     if text.isascii():
         return len(text)
-    return sum(map(_columns, text))
-
-
-def _columns(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) == "Cf":
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    shown = (c for c in text if not unicodedata.combining(c) and unicodedata.category(c) != "Cf")
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)

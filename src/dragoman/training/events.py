@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from dragoman.training.checkpoints.progress import Candidate
+
 Stop = Callable[[], int]  # the signal that asks to stop, or 0
 
 
@@ -60,16 +62,10 @@ class SampleTranslation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Validation:
-    """Scores on the validation text. A score without its text is None."""
+class Validation(Candidate):
+    """A candidate for the final weights, as it is shown. A score without its text is None."""
 
-    step: int
-    loss: float | None  # nats a token, without label smoothing
-    perplexity: float | None
-    bleu: float | None
-    chrf: float | None
     signature: str  # of BLEU; empty without one
-    score: float  # the measure that ranks validations; higher is better
     best: bool  # better than all before
     seconds: float  # that this validation took
     elapsed: float  # seconds of the run so far

@@ -35,8 +35,8 @@ class TrainingConfig(Options, section="training"):
     accumulate: Annotated[
         int,
         Option(
-            "Batches of each process whose gradients are added up to one update. A run that is resumed in "
-            "another number of processes keeps the number of all.",
+            "Batches of each process whose gradients are added up to one update. A run resumed with a "
+            "different number of processes keeps the total.",
             at_least=1,
             at_most=100_000,
         ),
@@ -44,8 +44,8 @@ class TrainingConfig(Options, section="training"):
     parallel: Annotated[
         Parallel,
         Option(
-            "What each of several processes has: all weights, gradients and moments, or a share of each, by "
-            "PyTorch's FSDP2. One process has all."
+            "Whether each process holds all weights, gradients and moments (replicated), or a shard of each "
+            "(sharded, by PyTorch's FSDP2)."
         ),
     ] = "replicated"
     max_updates: Annotated[int, Option("Updates after which training stops.", at_least=1)] = 100_000
@@ -133,13 +133,13 @@ class TrainingConfig(Options, section="training"):
     ] = 500
     stop_on: Annotated[
         StopOn,
-        Option("What makes a checkpoint the best: validation loss, or BLEU of the validation text."),
+        Option("Criterion for the best checkpoint: validation loss, or BLEU on the validation text."),
     ] = "loss"
     validation_search: Annotated[
         ValidationSearch,
         Option(
             "How a validation translates: by greedy search, which is fast, or by the search of [generation], "
-            "as the model will."
+            "like the final model."
         ),
     ] = "greedy"
     patience: Annotated[
@@ -160,15 +160,15 @@ class TrainingConfig(Options, section="training"):
     choose_by: Annotated[
         StopOn | None,
         Option(
-            "What decides at the end between the average and the best single checkpoint. Left out, what "
-            "training.stop_on says."
+            "Criterion at the end for keeping the average or the best single checkpoint. Left out, "
+            "training.stop_on."
         ),
     ] = None
     calibrate: Annotated[
         int,
         Option(
-            "Validation pairs at most from which the risk of translations is learnt at the end; 0 leaves it "
-            "out. It needs 200.",
+            "Largest number of validation pairs for calibrating the risk of translations at the end; 0 "
+            "skips it. It needs at least 200.",
             at_least=0,
         ),
     ] = 1000

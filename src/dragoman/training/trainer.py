@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -21,10 +22,10 @@ from dragoman.base.machine import peak_memory
 from dragoman.models.folder.weights import average, put_weights, read_weights, weights_of, write_weights
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.checkpoints import selection
-from dragoman.training.checkpoints.disk_space import check_space, checkpoint_bytes
 from dragoman.training.checkpoints.paths import Checkpoints
 from dragoman.training.checkpoints.progress import Candidate, Progress, Totals
 from dragoman.training.checkpoints.saving import MENDING, Saver
+from dragoman.training.checkpoints.whole import check_space, checkpoint_bytes
 from dragoman.training.data.batches import Batch, batch_of, updates_of
 from dragoman.training.data.mixture import TrainingText
 from dragoman.training.data.tokenised import TokenisedCorpus
@@ -33,7 +34,6 @@ from dragoman.training.metrics import Metrics
 from dragoman.training.options import TrainingConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.profile import Profile
-from dragoman.training.step.not_finite import blamed_lines
 from dragoman.training.step.update import Learner, Update
 from dragoman.training.validation import Examiner, Scored, Translate, perplexity
 
@@ -64,16 +64,8 @@ class Trainer:
     def __post_init__(self) -> None:
         self.config.check_validated(loss=self.valid is not None, bleu=self.translate is not None)
         self.learner = Learner(self.model, self.config, self.world, self.penalty)
-        self.examiner = Examiner(
-            learner=self.learner,
-            valid=self.valid,
-            translate=self.translate,
-            config=self.config,
-            world=self.world,
-        )
-        self.saver = Saver(
-            checkpoints=self.checkpoints, learner=self.learner, config=self.config, world=self.world
-        )
+        self.examiner = Examiner(learner=self.learner, valid=self.valid, translate=self.translate)
+        self.saver = Saver(checkpoints=self.checkpoints, learner=self.learner)
         self.progress.processes = self.world.size
 
     def resume(self) -> bool:
@@ -317,15 +309,15 @@ class Trainer:
         self._count_time()  # before saving, so that a resumed run knows of it
         self.saver.save(self.progress, weights=weights)
 
-    def _report_validation(self, candidate: Candidate, scored: Scored | None, seconds: float) -> None:
+    def _report_validation(self, candidate: Candidate, scored: Scored, seconds: float) -> None:
         validation = Validation(
             **asdict(candidate),
-            signature=scored.signature if scored is not None else "",
-            search=scored.search if scored is not None else "",
+            signature=scored.signature,
+            search=scored.search,
             best=all(candidate.score > earlier.score for earlier in self.progress.history),
             seconds=seconds,
             elapsed=self.progress.seconds,
-            samples=scored.samples if scored is not None else (),
+            samples=scored.samples,
         )
         if candidate.loss is not None and not math.isfinite(candidate.loss):
             self.observer.on_message(f"update {candidate.step}: the validation loss is not finite")
@@ -349,8 +341,7 @@ class Trainer:
         final, signature, search = best, "", ""
         if self.valid is not None:
             final, scored = self.examiner.examine(self.progress.step)
-            if scored is not None:
-                signature, search = scored.signature, scored.search
+            signature, search = scored.signature, scored.search
             self.world.lead(lambda: self.metrics.append(final))
             if selection.rank(final, config) < selection.rank(best, config):
                 path = self.checkpoints.step(best.step)
@@ -386,3 +377,28 @@ class Trainer:
         """Give the model of every process the weights that the leader reads."""
         self.world.lead(lambda: put_weights(self.model, read(), where))
         self.world.spread(parameter for _, parameter in self.model.named_parameters())
+
+
+def blamed_lines(
+    corpus: TrainingText,
+    batches: Sequence[Batch],
+    blamed: Sequence[int],
+    *,
+    world: World,
+    each: int,
+    epoch: int,
+    seed: int,
+) -> str:
+    """As in "batch 2 of 4, lines 3, 14, 159 and 29 more of train.en". Every process must call it.
+
+    `blamed` are numbers of this process's batches, from 0. Batches are counted over all processes; an update
+    has `each` of them.
+    """
+    places: list[tuple[int, str]] = []
+    for own in blamed:
+        number = own * world.size + world.rank + 1
+        rows = batches[own].rows.tolist()
+        lines = f", {corpus.whereabouts(rows, epoch=epoch, seed=seed)}" if rows else ""
+        places.append((number, f"batch {number} of {each}{lines}"))
+    every = dict(itertools.chain.from_iterable(world.gather(places)))
+    return "; ".join(every[number] for number in sorted(every))

@@ -14,7 +14,6 @@ from dragoman.training.checkpoints.progress import Candidate
 from dragoman.training.data.batches import batch_of, plan
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.events import SampleTranslation
-from dragoman.training.options import TrainingConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.step.update import Learner
 
@@ -23,13 +22,14 @@ from dragoman.training.step.update import Learner
 class Scored:
     """Translations of the validation text: their scores and a few of them."""
 
-    bleu: float
-    chrf: float
+    bleu: float | None
+    chrf: float | None
     signature: str = ""  # of BLEU
     search: str = "greedy"  # of the translations
     samples: tuple[SampleTranslation, ...] = ()
 
 
+NOT_SCORED = Scored(bleu=None, chrf=None, search="")
 Translate = Callable[[AnySeq2Seq], Scored]
 
 
@@ -40,24 +40,21 @@ class Examiner:
     learner: Learner
     valid: TokenisedCorpus | None
     translate: Translate | None  # called in every process, and returns the same in each
-    config: TrainingConfig
-    world: World
 
-    def examine(self, step: int) -> tuple[Candidate, Scored | None]:
-        """Validate the current weights, on every process. Without text to translate the Scored is None."""
+    def examine(self, step: int) -> tuple[Candidate, Scored]:
+        """Validate the current weights, on every process."""
         model = self.learner.model
         model.eval()
         with torch.inference_mode():
             loss = self.validation_loss()
-            scored = self.translate(model) if self.translate is not None else None
-        bleu = scored.bleu if scored is not None else None
+            scored = self.translate(model) if self.translate is not None else NOT_SCORED
         candidate = Candidate(
             step=step,
-            score=selection.validation_score(step, loss, bleu, self.config.stop_on),
+            score=selection.validation_score(step, loss, scored.bleu, self.learner.config.stop_on),
             loss=loss,
             perplexity=None if loss is None else perplexity(loss),
-            bleu=bleu,
-            chrf=scored.chrf if scored is not None else None,
+            bleu=scored.bleu,
+            chrf=scored.chrf,
         )
         return candidate, scored
 
@@ -65,17 +62,18 @@ class Examiner:
         """Nats a token of the validation text, computed by all processes; None without the text."""
         self.learner.model.eval()
         with torch.inference_mode():
-            return None if self.valid is None else self._loss(self.valid, self.world)
+            return None if self.valid is None else self._loss(self.valid, self.learner.world)
 
     def loss_of(self, corpus: TokenisedCorpus) -> float:
         """Negative log-likelihood of a text in nats a token, without smoothing, by this process alone."""
         self.learner.model.eval()
         with torch.inference_mode():
-            return self._loss(corpus, World(0, 1, self.world.device))
+            return self._loss(corpus, World(0, 1, self.learner.world.device))
 
     def _loss(self, corpus: TokenisedCorpus, world: World) -> float:
         source, target = corpus.source, corpus.target
-        groups = plan(source.lengths, target.lengths, batch_tokens=self.config.batch_tokens, seed=0, epoch=0)
+        size = self.learner.config.batch_tokens
+        groups = plan(source.lengths, target.lengths, batch_tokens=size, seed=0, epoch=0)
         sums = torch.zeros(len(groups), 2, dtype=torch.float64)
         for number in range(world.rank, len(groups), world.size):
             batch = batch_of(source, target, groups[number], self.learner.model.config).to(world.device)

@@ -1,4 +1,4 @@
-"""A line becomes a request to the engine, and the answer becomes a translation."""
+"""A line becomes a request to the engine, and the answers become a translation, the best of several."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
+from dragoman.base.errors import ConfigError
 from dragoman.text.checks.faults import faults
 from dragoman.text.guidance import Guidance, Guide, Match, Reading, combined, reading
-from dragoman.text.lexicon.shortlist import Shortlist
-from dragoman.translation.choice import ScorePairs, ranked
+from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import LineItem, addressed, prefix_tokens, warning_of_language
 from dragoman.translation.search.engine import Engine, Hypothesis, Request, Tokens
-from dragoman.translation.search.options import Beam, Sample
+from dragoman.translation.search.mbr import expected_utilities, tempered
+from dragoman.translation.search.options import Beam, Decoding, Sample
 from dragoman.translation.search.risk import Risk
 from dragoman.translation.search.rules import Prefix, Rule, keeping
 from dragoman.translation.search.stream import Stream, ToAnswer
 from dragoman.translation.translation import Translation, TranslationMaker
+
+ScorePairs = Callable[[list[str], list[str]], list[Translation]]  # `Translator.score`
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ class Exchange:
         guidances = self._guidances(stripped, [prefix for _, prefix in items])
         encoded: list[Tokens] = [*tokenizer.encode_source(reads)]
         for (line, prefix), read, guidance, tokens in zip(items, reads, guidances, encoded, strict=True):
-            if tokens and guidance is not None and guidance.known is not None:
+            guidance = guidance if tokens else None
+            if guidance is not None and guidance.known is not None:
                 nothing = Request(source=(), how=self.how, max_tokens=1)
                 yield nothing, partial(self._remembered, line, guidance, guidance.known)
                 continue
@@ -87,22 +91,22 @@ class Exchange:
                     part = read[begin : tokenizer.source_spans(read)[len(tokens) - 1][1]]
                     # If the memory has this part, its translation lacks the rest.
                     guidance = _unless_known(self._guidances([part.strip()], [""])[0])
-            asked, rules, beside = tokens, decoding.rules, None
+            rules, beside = decoding.rules, None
             if tokens and (forced := self._begin_of(prefix)):
                 rules = (Prefix(forced), *rules)
-            if tokens and guidance is not None:
+            if guidance is not None:
                 beside = reading(tokenizer, read, tokens, guidance, begin=begin)
-                rules, asked = rules + self.phrase_rules(guidance.phrases), beside.tokens
+                rules += self.phrase_rules(guidance.phrases)
             request = Request(
-                source=asked,
+                source=tokens if beside is None else beside.tokens,
                 how=self.how,
                 max_tokens=len(tokens) + decoding.max_extra_tokens,
                 rules=rules + keeping(tokens, tokenizer.placeholders),
                 attention=self.maker.attention,
                 shortlist=None if self.shortlist is None else self.shortlist.of(tokens),
             )
-            of_line = AskedLine(line, read, tokens, cut, guidance if tokens else None, beside)
-            yield request, partial(self._translation, of_line)
+            asked = AskedLine(line, read, tokens, cut, guidance, beside)
+            yield request, partial(self._translation, asked)
 
     def _guidances(self, lines: Sequence[str], prefixes: Sequence[str]) -> list[Guidance | None]:
         """The combined guidance of all guides for each line, without spaces around it, and its prefix."""
@@ -157,3 +161,53 @@ def _shown(translation: Translation, guidance: Guidance, language: str) -> Trans
 
     unused = unused_terms(translation.text, guidance.terms, language)
     return replace(translation, match=guidance.match, unused_terms=unused)
+
+
+# The choice among several translations of a line
+
+
+def choosing(decoding: Decoding, *, shortlist: bool, reverse: bool) -> Decoding:
+    """The options that the quality and a reverse model imply.
+
+    `shortlist` and `reverse` say whether there is one. Raises ConfigError for candidates without a choice.
+    """
+    if reverse and decoding.candidates is None:
+        # Before the quality, so that the beam of a fast search has room for them.
+        decoding = replace(decoding, candidates=max(decoding.choices, decoding.n_best))
+    decoding = decoding.resolved(shortlist=shortlist)
+    if decoding.candidates is not None and decoding.mbr is None and not reverse:
+        raise ConfigError(
+            f"candidates = {decoding.candidates} without a choice",
+            hint="set mbr, or give a reverse model",
+        )
+    return decoding
+
+
+def ranked(
+    line: str, found: list[Translation], decoding: Decoding, reverse: ScorePairs | None
+) -> list[Translation]:
+    """The `n_best` candidates, best first: by agreement, by a reverse model, or as they are by score.
+
+    `reverse` scores translations back into the language of the line.
+    """
+    if not (decoding.mbr or reverse):
+        return found
+    back = [] if reverse is None else reverse([each.text for each in found], [line] * len(found))
+    values = _values(found, back, decoding)
+    order = sorted(range(len(found)), key=lambda number: -values[number])
+    return [found[number] for number in order[: decoding.n_best]]
+
+
+def _values(found: list[Translation], back: list[Translation], decoding: Decoding) -> list[float]:
+    """How good each candidate is. `back` has the scores of the reverse model, if there is one."""
+    share = decoding.reverse_weight if back else 0.0
+    if decoding.mbr is None:
+        pairs = zip(found, back, strict=True)
+        return [(1 - share) * one.score + share * other.score for one, other in pairs]
+    texts = [each.text for each in found]
+    if decoding.sample is not None:
+        return expected_utilities(texts, [0.0] * len(found), decoding.mbr)
+    own = [sum(each.token_logp) for each in found]
+    reverse = [sum(each.token_logp) for each in back] or own
+    logp = [(1 - share) * one + share * other for one, other in zip(own, reverse, strict=True)]
+    return expected_utilities(texts, tempered(logp), decoding.mbr)

@@ -1,21 +1,23 @@
-"""The input of a translator: lines, their sentences, their prefixes and their target language."""
+"""What comes in: lines, their parts, their prefixes and their target language."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import closest, same
-from dragoman.text.sentences import split_sentences
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 
-if TYPE_CHECKING:
-    from dragoman.translation.memory.store import TranslationMemory
-
 log = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
+Part = TypeVar("Part")
+Answer = TypeVar("Answer")
+Whole = TypeVar("Whole")
 
 LineItem = tuple[str, str]  # a line and its prefix
 
@@ -36,15 +38,6 @@ def checked_lines(lines: Iterable[str]) -> list[str]:
         if not isinstance(line, str):
             raise TypeError(f"line {number} is {line!r}, not a string")
     return lines
-
-
-def sentences_of(item: LineItem, language: str, memory: TranslationMemory | None) -> list[LineItem]:
-    """The sentences of a line, or the line if the memory has it. The first sentence gets the prefix."""
-    line = item[0].strip()
-    if memory is not None and line and memory.exact(line) is not None:
-        return [(line, item[1])]
-    sentences = split_sentences(line, language) or [""]
-    return [(sentence, "" if number else item[1]) for number, sentence in enumerate(sentences)]
 
 
 # Prefixes
@@ -127,3 +120,35 @@ def warning_of_language(
             log.warning("this model has several target languages; choose one: %s", ", ".join(languages))
             warned = True
         yield item
+
+
+# Parts of a line
+
+
+def by_parts(
+    items: Iterable[Item | None],
+    cut: Callable[[Item], tuple[Sequence[Part], Callable[[Sequence[Answer]], Whole]]],
+    answers: Callable[[Iterator[Part | None]], Iterable[Answer]],
+) -> Iterator[Whole]:
+    """Yield one whole for each item, in order, as soon as its parts are answered.
+
+    `cut` returns the parts of an item, at least one, and the function that joins their answers. `answers`
+    gets the parts of all items, and None where `items` has None; it yields one answer for each part.
+    """
+    waiting: deque[tuple[int, Callable[[Sequence[Answer]], Whole]]] = deque()
+
+    def parts() -> Iterator[Part | None]:
+        for item in items:
+            if item is None:
+                yield None
+                continue
+            own, join = cut(item)
+            waiting.append((len(own), join))
+            yield from own
+
+    found: list[Answer] = []
+    for answer in answers(parts()):
+        found.append(answer)
+        if len(found) == waiting[0][0]:
+            yield waiting.popleft()[1](found)
+            found = []

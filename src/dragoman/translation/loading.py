@@ -12,12 +12,11 @@ from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.machine import require_pytorch
 from dragoman.interop.formats import format_of, read_model
 from dragoman.interop.source import is_hub_name, opened
-from dragoman.text.lexicon.shortlist import Shortlist
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS, AdapterConfig, read_adapter
 from dragoman.translation.folder.config import FolderConfig, read_config
 from dragoman.translation.folder.risk import read_risk
-from dragoman.translation.folder.shortlist import read_shortlist
+from dragoman.translation.folder.shortlist import Shortlist, read_shortlist
 from dragoman.translation.native.choice import DType, EngineName, against_native
 from dragoman.translation.search.engine import Engine
 from dragoman.translation.search.risk import RiskModel

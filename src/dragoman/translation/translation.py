@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from dragoman.base.errors import ConfigError
 from dragoman.text.guidance import Match
-from dragoman.text.sentences import between, spacing
+from dragoman.text.segmenter import Segmented, segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.lines import LineItem
 from dragoman.translation.search.alignment import Aligning, Alignment, alignment_of
@@ -16,6 +18,9 @@ from dragoman.translation.search.engine import Hypothesis, Tokens
 from dragoman.translation.search.evidence import evidence_of
 from dragoman.translation.search.options import AttentionOf, Decoding
 from dragoman.translation.search.risk import Risk, RiskModel, assess, risk_of_parts
+
+if TYPE_CHECKING:
+    from dragoman.translation.memory.store import TranslationMemory
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,13 +119,27 @@ class TranslationMaker:
         # With byte fallback a translation can contain a line break. Keep it one line.
         return self.tokenizer.decode(hypothesis.tokens).replace("\r", " ").replace("\n", " ")
 
-    def joined(self, item: LineItem, parts: Sequence[LineItem], found: Sequence[Translation]) -> Translation:
+    def sentences(
+        self, item: LineItem, memory: TranslationMemory | None
+    ) -> tuple[list[LineItem], Callable[[Sequence[Translation]], Translation]]:
+        """The sentences of a line, the first with its prefix, and the function that joins their translations.
+
+        A line that the memory has is not cut.
+        """
+        line = item[0].strip()
+        if memory is not None and line and memory.exact(line) is not None:
+            parts = segment_text(line, *self.languages, how="one", longest=None)
+        else:
+            parts = segment_text(line, *self.languages)
+        items = [(one, "" if number else item[1]) for number, one in enumerate(parts.sentences or [""])]
+        return items, partial(self._joined, item[0], parts)
+
+    def _joined(self, line: str, parts: Segmented, found: Sequence[Translation]) -> Translation:
         """Join the translations of the sentences of a line."""
-        spaces = [between(spacing(sentence)[2], *self.languages) for sentence, _ in parts[:-1]] + [""]
         count = sum(len(one.token_logp) for one in found)
         return Translation(
-            source=item[0],
-            text="".join(one.text + space for one, space in zip(found, spaces, strict=True)),
+            source=line,
+            text=parts.joined([one.text for one in found[: len(parts.pieces)]])[0],
             score=sum(one.score * len(one.token_logp) for one in found) / max(count, 1),
             tokens=tuple(chain.from_iterable(one.tokens for one in found)),
             token_logp=tuple(chain.from_iterable(one.token_logp for one in found)),

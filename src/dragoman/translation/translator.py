@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 from dragoman.base.errors import ConfigError
 from dragoman.base.machine import require_pytorch
 from dragoman.text.guidance import LEAST, Guide
-from dragoman.text.lexicon.shortlist import Shortlist
-from dragoman.text.sentences import spacing
+from dragoman.text.segmenter import segment_text
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.translation.choice import choosing
 from dragoman.translation.ensemble import check_members, engine_of_members
-from dragoman.translation.exchange import Exchange
+from dragoman.translation.exchange import Exchange, choosing
+from dragoman.translation.folder.shortlist import Shortlist
 from dragoman.translation.lines import (
     addressed,
+    by_parts,
     check_lines,
     checked_lines,
     prefix_tokens,
-    sentences_of,
     target_of,
     with_prefixes,
 )
@@ -45,7 +44,6 @@ from dragoman.translation.search.alignment import Aligning, Alignment, aligning_
 from dragoman.translation.search.engine import Engine
 from dragoman.translation.search.evidence import Evidence, evidence_of
 from dragoman.translation.search.options import Average, Beam, Decoding, DecodingOptions, Normalization
-from dragoman.translation.search.parts import by_parts
 from dragoman.translation.search.phrasing import Phrasing
 from dragoman.translation.search.risk import Risk, RiskModel, assess
 from dragoman.translation.translation import Translation, TranslationMaker, aligning_for
@@ -337,12 +335,10 @@ class Translator:
         Line breaks and the space between sentences are preserved. Options are as in `translate`.
         """
         texts = [text] if isinstance(text, str) else checked_lines(text)
-        lines = [one.splitlines(keepends=True) for one in texts]
+        parts = [segment_text(one, *self._languages, how="lines", longest=None) for one in texts]
         options = {"sentences": True, **options}
-        found = iter(self.translate([line.strip() for one in lines for line in one], **options))
-        new = [
-            "".join(spacing(line)[0] + next(found).text + spacing(line)[2] for line in one) for one in lines
-        ]
+        found = iter(self.translate([line for one in parts for line in one.sentences], **options))
+        new = [one.joined([next(found).text for _ in one.pieces])[0] for one in parts]
         return new[0] if isinstance(text, str) else new
 
     @overload
@@ -435,9 +431,8 @@ class Translator:
         memory = None if self.memory is None else self.memory.memory
         return by_parts(
             items,
-            lambda item: sentences_of(item, self.source_language, memory),
+            lambda item: exchange.maker.sentences(item, memory),
             lambda parts: exchange.stream(parts, self.engine, window),
-            exchange.maker.joined,
         )
 
     def next_words(

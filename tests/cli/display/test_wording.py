@@ -5,7 +5,7 @@ from dataclasses import replace
 from rich.cells import cell_len
 from tests.cli.display.runs import started, validation
 
-from dragoman.cli.display.wording import clip, facts, sample_lines, share_done, sparkline, validation_parts
+from dragoman.cli.display.plain import clip, facts, sample_lines, share_done, sparkline, validation_parts
 from dragoman.training.events import SampleTranslation
 
 

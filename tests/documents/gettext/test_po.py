@@ -213,11 +213,6 @@ def test_what_gettext_refuses_is_an_error_with_its_line(entries: str, what: str,
         assert msgfmt(tmp_path / "bad.po", "--no-hash").returncode
 
 
-def test_a_string_before_any_keyword_is_an_error() -> None:
-    with pytest.raises(DataError, match="line 1: a string without a keyword"):
-        read('"a"\n')
-
-
 def msgfmt(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["msgfmt", *options, "-o", "/dev/null", path], capture_output=True, text=True, check=False
@@ -324,23 +319,12 @@ def test_line_ends_are_kept(end: str) -> None:
     assert new == translate(FILE, None, None, Result(("a\nb",), ("why",)), None).replace("\n", end)
 
 
-def test_a_byte_order_mark_is_kept() -> None:
-    data = b"\xef\xbb\xbf" + FILE.encode()
-    assert parse(data, GERMAN).render([None] * 4) == data
-
-
 def test_comments_of_obsolete_entries_are_theirs() -> None:
     text = messages('# Gone.\n#, fuzzy\n#~| msgid "b"\n#~ msgid "a"\n#~ msgstr "b"\nmsgid "c"\nmsgstr "d"\n')
     assert read(text).segments[0].state is Status.DONE
     assert translate(text, Result(("d",), ("why",))) == text.replace(
         'msgid "c"', '# dragoman: why\n#, fuzzy\nmsgid "c"'
     )
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", HEADER])
-def test_files_without_messages(text: str) -> None:
-    assert read(text).segments == []
-    assert read(text).render([]) == text.encode()
 
 
 WORDS = st.text(st.sampled_from('ab cdé漢字、-/"\\\n\t.'), max_size=150)

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.base.errors import DataError
-from tests.documents.files import comes_back, parse, sources, translated, with_results
+from tests.documents.files import parse, sources, translated, with_results
 
 WRAPPED = "The boats lie in the harbour until\nthe storm is over and the water\nis calm.\n"
 ENDS = st.sampled_from(["\n", "\r\n", "\r", "\n\n", "\n \n"])
@@ -117,29 +115,8 @@ def test_margins_stay_byte_for_byte():
     assert translated("text", text) == "\ufeff  \r\n\tONE TWO \t\r\n\r\n\r\n THREE"
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_byte_order_marks_choose_the_encoding(encoding: str):
-    comes_back("text", "Größe\r\nund Länge.\r\n".encode(encoding))
-    assert sources("text", "Größe\n".encode(encoding)) == ["Größe"]
-
-
-def test_latin_1_is_refused_with_its_line():
-    with pytest.raises(DataError, match="line 2: not utf-8"):
-        parse("text", "One\nGröße\n".encode("latin-1"))
-
-
-def test_an_empty_file_has_no_segments():
-    comes_back("text", b"")
-    assert sources("text", b"") == []
-
-
 def test_segments_name_their_lines():
     assert [one.where for one in parse("text", "\nOne\n\n\n- two\n").segments] == ["line 2", "line 5"]
-
-
-@given(st.lists(st.tuples(ROWS, ENDS)))
-def test_any_text_comes_back(rows: list[tuple[str, str]]):
-    comes_back("text", "".join(row + end for row, end in rows).encode())
 
 
 @given(st.lists(st.tuples(ROWS, ENDS)))

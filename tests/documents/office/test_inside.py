@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.documents.office.inside import Atom, joined_texts, mend, pair_ranges, trim
-from dragoman.documents.segment import Code, Content
+from dragoman.documents.office.inside import Atom, mend, pair_ranges, trim
+from dragoman.documents.segment import Code, Content, merged
 
 EMPTY = Code("<i/>", "empty")
 IMAGE = Code("<image/>", "empty")
@@ -42,9 +42,9 @@ ITEMS = st.lists(st.sampled_from(["a", " ", "", EMPTY, TAB, FIELD, OPEN, CLOSE, 
 
 @given(ITEMS)
 def test_trimming_loses_nothing(items: list[str | Code]) -> None:
-    before, middle, after = trim(joined_texts(items))
+    before, middle, after = trim(merged(items))
 
-    assert joined_texts((*before, *middle, *after)) == joined_texts(items)
+    assert merged((*before, *middle, *after)) == merged(items)
 
 
 SOURCE: Content = ("a ", OPEN, "b ", OPEN_2, "c", CLOSE_2, CLOSE, EMPTY, IMAGE, FIELD, "d")

@@ -126,18 +126,11 @@ def test_an_old_target_is_replaced_and_no_longer_approved() -> None:
     assert '<target  xml:lang="de" state="translated">Eins</target>' in translated(empty, Result(("Eins",)))
 
 
-def test_doubts_are_marked_and_replaced() -> None:
+def test_doubts_are_a_state_and_a_note() -> None:
     once = translated(unit("    <source>One</source>"), Result(("Eins",), ("number differs", "too long")))
     target = '<target state="needs-review-translation">Eins</target>'
     note = '<note from="dragoman">number differs; too long</note>'
     assert once == file(unit(f"    <source>One</source>\n    {target}\n    {note}")).decode()
-    document = parse(once.encode(), EN_DE)
-    assert document.segments[0].state is Status.DOUBTFUL
-    assert document.render([Result(("Eins",), ("number differs", "too long"))]).decode() == once
-    twice = document.render([Result(("Eins",), ("name differs",))])
-    assert texts(twice, "note") == ["name differs"]
-    last = parse(twice, EN_DE).render([Result(("Zwei",))]).decode()
-    assert last == translated(unit("    <source>One</source>"), Result(("Zwei",)))
 
 
 SEGMENTED = (

@@ -33,6 +33,7 @@ def turned(content: Content) -> Content:
 def check_edit(data: bytes) -> bytes:
     """Translate a file, and compare it with what other readers see in it."""
     document = parse(data, EN_DE)
+    assert all(one.target is None or same(one.target, one.source) for one in document.segments)
     news = [turned(one.source) for one in document.segments]
     new = document.render([Result(content) for content in news])
     targets = [one.target for one in parse(new, EN_DE).segments]
@@ -64,21 +65,11 @@ def shape(root: Any) -> list[tuple[str, dict[str, str], str]]:
 
 @given(files2())
 def test_generated_files_of_version_2(data: bytes) -> None:
-    document = parse(data, EN_DE)
-    assert unchanged(document) == data
-    assert again(document) == data
-    for one in document.segments:
-        assert one.target is None or same(one.target, one.source)
     check_edit(data)
 
 
 @given(files12())
 def test_generated_files_of_version_12(data: bytes) -> None:
-    document = parse(data, EN_DE)
-    assert unchanged(document) == data
-    assert again(document) == data
-    for one in document.segments:
-        assert one.target is None or same(one.target, one.source)
     check_edit(data)
 
 
@@ -143,21 +134,6 @@ def test_written_files_of_version_2_are_valid(data: bytes) -> None:
 
 
 SCHEMA: Any = schema22() if SUITE.is_dir() else None
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("<html/>", "line 1: <html> is not <xliff>"),
-        ("\n<xliff/>", "line 2: version '' of XLIFF"),
-        ('<xliff version="3.0"/>', "line 1: version '3.0' of XLIFF"),
-        ('<xliff version="2.9" xmlns="urn:oasis:names:tc:xliff:document:2.0"/>', "version='2.9'"),
-        ("<xliff version='2.0' srcLang='en'>", "line 1: not well-formed"),
-    ],
-)
-def test_other_files_are_refused(text: str, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        parse(text.encode(), EN_DE)
 
 
 def test_files_for_other_languages_are_refused() -> None:

@@ -2,16 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.documents.edits import apply
+from dragoman.documents.edits import Lines, apply
 from dragoman.documents.xml.edits import (
-    Places,
     attributes,
     declarations,
     indent,
     indent_of_end,
     newline_of,
-    prefix,
-    raw_name,
     refill,
     removal,
     retag,
@@ -56,12 +53,12 @@ def test_contents_are_replaced(before: str) -> None:
 def test_names_and_white_space() -> None:
     text = "<r xmlns:p='u'>\n  <p:a>\n   <b/>\n  </p:a><c/></r>"
     a, c = tree(split_xml(text)).children
-    assert (raw_name(text, a), prefix(text, a), prefix(text, c)) == ("p:a", "p:", "")
+    assert (a.raw_name(text), a.prefix(text), c.prefix(text)) == ("p:a", "p:", "")
     assert (indent(text, a), indent(text, a.children[0]), indent(text, c)) == ("\n  ", "\n   ", "")
     assert indent_of_end(text, a) == "\n  "
     assert apply(text, [removal(text, a)]) == "<r xmlns:p='u'><c/></r>"
-    places = Places(text)
-    assert [places.line(one.tag.start) for one in (a, a.children[0], c)] == [2, 3, 4]
+    places = Lines(text)
+    assert [places.line(one.start) for one in (a, a.children[0], c)] == [2, 3, 4]
     assert [newline_of(one) for one in ("a", "a\nb\r\n", "a\r\nb\n", "\n")] == ["\n", "\n", "\r\n", "\n"]
 
 

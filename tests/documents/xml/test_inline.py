@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from dragoman.base.errors import DataError
 from dragoman.documents.segment import Code, Content
 from dragoman.documents.xml.inline import Reader, Tag, has_text, same, text_in, write
-from dragoman.documents.xml.pieces import Piece, forbidden, split_xml, tree
+from dragoman.documents.xml.pieces import Piece, split_xml, tree
+from dragoman.text.xml import forbidden
 
 
 def describe(piece: Piece) -> Tag:

@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.base.errors import DataError
-from dragoman.documents.xml.pieces import (
-    Element,
-    escape,
-    forbidden,
-    read_xml,
-    split_xml,
-    tree,
-    unescape,
-    without_collection,
-)
+from dragoman.documents.xml.pieces import Element, read_xml, split_xml, tree, unescape, without_collection
+from dragoman.text.xml import escape, forbidden
 
 
 def text_below(text: str, name: str = "") -> list[tuple[str, dict[str, str], str]]:

@@ -13,12 +13,12 @@ from dragoman.evaluation.risk.calibrate import (
     Example,
     Examples,
     calibrate,
+    calibrate_folder,
     examples_of,
     fit_risk,
     measure_risk,
     needs_correction,
 )
-from dragoman.evaluation.risk.folder import calibrate_folder
 from dragoman.evaluation.risk.report import RiskReport
 from dragoman.text import toy
 from dragoman.text.checks.faults import FlagKind

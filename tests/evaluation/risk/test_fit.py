@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.evaluation.risk.fit import FALSE_ALARMS, fit_detector, fit_logistic, threshold
+from dragoman.evaluation.risk.calibrate import FALSE_ALARMS, fit_detector, fit_logistic, threshold
 
 RANDOM = np.random.default_rng(5)
 NAMES = ["a", "b", "c"]

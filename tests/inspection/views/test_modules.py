@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from dragoman.inspection.views import modules
-from dragoman.inspection.views.modules import page_files, script_of
+from dragoman.inspection.views import report as modules
+from dragoman.inspection.views.report import page_files, script_of
 
 MODULES = {name: text for name, text in page_files().items() if name.endswith(".js")}
 DEFINED = r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)"

@@ -10,8 +10,7 @@ from dragoman.base.errors import ConfigError, DragomanError
 from dragoman.inspection import inspect
 from dragoman.inspection.positions import laboratory
 from dragoman.inspection.views import pictures
-from dragoman.inspection.views.plain import positions_text, text
-from dragoman.inspection.views.views import choose_attention
+from dragoman.inspection.views.plain import choose_attention, positions_text, text
 
 SENTENCE = "The <dog> & the cat 你好."
 

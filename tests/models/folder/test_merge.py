@@ -16,15 +16,15 @@ from tests.translation.folder.models import edit, saved, without_digest
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.models.adapter import AdapterShape
 from dragoman.models.folder import bundle
-from dragoman.models.folder.adapter_check import check_adapter_folder
 from dragoman.models.folder.average import average_folders
+from dragoman.models.folder.check import check_adapter_folder
 from dragoman.models.folder.merge import adapted_model, merge_adapter, write_adapter
 from dragoman.models.folder.quantisation import quantise_folder
 from dragoman.models.folder.weights import read_weights, weights_of
 from dragoman.models.lora import add_lora, lora_shape, lora_weights
 from dragoman.translation.folder.adapter import read_adapter, read_adapter_config
-from dragoman.translation.folder.adapter_summary import adapter_summary_of
 from dragoman.translation.folder.config import read_config
+from dragoman.translation.folder.summary import adapter_summary_of
 
 WEIGHTS = "adapter.safetensors"
 LAYER = "decoder.0.cross_attention.project"
@@ -222,8 +222,8 @@ def change(adapter: Path, edited: Any) -> None:
         ({"format_version": True}, "format_version True"),
         ({"base": "sha256:0"}, "base = 'sha256:0' is not a digest"),
         ({"weights": None}, "weights = None is not a digest"),
-        ({"name": 7}, "name = 7 is not a text"),
-        ({"target_language": None}, "target_language = None is not a text"),
+        ({"name": 7}, r"name = 7 \(it must be"),
+        ({"target_language": None}, r"target_language = \(not set\) \(it must be"),
         ({"shape": {"rank": 0, "alpha": 1.0, "on": ["attention"]}}, "shape.rank = 0"),
         ({"shape": {"rank": 2, "alpha": 1e999, "on": ["attention"]}}, "alpha"),
         ({"shape": {"rank": 2, "alpha": 3.0, "on": ["all"]}}, "on"),

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.models.layers.window import FullSpan, FullView, WindowSpan, WindowView, span_of
+from dragoman.models.layers.window import AttentionSpan, FullView, WindowView
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import SelfAttention
 
@@ -59,14 +59,15 @@ def test_a_window_holds_no_more_than_its_keys() -> None:
 @pytest.mark.parametrize("r", [1, 4, 30])
 def test_the_newest_query_sees_the_keys_of_the_last_row_of_the_causal_view(r: int) -> None:
     x_NHTD = randn(2, 1, 9, 3)
-    view = WindowSpan(r).causal(x_NHTD[:, 0])
+    view = AttentionSpan(r).causal(x_NHTD[:, 0])
 
     seen = view.matrix((view.bias == 0).double().expand(-1, 1, -1, -1))[0, 0, -1].bool()
 
-    assert torch.equal(WindowSpan(r).newest(x_NHTD), x_NHTD[:, :, seen])
-    assert torch.equal(FullSpan().newest(x_NHTD), x_NHTD)
+    assert torch.equal(AttentionSpan(r).newest(x_NHTD), x_NHTD[:, :, seen])
+    assert torch.equal(AttentionSpan(None).newest(x_NHTD), x_NHTD)
 
 
 def test_a_model_has_one_span() -> None:
-    assert isinstance(span_of(None), FullSpan)
-    assert span_of(3) == WindowSpan(3)
+    x_BTE = torch.zeros(1, 2, 4)
+    assert isinstance(AttentionSpan(None).causal(x_BTE), FullView)
+    assert isinstance(AttentionSpan(3).causal(x_BTE), WindowView)

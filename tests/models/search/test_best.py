@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dragoman.models.search.best import best
+from dragoman.models.search.rows import best
 
 
 @pytest.mark.parametrize("vocab", [5, 300, 1023, 1024, 1025, 1279, 8000, 8003])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.serving.standin import Running, keys_file, running
 
-from dragoman.serving.http.keys import Keys
+from dragoman.serving.http.settings import Keys
 
 KEY = "a-key"
 

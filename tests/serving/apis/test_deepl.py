@@ -12,8 +12,7 @@ from tests.serving.standin import Running, keys_file, running, wait_for
 
 from dragoman.base.errors import DataError
 from dragoman.serving.apis.endpoints import ServerState
-from dragoman.serving.http.keys import Keys
-from dragoman.serving.http.settings import Settings
+from dragoman.serving.http.settings import Keys, Settings
 from dragoman.serving.service.limits import Late, Overloaded, TooLong
 from dragoman.serving.service.service import Service
 

@@ -11,7 +11,7 @@ import pytest
 from tests.serving.standin import Running, keys_file, running, wait_for
 
 from dragoman.base.errors import DataError
-from dragoman.serving.http.keys import Keys
+from dragoman.serving.http.settings import Keys
 from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded
 
 ONE = {"source": "en", "target": "de"}

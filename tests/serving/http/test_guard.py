@@ -15,9 +15,8 @@ import httpx
 import pytest
 from tests.serving.standin import Running, keys_file, running, wait_for
 
-from dragoman.serving.http.keys import Keys
 from dragoman.serving.http.logs import logging_to
-from dragoman.serving.http.settings import names_of, origins_of, proxies_of
+from dragoman.serving.http.settings import Keys, names_of, origins_of, proxies_of
 from dragoman.serving.service.limits import Limits
 
 ASKED = {"q": "a", "source": "en", "target": "de"}

@@ -10,7 +10,7 @@ import pytest
 from tests.serving.standin import keys_file
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.serving.http.keys import Keys, key_in
+from dragoman.serving.http.settings import Keys, key_in
 
 
 def test_a_key_is_known_by_its_digest(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pyt
         return compare(one, other)
 
     compare = hmac.compare_digest
-    monkeypatch.setattr("dragoman.serving.http.keys.hmac.compare_digest", watched)
+    monkeypatch.setattr("dragoman.serving.http.settings.hmac.compare_digest", watched)
     for key in ("1", "3", "no key"):
         compared.clear()
         keys.name_of(key)

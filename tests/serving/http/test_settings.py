@@ -9,8 +9,7 @@ from starlette.requests import Request
 
 from dragoman.base.errors import ConfigError
 from dragoman.serving.http.guard import address_of_client, base_url, is_foreign, is_our_name
-from dragoman.serving.http.keys import Keys
-from dragoman.serving.http.settings import Settings, is_loopback, names_of, origins_of, proxies_of
+from dragoman.serving.http.settings import Keys, Settings, is_loopback, names_of, origins_of, proxies_of
 
 KEYS = Keys(((b"0" * 32, "one"),))
 

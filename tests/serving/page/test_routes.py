@@ -11,7 +11,7 @@ import pytest
 from tests.serving.standin import Running, keys_file, running
 from tests.serving.web.dictionary import service_of
 
-from dragoman.serving.http.keys import Keys
+from dragoman.serving.http.settings import Keys
 from dragoman.serving.service.limits import Limits
 
 PAIR = {"source": "en", "target": "de"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.serving.page.words import sentence_table, text_table
+from dragoman.serving.page.words import sentence_table
 from dragoman.text.guidance import Match
 from dragoman.translation.search.alignment import Alignment
 from dragoman.translation.translation import Translation
@@ -61,18 +61,3 @@ def test_without_probabilities_the_words_have_none(known: Translation | None) ->
 def test_what_the_memory_has_is_remembered() -> None:
     assert sentence_table(SOURCE, TEXT, None, Match(SOURCE, TEXT, 100.0))["remembered"]
     assert not sentence_table(SOURCE, TEXT, translation(), Match("A dog ran.", TEXT, 80.0))["remembered"]
-
-
-def test_a_text_has_its_sentences_at_their_places() -> None:
-    pieces = ["  A dog. ", "A cat.\n", " \n", "A dog."]
-    tables = [{"text": "Ein Hund."}, {"text": "Eine 😀."}, {"text": ""}, {"text": "Ein Hund."}]
-    text, shown = text_table(pieces, tables, "en", "de")
-
-    assert text == "  Ein Hund. Eine 😀.\n \nEin Hund."
-    source = "".join(pieces)
-    assert [source[one["source_at"] :][:5] for one in shown] == ["A dog", "A cat", "A dog"]
-    assert all(text[one["target_at"] :].startswith(one["text"]) for one in shown)
-    assert (
-        text_table(["A dog. ", "A cat."], [{"text": "狗。"}, {"text": "猫。"}], "en", "zh")[0] == "狗。猫。"
-    )
-    assert text_table([], [], "en", "de") == ("", [])

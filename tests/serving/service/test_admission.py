@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.serving.service.admission import Admission, Uncounted
+from dragoman.serving.service.admission import Admission, Counting
 from dragoman.serving.service.limits import Limits, Overloaded
 
 
@@ -16,7 +16,7 @@ class Clock:
 
 def admission(**limits: float) -> tuple[Admission, Clock]:
     clock = Clock()
-    return Admission(Limits(**limits), Uncounted(), clock), clock  # type: ignore[arg-type]
+    return Admission(Limits(**limits), Counting(), clock), clock  # type: ignore[arg-type]
 
 
 def test_the_queue_is_bounded() -> None:

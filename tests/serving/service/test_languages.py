@@ -91,7 +91,6 @@ def test_a_refusal_names_what_there_is() -> None:
 def test_the_sources_of_a_target() -> None:
     assert PAIRS.sources_of("es") == ("de", "en", "fr")
     assert PAIRS.sources_of("DE") == ("de", "en")
-    assert PAIRS.name_of("pt-BR") == "Portuguese (Brazil)"
 
 
 def test_nothing_is_kept_of_what_is_no_language() -> None:

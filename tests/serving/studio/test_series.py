@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.serving.studio.series import Series, thinned
+from dragoman.serving.studio.history import Series, thinned
 
 NUMBERS = st.lists(st.floats(allow_infinity=True, allow_nan=True, width=32), max_size=200)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.serving.studio import tail as tail_module
-from dragoman.serving.studio.tail import Tail
+from dragoman.serving.studio import watch as tail_module
+from dragoman.serving.studio.watch import Tail
 
 WHOLE = b'{"kind": "train"}\n\n{"k": "\xc3\xa4"}\nlast\n'
 

@@ -15,7 +15,7 @@ from tests.serving.standin import Running, keys_file
 from tests.serving.web.dictionary import service_of
 
 from dragoman import Translator
-from dragoman.serving.http.keys import Keys
+from dragoman.serving.http.settings import Keys
 from dragoman.serving.service.limits import Limits, Overloaded
 from dragoman.serving.service.service import ModelSpec, Service
 

@@ -5,8 +5,14 @@ from random import Random
 import pytest
 
 from dragoman.text.guidance import Note
-from dragoman.text.lexicon.term_pairs import TermPair, TermPairs, draw_notes
-from dragoman.text.lexicon.word_links import WordLink, WordLinks, words_of_line
+from dragoman.text.lexicon.term_pairs import (
+    TermPair,
+    TermPairs,
+    WordLink,
+    WordLinks,
+    draw_notes,
+    words_of_line,
+)
 
 NOUNS = {
     "table": "Tabelle", "letter": "Buchstabe", "window": "Fenster", "print preview": "Druckvorschau",

@@ -10,9 +10,8 @@ import pytest
 from tests.training.runs import config, model, tokenizer
 
 from dragoman.base.errors import TrainingError
-from dragoman.training.checkpoints.disk_space import check_space, checkpoint_bytes
 from dragoman.training.checkpoints.progress import Progress
-from dragoman.training.checkpoints.whole import save
+from dragoman.training.checkpoints.whole import check_space, checkpoint_bytes, save
 from dragoman.training.step.optimizer import optimizers
 
 

@@ -34,7 +34,7 @@ class Shared(Learner):
     """A learner of one process that treats its weights as shared ones."""
 
     def __init__(self) -> None:
-        super().__init__(model(tokenizer()), config(), ALONE)
+        super().__init__(model(tokenizer()), config(average=1), ALONE)
         self._shards = Shards(self._objective, ALONE, "fp32")
         self.trained = self._shards.model
         self.optimizers = update.optimizers(self.trained, config())
@@ -42,7 +42,7 @@ class Shared(Learner):
 
 @pytest.fixture
 def saver(tmp_path: Path) -> Saver:
-    return Saver(checkpoints=Checkpoints(tmp_path), learner=Shared(), config=config(average=1), world=ALONE)
+    return Saver(checkpoints=Checkpoints(tmp_path), learner=Shared())
 
 
 @pytest.fixture
@@ -129,8 +129,6 @@ def test_what_was_saved_is_restored(saver: Saver, tmp_path: Path) -> None:
     plain = Saver(
         checkpoints=saver.checkpoints,
         learner=Learner(model(tokenizer(), seed=9), config(), ALONE),
-        config=config(),
-        world=ALONE,
     )
     restored = plain.restore()
     assert restored is not None

@@ -15,8 +15,7 @@ from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.chunk import Chunk, Chunker
 from dragoman.training.data.tokenised import TokenisedCorpus, first_change, made_from, tokenise
-from dragoman.training.data.tokenising import Tokenising
-from dragoman.training.data.unfinished import UnfinishedCorpus
+from dragoman.training.data.tokenising import Tokenising, UnfinishedCorpus
 
 PAIRS = [*toy.pairs(seed=3, count=40), *toy.pairs(seed=3, count=6), ("", "x"), *toy.pairs(seed=5, count=15)]
 KILLED = "killed here"

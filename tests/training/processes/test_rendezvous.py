@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from dragoman.base.errors import TrainingError
-from dragoman.training.processes.rendezvous import agreed_round
+from dragoman.training.processes.distributed import agreed_round
 
 
 class Board:

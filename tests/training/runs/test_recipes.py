@@ -19,7 +19,7 @@ from dragoman.models.seq2seq import build_model
 from dragoman.text import toy
 from dragoman.training.runs.recipe import DATA_VARIABLE, find_data, resolve
 from dragoman.training.runs.run import train
-from dragoman.training.step.recompute import _Recomputed as Layer
+from dragoman.training.step.update import _Recomputed as Layer
 from dragoman.translation.translator import Translator
 
 FOLDER = Path(__file__).parents[3] / "recipes"

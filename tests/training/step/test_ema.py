@@ -104,8 +104,6 @@ def test_it_is_validated_saved_and_kept(corpora: Corpora, tmp_path: Path) -> Non
             learner=Learner(other, config(), ALONE),
             valid=corpora[1],
             translate=None,
-            config=config(),
-            world=ALONE,
         )
         assert candidate.loss == pytest.approx(examiner.loss_of(corpora[1]), rel=1e-5)
     assert same(read_weights(run.checkpoints.final), read_weights(run.checkpoints.step(10)))

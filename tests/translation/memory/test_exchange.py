@@ -19,7 +19,7 @@ from dragoman.translation.memory.exchange import (
     open_memory,
 )
 from dragoman.translation.memory.store import TranslationMemory
-from dragoman.translation.memory.store_rows import Remembered
+from dragoman.translation.memory.store_file import Remembered
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 WHEN = datetime(2024, 2, 28, 12, 30, 1, tzinfo=UTC)

@@ -24,7 +24,7 @@ from dragoman.base.errors import ConfigError, DataError
 from dragoman.text.guidance import Match
 from dragoman.translation.memory import store
 from dragoman.translation.memory.store import TranslationMemory
-from dragoman.translation.memory.store_rows import Remembered
+from dragoman.translation.memory.store_file import Remembered
 
 
 def made(path: Path) -> TranslationMemory:
@@ -303,7 +303,7 @@ def test_makers_at_once_make_one_memory(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from dragoman.translation.memory.store import TranslationMemory
-from dragoman.translation.memory.store_rows import Remembered
+from dragoman.translation.memory.store_file import Remembered
 memory = TranslationMemory.create(sys.argv[1], source_language="en", target_language="de")
 number = 0
 while True:

@@ -24,7 +24,7 @@ from dragoman.bench.decoding.material import (
     varied,
 )
 from dragoman.bench.decoding.measured import Job, Measure, Settings
-from dragoman.bench.turns import answer_of
+from dragoman.bench.turns import Measured, answer_of
 from dragoman.interop.formats import FORMATS, ExportFormat
 from dragoman.text.corpora.lines import read_lines
 
@@ -51,14 +51,12 @@ class DecodingConditions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecodingTurn:
-    """The measurements of one turn."""
+class DecodingTurn(Measured):
+    """What one turn measured."""
 
     value: float  # sentences a second (throughput, file), or seconds (latency, start)
     p95: float | None = None  # of latency, seconds
     work: float | None = None  # seconds that it kept cores busy, for one sentence
-    peak_memory: int | None = None  # bytes
-    version: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

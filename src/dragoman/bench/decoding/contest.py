@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dragoman.base import machine
-from dragoman.base.errors import DragomanError
 from dragoman.bench.decoding.contenders import DecodingConditions, DecodingTurn, Kind, TranslationContender
 from dragoman.bench.decoding.measured import Measure, Settings
-from dragoman.bench.turns import OtherWork, answer_of, disturbed, orders
+from dragoman.bench.turns import Standing, ceiling_of, disturbed, orders
 
 SEARCHED = 1000  # sentences that each setting translates in the search for the best
 MOST_DIFFERENT = 0.02  # share of translations that may differ in float32: ties, decided by rounding
@@ -38,18 +36,14 @@ class Patience:
 
 
 @dataclass(kw_only=True)
-class DecodingResult:
+class DecodingResult(Standing[TranslationContender, DecodingTurn]):
     """One contender's turns of one kind, with one width of the beam."""
 
-    contender: TranslationContender
     kind: Kind
     beam: int
     settings: Settings = field(default_factory=dict)
-    turns: list[DecodingTurn] = field(default_factory=list)
-    busy: list[float | None] = field(default_factory=list)  # cores that others kept busy in each turn
     answers: list[list[int]] | None = None  # the first translations, as ids
     different: int | None = None  # of them, compared with the reference's
-    failure: str = ""
 
     @property
     def value(self) -> float:
@@ -67,16 +61,6 @@ class DecodingResult:
         """The seconds that it kept cores busy for one sentence: the median over the turns, if measured."""
         known = [turn.work for turn in self.turns if turn.work is not None]
         return statistics.median(known) if known else None
-
-    @property
-    def peak_memory(self) -> int | None:
-        """The most bytes over the turns, if known."""
-        return max((t.peak_memory for t in self.turns if t.peak_memory is not None), default=None)
-
-    @property
-    def disturbed(self) -> int:
-        """Number of turns during which others kept the machine busy."""
-        return sum(disturbed(cores) for cores in self.busy)
 
     @property
     def disagrees(self) -> bool:
@@ -143,13 +127,10 @@ class DecodingContest:
                     "median": one.value if one.turns else None,
                     "p95": one.p95,
                     "work": one.work,
-                    "peak_memory": one.peak_memory,
                     "floor": self.floor(one),
                     "different": one.different,
                     "compared": len(one.answers or ()),
-                    "turns": [asdict(turn) for turn in one.turns],
-                    "busy_cores": one.busy,
-                    "failure": one.failure,
+                    **one.to_table(),
                 }
                 for one in self.results
             ],
@@ -209,11 +190,9 @@ class _Heat:
 
     def _attempt(self, result: DecodingResult, work: Callable[[DecodingResult], None]) -> None:
         self._patience.wait()
-        try:
-            work(result)
-        except (DragomanError, OSError, ValueError) as error:
-            result.failure = str(error)
-            self._say(f"{result.contender.name} is left out: {error}")
+        result.attempt(lambda: work(result))
+        if result.failure:
+            self._say(f"{result.contender.name} is left out: {result.failure}")
 
     def _search(self, result: DecodingResult) -> None:
         """Set the best settings, found one stage after the other."""
@@ -246,16 +225,13 @@ class _Heat:
 
     def _turn(self, result: DecodingResult) -> None:
         contender, conditions = result.contender, self._conditions
-        with OtherWork() as others:
-            match result.kind:
-                case "start":
-                    turn = contender.start(conditions, result.beam)
-                case "file":
-                    turn = contender.file(conditions, result.beam)
-                case measure:
-                    turn = self._measured(result, measure)
-        result.turns.append(turn)
-        result.busy.append(others.cores)
+        match result.kind:
+            case "start":
+                result.take(lambda: contender.start(conditions, result.beam))
+            case "file":
+                result.take(lambda: contender.file(conditions, result.beam))
+            case measure:
+                result.take(lambda: self._measured(result, measure))
 
     def _measured(self, result: DecodingResult, measure: Measure) -> DecodingTurn:
         job = result.contender.job(self._conditions, measure, result.beam, result.settings)
@@ -312,9 +288,8 @@ def printed(settings: Settings) -> str:
 
 
 def product_ceiling(conditions: DecodingConditions) -> dict[str, float]:
-    """Operations per second of large products, by type, measured in a separate process."""
-    command = [sys.executable, "-m", "dragoman.bench.ceiling", f"--threads={conditions.threads}", "--int8"]
-    return answer_of(command, name="ceiling", timeout=600)
+    """Operations per second of large products, by type."""
+    return ceiling_of(f"--threads={conditions.threads}", "--int8")
 
 
 def _line(result: DecodingResult) -> str:

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from dragoman.base.tables import aligned, count
+from dragoman.bench.decoding.contenders import Kind
 from dragoman.bench.decoding.contest import MOST_DIFFERENT, DecodingContest, DecodingResult, printed
 from dragoman.bench.turns import MARK, NOTE, megabytes, spread
 
 _PEER = "ctranslate2"
+_RATES = ("throughput", "file")  # measurements in sentences a second, of which more is better
+# The title of each table, and its columns.
+_TABLES: dict[Kind, tuple[str, tuple[str, ...]]] = {
+    "throughput": (
+        "throughput",
+        ("contender", "type", "sentences/s", "spread", "ratio", "of floor", "core ms", "differ", "peak MB",
+         "settings"),
+    ),
+    "latency": (
+        "one sentence alone", ("contender", "type", "median ms", "spread", "p95 ms", "ratio", "settings"),
+    ),
+    "start": (
+        "from the command line, one sentence",
+        ("contender", "type", "seconds", "spread", "ratio", "peak MB", ""),
+    ),
+    "file": (
+        "dragoman translate, the whole file", ("contender", "type", "sentences/s", "spread", "peak MB", ""),
+    ),
+}  # fmt: skip
 
 
 def to_text(contest: DecodingContest) -> str:
@@ -16,10 +34,13 @@ def to_text(contest: DecodingContest) -> str:
     lines = [_conditions(contest)]
     for beam in sorted({one.beam for one in contest.results}):
         search = "greedy" if beam == 1 else f"beam {beam}"
-        lines += _section(f"{search}, throughput", contest.of("throughput", beam), _throughput(contest))
-        lines += _section(f"{search}, one sentence alone", contest.of("latency", beam), _latency)
-        lines += _section(f"{search}, from the command line, one sentence", contest.of("start", beam), _start)
-        lines += _section(f"{search}, dragoman translate, the whole file", contest.of("file", beam), _file)
+        for kind, (title, columns) in _TABLES.items():
+            best_first = -1 if kind in _RATES else 1
+            results = sorted(contest.of(kind, beam), key=lambda one: best_first * one.value)
+            if results:
+                rows = [[_cells(one, contest)[column] for column in columns] for one in results]
+                table = aligned([list(columns), *rows], right=range(2, len(columns) - 1))
+                lines += ["", f"{search}, {title}", *table]
     return "\n".join([*lines, "", *_notes(contest)])
 
 
@@ -34,83 +55,39 @@ def _conditions(contest: DecodingContest) -> str:
     )
 
 
-def _section(
-    title: str, results: Sequence[DecodingResult], rows: Callable[[Sequence[DecodingResult]], list[list[str]]]
-) -> list[str]:
-    if not results:
-        return []
-    table = rows(results)
-    return ["", title, *aligned(table, right=range(2, len(table[0]) - 1))]
+def _cells(one: DecodingResult, contest: DecodingContest) -> dict[str, str]:
+    """What the columns of any table say about a result."""
+    form, times = {"latency": (",.1f", 1000), "start": (".2f", 1)}.get(one.kind, (",.0f", 1))
+    floor = contest.floor(one)
+    return {
+        "contender": one.contender.name + (f" {MARK}" if one.disturbed else ""),
+        "type": one.contender.dtype,
+        "sentences/s": f"{one.value:,.0f}",
+        "median ms": f"{one.value * 1000:,.1f}",
+        "seconds": f"{one.value:.2f}",
+        "spread": spread([times * turn.value for turn in one.turns], form),
+        "p95 ms": "-" if one.p95 is None else f"{one.p95 * 1000:,.1f}",
+        "ratio": _ratio(one, contest),
+        "of floor": f"{one.value / floor:.0%}" if floor else "-",
+        "core ms": "-" if one.work is None else f"{one.work * 1000:.2f}",
+        "differ": "-" if one.different is None else f"{one.different:,}",
+        "peak MB": megabytes(one.peak_memory),
+        "settings": printed(one.settings),
+        "": "",
+    }
 
 
-def _throughput(contest: DecodingContest) -> Callable[[Sequence[DecodingResult]], list[list[str]]]:
-    def rows(results: Sequence[DecodingResult]) -> list[list[str]]:
-        head = "contender,type,sentences/s,spread,ratio,of floor,core ms,differ,peak MB,settings"
-        table = [head.split(",")]
-        for one in sorted(results, key=lambda one: -one.value):
-            floor = contest.floor(one)
-            table.append(
-                [
-                    *_name(one),
-                    f"{one.value:,.0f}",
-                    spread([turn.value for turn in one.turns]),
-                    _ratio(one, results, faster_is_more=True),
-                    f"{one.value / floor:.0%}" if floor else "-",
-                    "-" if one.work is None else f"{one.work * 1000:.2f}",
-                    "-" if one.different is None else f"{one.different:,}",
-                    megabytes(one.peak_memory),
-                    printed(one.settings),
-                ]
-            )
-        return table
-
-    return rows
-
-
-def _latency(results: Sequence[DecodingResult]) -> list[list[str]]:
-    table = [["contender", "type", "median ms", "spread", "p95 ms", "ratio", "settings"]]
-    for one in sorted(results, key=lambda one: one.value):
-        values = [turn.value * 1000 for turn in one.turns]
-        p95 = "-" if one.p95 is None else f"{one.p95 * 1000:,.1f}"
-        ratio = _ratio(one, results, faster_is_more=False)
-        cells = [f"{one.value * 1000:,.1f}", spread(values, ",.1f"), p95, ratio, printed(one.settings)]
-        table.append([*_name(one), *cells])
-    return table
-
-
-def _start(results: Sequence[DecodingResult]) -> list[list[str]]:
-    table = [["contender", "type", "seconds", "spread", "ratio", "peak MB", ""]]
-    for one in sorted(results, key=lambda one: one.value):
-        values = [turn.value for turn in one.turns]
-        ratio = _ratio(one, results, faster_is_more=False)
-        cells = [f"{one.value:.2f}", spread(values, ".2f"), ratio, megabytes(one.peak_memory), ""]
-        table.append([*_name(one), *cells])
-    return table
-
-
-def _file(results: Sequence[DecodingResult]) -> list[list[str]]:
-    table = [["contender", "type", "sentences/s", "spread", "peak MB", ""]]
-    for one in sorted(results, key=lambda one: -one.value):
-        values = [turn.value for turn in one.turns]
-        table.append([*_name(one), f"{one.value:,.0f}", spread(values), megabytes(one.peak_memory), ""])
-    return table
-
-
-def _name(result: DecodingResult) -> list[str]:
-    return [result.contender.name + (f" {MARK}" if result.disturbed else ""), result.contender.dtype]
-
-
-def _ratio(result: DecodingResult, results: Sequence[DecodingResult], *, faster_is_more: bool) -> str:
+def _ratio(result: DecodingResult, contest: DecodingContest) -> str:
     """Speed as a multiple of the best of CTranslate2 in the same class: int8, or float types."""
     exact = result.contender.dtype == "int8"
     peers = [
         one.value
-        for one in results
+        for one in contest.of(result.kind, result.beam)
         if one.contender.program == _PEER and (one.contender.dtype == "int8") == exact
     ]
     if not peers:
         return "-"
-    return f"{result.value / max(peers):.2f}" if faster_is_more else f"{min(peers) / result.value:.2f}"
+    return f"{result.value / max(peers):.2f}" if result.kind in _RATES else f"{min(peers) / result.value:.2f}"
 
 
 def _notes(contest: DecodingContest) -> list[str]:

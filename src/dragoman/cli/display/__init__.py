@@ -10,8 +10,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from dragoman.cli.display.live import Live
-from dragoman.cli.display.observer import Silent
-from dragoman.cli.display.plain import Plain
+from dragoman.cli.display.plain import Plain, Silent
 
 __all__ = ["Live", "Plain", "Silent", "observer_for"]
 

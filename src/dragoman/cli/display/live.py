@@ -16,13 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from dragoman.base.progress import clock_time, number
-from dragoman.cli.display.observer import Display, harmless
-from dragoman.cli.display.plain import Plain
-from dragoman.cli.display.wording import (
+from dragoman.cli.display.plain import (
     WIDTH,
+    Display,
+    Plain,
     clip,
     facts,
     finished,
+    harmless,
     sample_lines,
     share_done,
     sparkline,

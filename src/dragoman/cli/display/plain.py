@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import math
 import sys
 import textwrap
 import time
-from collections.abc import Callable
-from typing import IO
+from collections.abc import Callable, Iterable, Sequence
+from typing import IO, Concatenate, ParamSpec, Self, TypeVar, cast
+
+from rich.cells import cell_len, set_cell_size
 
 from dragoman.base.progress import clock_time, number
-from dragoman.cli.display.observer import Display, harmless
-from dragoman.cli.display.wording import (
-    WIDTH,
-    clip,
-    facts,
-    finished,
-    sample_lines,
-    share_done,
-    validation_parts,
-)
+from dragoman.base.tables import count
 from dragoman.text.clean import clean
-from dragoman.training.events import Finished, Report, Started, Validation
+from dragoman.training.events import Finished, Quiet, Report, SampleTranslation, Started, Validation
+
+P = ParamSpec("P")
+D = TypeVar("D", bound="Display")
+
+
+class Display(Quiet):
+    """An observer that shows something. A with-block closes it, so that the terminal is left tidy."""
+
+    def __init__(self) -> None:
+        self.instead: Display | None = None  # takes over when this display has failed
+
+    def close(self) -> None:
+        """Restore the terminal. Never raises, and may be called twice."""
+
+    def fall_back(self) -> Display:
+        """The display that takes over when this one fails."""
+        return Silent()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def harmless(method: Callable[Concatenate[D, P], None]) -> Callable[Concatenate[D, P], None]:
+    """Keep errors of a display from stopping the training: it closes and its fall-back takes over."""
+
+    @functools.wraps(method)
+    def guarded(self: D, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self.instead is None:
+            try:
+                return method(self, *args, **kwargs)
+            except (Exception, SystemExit):  # rich exits the program when a pipe is closed
+                logging.getLogger(__name__).debug("a display failed", exc_info=True)
+                self.instead = self.fall_back()
+                self.close()
+        getattr(self.instead, method.__name__)(*args, **kwargs)
+        return None
+
+    return cast(Callable[Concatenate[D, P], None], guarded)
+
+
+class Silent(Display):
+    """Shows nothing."""
 
 
 class Plain(Display):
@@ -86,3 +126,84 @@ class Plain(Display):
         line = clip(clean(line), WIDTH)
         stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         stream.flush()
+
+
+WIDTH = 100  # columns at most, since long lines are hard to read
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def clip(text: str, width: int) -> str:
+    """Return `text` cut to `width` columns of a terminal, with an ellipsis if it was longer."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def sparkline(values: Sequence[float], width: int = 30) -> str:
+    """Return a curve of block characters. More than `width` values are thinned evenly; the last is kept."""
+    if len(values) > width:
+        chosen = [round(n * (len(values) - 1) / (width - 1)) for n in range(width)] if width > 1 else [-1]
+        values = [values[n] for n in chosen]
+    low, high = min(values, default=0), max(values, default=0)
+    span = high - low
+    top = len(_BLOCKS) - 1
+    return "".join(_BLOCKS[round((value - low) / span * top) if span else top // 2] for value in values)
+
+
+def share_done(started: Started, step: int, seconds: float) -> float:
+    """Return the share of the run that is done, from 0 to 1: by updates or by time, whichever is greater."""
+    share = step / started.max_updates
+    if started.max_seconds is not None:
+        share = max(share, seconds / started.max_seconds)
+    return min(share, 1.0)
+
+
+def facts(started: Started) -> Iterable[tuple[str, str]]:
+    """Yield labels and values that describe the run."""
+    source, target = started.source_vocab, started.target_vocab
+    vocabulary = f"{source:,}" if source == target else f"{source:,} and {target:,}"
+    yield "model", f"{started.parameters:,} parameters, vocabulary {vocabulary}"
+    validation = f", {started.valid_pairs:,} to validate" if started.valid_pairs else ""
+    yield "data", f"{started.train_pairs:,} pairs to learn from{validation}"
+    machine = f"{started.precision}, {count(started.threads, 'thread')}"
+    if started.processes > 1:
+        machine += f" in each of {started.processes} processes"
+    yield "machine", f"{machine}, batches of {started.batch_tokens:,} tokens"
+    limits = [f"{started.max_updates:,} updates"]
+    if started.max_seconds is not None:
+        limits.append(clock_time(started.max_seconds))
+    yield "until", " or ".join(limits)
+    if started.resumed_from:
+        yield "resumes", f"from update {started.resumed_from:,}"
+
+
+def validation_parts(validation: Validation, *, brief: bool = False) -> Iterable[str]:
+    """The figures of a validation. `brief` leaves out the loss, which the perplexity implies."""
+    if validation.loss is not None and not brief:
+        yield f"loss {validation.loss:.3f}"
+    if validation.perplexity is not None:
+        yield f"perplexity {number(validation.perplexity)}"
+    search, _, _ = validation.search.partition(",")  # the width of the beam is enough here
+    for value, label in ((validation.bleu, "BLEU"), (validation.chrf, "chrF")):
+        if value is not None:
+            yield f"{label} {value:.1f}" + (f" ({search})" if label == "BLEU" and search != "greedy" else "")
+    if validation.best:
+        yield "best so far"
+
+
+def sample_lines(sample: SampleTranslation) -> Iterable[tuple[str, str, bool]]:
+    """Label, text, and whether it equals the reference, which then gets no separate line."""
+    equal = sample.hypothesis.strip() == sample.reference.strip()
+    yield "source", sample.source, False
+    yield "translation", sample.hypothesis, equal
+    if not equal:
+        yield "reference", sample.reference, False
+
+
+def finished(event: Finished) -> list[str]:
+    """The last lines of a run."""
+    lines = [
+        f"done: {event.step:,} updates in {clock_time(event.seconds)}, the best at {event.best_step:,}; "
+        f"kept {event.outcome}"
+    ]
+    if event.peak_memory is not None:
+        lines.append(f"peak memory of a process: {event.peak_memory / 1e9:.2f} GB")
+    return lines

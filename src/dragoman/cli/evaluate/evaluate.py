@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,13 +16,11 @@ from dragoman.cli.evaluate import score as scoring
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text
 from dragoman.cli.options import Bootstrap, Data, Flag, Flags, Json, Lowercase, Model, Quiet, Recipe, TestName
-from dragoman.cli.outcome import waiting, warn
+from dragoman.cli.outcome import to_json, waiting, warn
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Evaluation
-    from dragoman.evaluation.risk.report import RiskReport
-    from dragoman.training.processes.distributed import World
     from dragoman.translation.folder.config import FolderConfig
     from dragoman.translation.native.choice import DType
     from dragoman.translation.translator import Translator
@@ -42,8 +39,7 @@ def evaluate(
     ] = None,
     *,
     output: Annotated[
-        Path | None,
-        Flag("Also write the translations to this file.", flag="--output -o"),
+        Path | None, Flag("Also write the translations to this file.", flag="--output -o")
     ] = None,
     lowercase: Lowercase = False,
     decoding: Annotated[
@@ -75,13 +71,9 @@ def evaluate(
     test: TestName = "bs",
     bootstrap: Bootstrap = None,
     risk: Annotated[
-        bool,
-        Flag("Also measure the risk of the translations: calibration, and planted errors found."),
+        bool, Flag("Also measure the risk of the translations: calibration, and planted errors found.")
     ] = False,
-    risk_chart: Annotated[
-        Path | None,
-        Flag("With --risk: write the reliability curve as SVG."),
-    ] = None,
+    risk_chart: Annotated[Path | None, Flag("With --risk: write the reliability curve as SVG.")] = None,
     min_bleu: Annotated[float | None, Flag("Exit with 5 if BLEU is below X.")] = None,
     recipe: Recipe = None,
     data: Data = None,
@@ -101,6 +93,7 @@ def evaluate(
       dragoman evaluate runs/multi30k --recipe recipes/multi30k-en-de.toml --data ~/corpora
     """
     from dragoman.base.files import write_whole
+    from dragoman.evaluation.evaluate import evaluate as evaluated
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.text.corpora.lines import read_lines
     from dragoman.training.processes.distributed import joined
@@ -140,20 +133,31 @@ def evaluate(
     types: dict[str, TypeSpeed] = {}
     hypotheses: dict[str, list[str]] = {}
     with joined() as world:
+
+        def translated(translator: Translator, what: str) -> Evaluation:
+            with waiting(f"{what}: {len(pairs):,} sentences", shown=world.leads and not quiet):
+                return evaluated(translator, pairs, decoding, world=world)
+
         for each in dtypes:  # the last is the requested one
             loaded = replace(loading, dtype=each).load(models)
             translator = guides.guide(loaded, decoding.to)
             in_type = f" in {each}" if len(dtypes) > 1 else ""
-            evaluation = _evaluate(translator, pairs, decoding, f"translating{in_type}", quiet, world)
+            evaluation = translated(translator, f"translating{in_type}")
             types[str(each)] = _speed(each, translator, evaluation, models)
             hypotheses[str(each)] = evaluation.hypotheses
         if against is not None and other is None:
             rival = guides.guide(Translator.load(against, dtype=each), decoding.to)
-            what = f"translating with {against}"
-            other = _evaluate(rival, pairs, decoding, what, quiet, world).hypotheses
+            other = translated(rival, f"translating with {against}").hypotheses
     if not world.leads:
         return
-    report = _measured(translator, pairs, decoding, quiet) if risk else None
+    report = None
+    language = closest(decoding.to or translator.target_language, translator.risk_models) if risk else None
+    if language is not None:
+        from dragoman.evaluation.risk.calibrate import examples_of, measure_risk
+
+        with waiting("measuring the risk", shown=not quiet) as progress:
+            examples = examples_of(translator, pairs, decoding, progress=progress)
+            report = measure_risk(translator.risk_models[language], examples)
     if output is not None:
         write_whole(output, "".join(f"{line}\n" for line in evaluation.hypotheses))
     if risk_chart is not None and report is not None:
@@ -169,7 +173,7 @@ def evaluate(
         [list(evaluation.references)],
         [names[-1]],
         test=test,
-        cases=[False, True] if lowercase else [False],
+        lowercase=lowercase,
         bootstrap=bootstrap,
         language=evaluation.target_language,
     )
@@ -187,15 +191,11 @@ def evaluate(
             "sentences_per_second": evaluation.sentences_per_second,
             "beam": size,
             "cut_short": evaluation.truncated,
-            **(
-                {"dtype": types[str(each)].dtype, "types": [asdict(one) for one in types.values()]}
-                if dtype
-                else {}
-            ),
+            **({"dtype": types[str(each)].dtype, "types": [*map(asdict, types.values())]} if dtype else {}),
             **scoring.to_table(results),
             **({"risk": report.to_table()} if report else {}),
         }
-        print(json.dumps(table, ensure_ascii=False, indent=2))
+        print(to_json(table))
     else:
         search = "greedy" if size == 1 else f"beam {size}"
         print(f"{whole}: {' '.join(names)}, {search}, {evaluation.sentences_per_second:,.1f} sentences/s\n")
@@ -239,20 +239,6 @@ def _check_risk(
             f"{model}: its risk is not calibrated{into}",
             hint=f"dragoman model calibrate {model} SOURCE TARGET{option}, with text it was not trained on",
         )
-
-
-def _measured(
-    translator: Translator, pairs: Sequence[tuple[str, str]], decoding: Decoding, quiet: bool
-) -> RiskReport | None:
-    """The risk report on at most 2,000 of the pairs."""
-    from dragoman.evaluation.risk.calibrate import examples_of, measure_risk
-
-    language = closest(decoding.to or translator.target_language, translator.risk_models)
-    if language is None:
-        return None
-    risk_model = translator.risk_models[language]
-    with waiting("measuring the risk", shown=not quiet) as progress:
-        return measure_risk(risk_model, examples_of(translator, pairs, decoding, progress=progress))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,17 +320,3 @@ def _names(text: list[str], recipe: Path | None, data: Path | None) -> list[str]
     if not about.test:
         raise ConfigError(f"{recipe}: names no test text", hint="name a source and a target file")
     return [str(path) for path in find_data(about, data, about.test)]
-
-
-def _evaluate(
-    translator: Translator,
-    pairs: Sequence[tuple[str, str]],
-    decoding: Decoding,
-    what: str,
-    quiet: bool,
-    world: World,
-) -> Evaluation:
-    from dragoman.evaluation.evaluate import evaluate
-
-    with waiting(f"{what}: {len(pairs):,} sentences", shown=world.leads and not quiet):
-        return evaluate(translator, pairs, decoding, world=world)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,18 +26,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.base.files import check_writable, replacing
+from dragoman.base.files import check_writable
 from dragoman.base.jobs import check_same
 from dragoman.base.tables import count
 from dragoman.cli.input import keep_apart
 from dragoman.cli.models import Loading, check_reverse_folder, files_of_models, models_and_text
 from dragoman.cli.options import Flag, Flags, Quiet
+from dragoman.cli.outcome import tell
 from dragoman.cli.writing import (
     Writer,
     can_resume,
     check_pairs_languages,
     check_pairs_name,
     made_of,
+    opened,
     shown_rate,
     writing_to,
 )
@@ -84,13 +85,10 @@ def filter_pairs(
         Literal["dual", "round-trip"],
         Flag(
             "dual: cross-entropies of both directions, which needs --reverse. round-trip: chrF of a "
-            "translation of the source with the target.",
+            "translation of the source with the target."
         ),
     ] = "dual",
-    reverse: Annotated[
-        Path | None,
-        Flag("For dual: a model that translates back.", metavar="MODEL"),
-    ] = None,
+    reverse: Annotated[Path | None, Flag("For dual: a model that translates back.", metavar="MODEL")] = None,
     keep: Annotated[
         float | None,
         Flag("Keep this share of the pairs: 0.8 is the best 80 %.", metavar="SHARE", above=0, at_most=1),
@@ -100,8 +98,7 @@ def filter_pairs(
         Flag("Keep pairs with at least this score, from 0 to 1.", metavar="SCORE", at_least=0, at_most=1),
     ] = None,
     scores: Annotated[
-        Path | None,
-        Flag("Keep the scores in this file. A later command with it only chooses anew."),
+        Path | None, Flag("Keep the scores in this file. A later command with it only chooses anew.")
     ] = None,
     decoding: Annotated[
         Decoding,
@@ -138,10 +135,18 @@ def filter_pairs(
     if output is not None:
         check_pairs_name(output)
     files = files_of_models([*models, reverse])
-    translator, back, corpus = _opened(loading, models, names, reverse, decoding.to)
+    from dragoman.text.corpora.corpus import open_corpus
+    from dragoman.translation.resources import check_reverse
+    from dragoman.translation.translator import Translator
+
+    translator, back = loading.load(models), None
+    languages = translator.source_language, decoding.to or translator.target_language
+    if reverse is not None:
+        back = Translator.load(reverse, dtype=loading.dtype)
+        check_reverse((back.source_language, back.target_language), languages)
+    corpus = open_corpus(names, languages=languages)
     for path in (output, scores):
         keep_apart(path, [*corpus.files, *names, *files])
-    languages = translator.source_language, decoding.to or translator.target_language
     if output is not None:
         check_pairs_languages(output, *languages)
     with ExitStack() as stack:
@@ -173,18 +178,17 @@ def _filter(
             batch_tokens=given["batch_tokens"],
         )
         with writing_to(path, corpus.files if about else None, lambda: about) as writer:
-            if writer.written.lines and not quiet:
-                _note(f"{path}: resuming after pair {writer.written.lines:,}")
+            if writer.written.lines:
+                tell(f"{path}: resuming after pair {writer.written.lines:,}", quiet=quiet)
             _score(corpus, scorer, writer, json.dumps(about), shown=not quiet)
-    elif not quiet:
-        _note(f"{path}: has the scores")
+    else:
+        tell(f"{path}: has the scores", quiet=quiet)
     if output is not None:
         keep = given["keep"]
         report = _keep(corpus, path, output, 1.0 if keep is None else keep, given["least"])
         if given["scores"] is None:
             path.unlink()
-        if not quiet:
-            _note(report)
+        tell(report, quiet=quiet)
 
 
 def _check_options(given: dict[str, Any]) -> None:
@@ -205,33 +209,13 @@ def _check_options(given: dict[str, Any]) -> None:
         raise ConfigError("-o and --scores are the same file", hint="choose another file for the scores")
 
 
-def _opened(
-    loading: Loading, models: Sequence[Path], names: Sequence[str], reverse: Path | None, to: str | None
-) -> tuple[Translator, Translator | None, Corpus]:
-    """The models and the text. Raises ConfigError if their languages do not fit."""
-    from dragoman.text.corpora.corpus import open_corpus
-    from dragoman.translation.resources import check_reverse
-    from dragoman.translation.translator import Translator
-
-    translator = loading.load(models)
-    own = translator.source_language, to or translator.target_language
-    back = None
-    if reverse is not None:
-        back = Translator.load(reverse, dtype=loading.dtype)
-        check_reverse((back.source_language, back.target_language), own)
-    return translator, back, open_corpus(names, languages=own)
-
-
 def _about(given: dict[str, Any], models: Sequence[Path], corpus: Corpus) -> dict[str, str]:
     """The inputs of the scores, which decide whether to resume."""
     options = {name: given[name] for name in ("by", "to", "max_length", "batch_tokens", "dtype", "average")}
     if given["checks"]:  # scores made before this option existed stay usable
         options["checks"] = True
     return made_of(
-        text=corpus.files,
-        models=[*map(str, models)],
-        files={"reverse": given["reverse"]},
-        options=options,
+        text=corpus.files, models=[*map(str, models)], files={"reverse": given["reverse"]}, options=options
     )
 
 
@@ -296,8 +280,8 @@ def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float |
     least = least or 0.0
     chosen = best_of(scores, share=share, least=least)
     if not any(chosen):
-        raise DataError(f"{corpus.name}: no pair has a score of {least:g} or more", hint="lower --least")
-    with replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
+        raise DataError(f"{corpus.name}: no pair has a score of {least:g}", hint="lower --least")
+    with opened(output) as file:
         for line, kept in zip_longest(corpus, chosen):
             if line is None or kept is None:
                 raise DataError(
@@ -330,7 +314,3 @@ def _rows(path: Path) -> Iterator[tuple[float, str]]:
 def _cell(text: str) -> str:
     """The text as a column of a .tsv file."""
     return text.replace("\t", " ").strip()
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr)

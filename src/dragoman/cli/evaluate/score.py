@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Bootstrap, Flag, Json, Lowercase, TestName
+from dragoman.cli.outcome import to_json
 
 if TYPE_CHECKING:
     from dragoman.evaluation.results import Comparison, MetricName, Scores, Test
@@ -21,10 +21,7 @@ def score(
         list[Path],
         typer.Argument(metavar="REFERENCES...", help="Reference translations: one file or several."),
     ],
-    against: Annotated[
-        Path | None,
-        Flag("Compare with these translations, and test significance."),
-    ] = None,
+    against: Annotated[Path | None, Flag("Compare with these translations, and test significance.")] = None,
     test: TestName = "bs",
     lowercase: Lowercase = False,
     bootstrap: Bootstrap = None,
@@ -58,12 +55,12 @@ def score(
         [list(read_lines(path)) for path in references],
         names,
         test=test,
-        cases=[False, True] if lowercase else [False],
+        lowercase=lowercase,
         bootstrap=bootstrap,
         language=target_language or of_side(names[0]),
     )
     if as_json:
-        print(json.dumps({"hypotheses": str(hypotheses), **to_table(results)}, ensure_ascii=False, indent=2))
+        print(to_json({"hypotheses": str(hypotheses), **to_table(results)}))
     else:
         print(to_text(results))
 
@@ -75,7 +72,7 @@ def results_of(
     reference_names: list[str],
     *,
     test: Test,
-    cases: list[bool],
+    lowercase: bool,
     bootstrap: int | None,
     language: str | None,
 ) -> dict[str, Scores | Comparison]:
@@ -83,15 +80,15 @@ def results_of(
     from dragoman.evaluation.metrics import METRICS, compare, score_corpus
 
     results: dict[str, Scores | Comparison] = {}
-    for lowercase in cases:
-        case = "lowercased" if lowercase else "cased"
+    for lower in (False, True)[: 1 + lowercase]:
+        case = "lowercased" if lower else "cased"
         # TER ignores case anyway.
-        metrics: tuple[MetricName, ...] = ("bleu", "chrf") if lowercase else METRICS
+        metrics: tuple[MetricName, ...] = ("bleu", "chrf") if lower else METRICS
         if len(systems) == 1:
             results[case] = score_corpus(
                 systems[name],
                 references,
-                lowercase=lowercase,
+                lowercase=lower,
                 metrics=metrics,
                 target_language=language,
                 bootstrap=1000 if bootstrap is None else bootstrap,
@@ -103,7 +100,7 @@ def results_of(
                 systems,
                 references,
                 test=test,
-                lowercase=lowercase,
+                lowercase=lower,
                 metrics=metrics,
                 target_language=language,
                 samples=bootstrap,

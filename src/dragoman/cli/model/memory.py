@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,7 @@ import typer
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.options import Commands, Flag, Json, Quiet
-from dragoman.cli.outcome import waiting
+from dragoman.cli.outcome import tell, to_json, waiting
 
 if TYPE_CHECKING:
     from dragoman.translation.memory.store import FuzzyMatch, TranslationMemory
@@ -60,8 +58,7 @@ def memory_add(
     """
     with _made(file, (source_language, target_language)) as opened:
         new = opened.add(source, target, author=author, note=note)
-    if not quiet:
-        print("added" if new else "it was there; it is now the newest", file=sys.stderr)
+    tell("added" if new else "it was there; it is now the newest", quiet=quiet)
 
 
 @memory.command("search", short_help="Find a text, or similar ones.")
@@ -84,7 +81,7 @@ def memory_search(
     with TranslationMemory(file) as opened:
         found = opened.search(text, least=least, most=most)
     if as_json:
-        print(_json([_found(one) for one in found]))
+        print(to_json([_found(one) for one in found]))
         return
     for one in found:
         cells = (" ".join(side.split()) for side in (one.pair.source, one.pair.target))
@@ -119,10 +116,10 @@ def memory_import(
     with _made(file, languages) as opened, waiting("importing", shown=not quiet):
         added = import_memory(opened, files, author=author)
     if as_json:
-        print(_json({"new": added.new, "known": added.known, "blank": added.blank}))
-    elif not quiet:
+        print(to_json({"new": added.new, "known": added.known, "blank": added.blank}))
+    else:
         skipped = f"{added.known:,} were there" + (f", {added.blank:,} are blank" if added.blank else "")
-        print(f"{added.new:,} pairs added, {skipped}", file=sys.stderr)
+        tell(f"{added.new:,} pairs added, {skipped}", quiet=quiet)
 
 
 @memory.command("export", short_help="Write the pairs to a file.")
@@ -141,8 +138,7 @@ def memory_export(
 
     with TranslationMemory(file) as opened, waiting("exporting", shown=not quiet):
         count = export_memory(opened, output)
-    if not quiet:
-        print(f"{count:,} pairs written to {output}", file=sys.stderr)
+    tell(f"{count:,} pairs written to {output}", quiet=quiet)
 
 
 @memory.command("info", short_help="Show the content of a memory, and check it.")
@@ -159,7 +155,7 @@ def memory_info(file: File, as_json: Json = False) -> None:
         about = opened.about()
     changed = about.changed.isoformat(timespec="seconds") if about.changed else None
     if as_json:
-        print(_json({**vars(about), "changed": changed}))
+        print(to_json({**vars(about), "changed": changed}))
         return
     rows = [
         ["languages", f"{about.source_language} to {about.target_language}"],
@@ -212,18 +208,11 @@ def _opened(file: Path, languages: tuple[str | None, str | None]) -> Translation
 
 def _found(one: FuzzyMatch) -> dict[str, object]:
     pair = one.pair
+    times = {"created": pair.created, "changed": pair.changed}
     return {
         "score": round(one.score, 1),
         "source": pair.source,
         "target": pair.target,
-        "created": pair.created.isoformat() if pair.created else None,
-        "changed": pair.changed.isoformat() if pair.changed else None,
-        "author": pair.author,
-        "origin": pair.origin,
-        "note": pair.note,
-        "used": pair.used,
+        **{name: when.isoformat() if when else None for name, when in times.items()},
+        **{name: getattr(pair, name) for name in ("author", "origin", "note", "used")},
     }
-
-
-def _json(table: object) -> str:
-    return json.dumps(table, ensure_ascii=False, indent=2)

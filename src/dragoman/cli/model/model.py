@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.tables import aligned, count
 from dragoman.cli.options import Commands, Flag, Json, Model, NewFolder, Quiet
+from dragoman.cli.outcome import tell, to_json, waiting
+from dragoman.text.clean import clean
 
 if TYPE_CHECKING:
-    from dragoman.models.folder.check import Check
     from dragoman.models.folder.difference import FolderDifference
 
 model = Commands(
@@ -38,12 +39,11 @@ def model_info(folder: Model, as_json: Json = False) -> None:
       dragoman model info runs/en-de
       dragoman model info runs/en-de --json
     """
-    from dragoman.translation.folder.adapter_summary import AdapterSummary, adapter_summary_of
-    from dragoman.translation.folder.summary import Summary, summary_of
+    from dragoman.translation.folder.summary import AdapterSummary, Summary, adapter_summary_of, summary_of
 
     summary: Summary | AdapterSummary
     summary = adapter_summary_of(folder) if _is_adapter(folder) else summary_of(folder)
-    print(_json(summary.to_table()) if as_json else summary.to_text())
+    print(to_json(summary.to_table()) if as_json else summary.to_text())
 
 
 @model.command("verify", short_help="Check every file of a model folder.")
@@ -58,21 +58,19 @@ def model_verify(folder: Model, as_json: Json = False) -> None:
     """
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such model folder", hint="check the path")
-    if _is_adapter(folder):
-        from dragoman.models.folder.adapter_check import check_adapter_folder
+    from dragoman.models.folder.check import check_adapter_folder, check_folder
 
-        checks = check_adapter_folder(folder)
-    else:
-        from dragoman.models.folder.check import check_folder
-
-        checks = check_folder(folder)
+    checks = check_adapter_folder(folder) if _is_adapter(folder) else check_folder(folder)
     faults = sum(check.status == "fault" for check in checks)
     if as_json:
         from dataclasses import asdict
 
-        print(_json({"folder": str(folder), "ok": not faults, "checks": [asdict(check) for check in checks]}))
+        print(
+            to_json({"folder": str(folder), "ok": not faults, "checks": [asdict(check) for check in checks]})
+        )
     else:
-        print("\n".join(_verified(checks)))
+        rows = [[check.status, clean(check.name), clean(check.text)] for check in checks]
+        print("\n".join(aligned(rows)))
     if faults:
         raise typer.Exit(4)
 
@@ -96,19 +94,13 @@ def model_average(
     \b
       dragoman model average runs/first runs/longer -o runs/average
     """
-    from dragoman.base.files import check_new
-    from dragoman.translation.folder.config import read_config
-
     if len(folders) < 2:
         raise ConfigError("averaging needs at least two models", hint="name two models or more")
-    check_new(output)
-    for folder in folders:
-        read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
+    _check_folders(folders, output)
     from dragoman.models.folder.average import average_folders
 
     average_folders(folders, output)
-    if not quiet:
-        print(f"wrote {output}", file=sys.stderr)
+    tell(f"wrote {output}", quiet=quiet)
 
 
 @model.command("merge", short_help="Merge an adapter into its model.")
@@ -138,8 +130,7 @@ def model_merge(
     from dragoman.models.folder.merge import merge_adapter
 
     merge_adapter(folder, adapter, output)
-    if not quiet:
-        print(f"wrote {output}", file=sys.stderr)
+    tell(f"wrote {output}", quiet=quiet)
 
 
 @model.command("shortlist", short_help="Learn which target tokens each source token may need.")
@@ -169,7 +160,6 @@ def model_shortlist(
       dragoman model shortlist runs/en-de train.en train.de
       dragoman translate runs/en-de test.en --shortlist
     """
-    from dragoman.cli.outcome import waiting
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.translation.folder.config import read_config
     from dragoman.translation.folder.shortlist import make_shortlist
@@ -180,12 +170,11 @@ def model_shortlist(
         made = make_shortlist(
             folder, corpus, frequent=frequent, candidates=candidates, most=pairs, progress=progress
         )
-    if not quiet:
-        print(
-            f"wrote {made.path}: from {made.lines:,} pairs; on average a sentence may use "
-            f"{made.mean:,.0f} of {made.target_vocab:,} target tokens",
-            file=sys.stderr,
-        )
+    tell(
+        f"wrote {made.path}: from {made.lines:,} pairs; on average a sentence may use "
+        f"{made.mean:,.0f} of {made.target_vocab:,} target tokens",
+        quiet=quiet,
+    )
 
 
 @model.command("calibrate", short_help="Learn the risk of the model's translations.")
@@ -202,8 +191,7 @@ def model_calibrate(
     ],
     pairs: Annotated[int, Flag("Use at most N pairs, spread over the text.", at_least=1)] = 2000,
     to: Annotated[
-        str | None,
-        Flag("Language of the translations, if the model has several.", metavar="LANGUAGE"),
+        str | None, Flag("Language of the translations, if the model has several.", metavar="LANGUAGE")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -218,29 +206,23 @@ def model_calibrate(
       dragoman model calibrate runs/en-de valid.en valid.de
       dragoman translate runs/en-de test.en --risk --jsonl
     """
-    from dragoman.cli.outcome import waiting
     from dragoman.text.corpora.corpus import open_corpus
     from dragoman.translation.folder.config import read_config
     from dragoman.translation.folder.risk import RISK
 
     about = read_config(folder)
     corpus = open_corpus(text, languages=(about.source_language, to or about.target_language))
-    from dragoman.evaluation.risk.folder import calibrate_folder
+    from dragoman.evaluation.risk.calibrate import calibrate_folder
 
     lines = [(line.source, line.target) for line in corpus]
     with waiting("translating", shown=not quiet) as progress:
         report = calibrate_folder(folder, lines, to=to, most=pairs, progress=progress)
     print(report.to_text())
-    if not quiet:
-        print(f"wrote {folder / RISK}", file=sys.stderr)
+    tell(f"wrote {folder / RISK}", quiet=quiet)
 
 
 @model.command("quantize", short_help="Store a model as int8, a quarter of the size.")
-def model_quantize(
-    folder: Model,
-    output: NewFolder,
-    quiet: Quiet = False,
-) -> None:
+def model_quantize(folder: Model, output: NewFolder, quiet: Quiet = False) -> None:
     """Store the matrices of a model as int8 in a new folder, a quarter of the size.
 
     Each row of a matrix has a scale of its own; biases and norms stay float32. Tokenizer, search and model
@@ -250,17 +232,12 @@ def model_quantize(
     \b
       dragoman model quantize runs/en-de -o runs/en-de.int8
     """
-    from dragoman.base.files import check_new
-    from dragoman.translation.folder.config import read_config
-
-    check_new(output)
-    read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
+    _check_folders([folder], output)
     from dragoman.models.folder.quantisation import quantise_folder
 
     sizes = quantise_folder(folder, output)
-    if not quiet:
-        share = f"{sizes.after / sizes.before:.0%} of {sizes.before:,} bytes"
-        print(f"wrote {output}: weights of {sizes.after:,} bytes, {share}", file=sys.stderr)
+    share = f"{sizes.after / sizes.before:.0%} of {sizes.before:,} bytes"
+    tell(f"wrote {output}: weights of {sizes.after:,} bytes, {share}", quiet=quiet)
 
 
 @model.command("diff", short_help="Show the differences of two models.")
@@ -276,14 +253,11 @@ def model_diff(
     \b
       dragoman model diff runs/first runs/longer
     """
-    from dragoman.translation.folder.config import read_config
-
-    for folder in (first, second):
-        read_config(folder)  # refuse a wrong folder before loading torch, which takes seconds
+    _check_folders([first, second])
     from dragoman.models.folder.difference import differences
 
     found = differences(first, second)
-    print(_json(found.to_table()) if as_json else "\n".join(_different(found)))
+    print(to_json(found.to_table()) if as_json else "\n".join(_different(found)))
     if not found.equal:
         raise typer.Exit(1)
 
@@ -292,8 +266,7 @@ def model_diff(
 def model_card(
     folder: Model,
     output: Annotated[
-        Path | None,
-        Flag("Write to this file. [default: the terminal]", flag="--output -o"),
+        Path | None, Flag("Write to this file. [default: the terminal]", flag="--output -o")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -304,7 +277,6 @@ def model_card(
       dragoman model card runs/en-de -o card.md
     """
     from dragoman.base.files import write_whole
-    from dragoman.text.clean import clean
     from dragoman.translation.folder.card import render_card
     from dragoman.translation.folder.config import read_config
     from dragoman.translation.folder.summary import read_card, summary_of
@@ -317,8 +289,18 @@ def model_card(
         print("\n".join(clean(line) for line in card.splitlines()))
         return
     write_whole(output, card)
-    if not quiet:
-        print(f"wrote {output}", file=sys.stderr)
+    tell(f"wrote {output}", quiet=quiet)
+
+
+def _check_folders(folders: Sequence[Path], output: Path | None = None) -> None:
+    """Refuse wrong folders before loading torch, which takes seconds."""
+    from dragoman.base.files import check_new
+    from dragoman.translation.folder.config import read_config
+
+    if output is not None:
+        check_new(output)
+    for folder in folders:
+        read_config(folder)
 
 
 def _is_adapter(folder: Path) -> bool:
@@ -327,22 +309,8 @@ def _is_adapter(folder: Path) -> bool:
     return (folder / ADAPTER).exists()
 
 
-def _json(table: dict[str, object]) -> str:
-    return json.dumps(table, ensure_ascii=False, indent=2)
-
-
-def _verified(checks: list[Check]) -> list[str]:
-    from dragoman.base.tables import aligned
-    from dragoman.text.clean import clean
-
-    return aligned([[check.status, clean(check.name), clean(check.text)] for check in checks])
-
-
 def _different(found: FolderDifference) -> list[str]:
     """Return one line for each difference; the weights last, as a table."""
-    from dragoman.base.tables import aligned, count
-    from dragoman.text.clean import clean
-
     if found.equal:
         return [f"equal: configuration, tokenizer, search and {count(found.total, 'weight')}"]
     sections = {"config": found.config, "tokenizer": found.tokenizer, "search": found.generation}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Flag, Json
+from dragoman.cli.outcome import to_json
 
 
 def config(
@@ -23,8 +23,7 @@ def config(
         ),
     ] = None,
     preset: Annotated[
-        str | None,
-        Flag("Print the values of a preset: tiny, small, base or big.", metavar="NAME"),
+        str | None, Flag("Print the values of a preset: tiny, small, base or big.", metavar="NAME")
     ] = None,
     recipe: Annotated[Path | None, Flag("Print the values of a recipe (TOML).")] = None,
     as_json: Json = False,
@@ -53,7 +52,4 @@ def config(
     listed = reference.sections(about, all_architectures=recipe is None and not overrides)
     if names:
         listed = reference.select(listed, names)
-    if as_json:
-        print(json.dumps(reference.to_json(listed), ensure_ascii=False, indent=2))
-    else:
-        print(reference.to_toml(listed), end="")
+    print(to_json(reference.to_json(listed)) + "\n" if as_json else reference.to_toml(listed), end="")

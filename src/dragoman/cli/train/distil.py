@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tarfile import is_tarfile
@@ -13,8 +11,8 @@ from zipfile import is_zipfile
 import typer
 
 from dragoman.base.errors import ConfigError
-from dragoman.cli.options import Data, Flag, Quiet, Recipe, Verbose
-from dragoman.cli.train.train import TrainCommand, names_text, sort_words, speaks, training
+from dragoman.cli.options import Flag, Flags, Quiet, Verbose
+from dragoman.cli.train.train import Run, TrainCommand, say_next, sort_words, training
 
 __all__ = ["TrainCommand", "distil"]  # the command takes two files after --valid, as train does
 
@@ -32,37 +30,21 @@ def distil(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        Flag("The student's folder to write. [required]", flag="--output -o", metavar="FOLDER"),
+        Path | None, Flag("The student's folder to write. [required]", flag="--output -o", metavar="FOLDER")
     ] = None,
-    valid: Annotated[
-        list[str] | None,
-        Flag(
-            "Validation text, for scores, early stopping and the choice of the best weights.",
-            metavar="SOURCE TARGET",
+    *,
+    run: Annotated[
+        Run,
+        Flags(
+            "valid",
+            preset=Flag("Size of the student: tiny, small, base or big. [default: by the size of the text]"),
+            recipe=Flag(),
+            data=Flag(),
+            source_language=Flag("Source language. [default: the teachers' language]"),
+            target_language=Flag("Target language. [default: the teachers' language]"),
+            profile=Flag(),
         ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        Flag(
-            "Size of the student: tiny, small, base or big. [default: by the size of the text]",
-            metavar="NAME",
-        ),
-    ] = None,
-    recipe: Recipe = None,
-    data: Data = None,
-    source_language: Annotated[
-        str | None,
-        Flag("Source language. [default: the teachers' language]", metavar="CODE"),
-    ] = None,
-    target_language: Annotated[
-        str | None,
-        Flag("Target language. [default: the teachers' language]", metavar="CODE"),
-    ] = None,
-    profile: Annotated[
-        bool,
-        Flag("Measure some updates and write profile.txt into the folder."),
-    ] = False,
+    ],
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -81,11 +63,11 @@ def distil(
     teachers, files = teachers_and_text(names)
     if output is None:
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/student")
-    if not teachers and recipe is None:
+    if not teachers and run.recipe is None:
         raise ConfigError(
             "no teacher", hint="dragoman distil MODEL train.en train.de -o runs/student, or --recipe FILE"
         )
-    if not (files or recipe or names_text(overrides, preset)):
+    if not (files or run.names_text(overrides)):
         raise ConfigError(
             "no text to train on", hint="dragoman distil MODEL train.en train.de -o runs/student"
         )
@@ -95,25 +77,8 @@ def distil(
             hint="name the teacher before the text: dragoman distil MODEL train.en train.de",
         )
     with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
-        from dragoman.training.runs import run
-
-        run.train(
-            files or None,
-            teachers=teachers,
-            valid=valid or None,
-            output=output,
-            preset=preset,
-            recipe=recipe,
-            overrides=overrides,
-            source_language=source_language,
-            target_language=target_language,
-            data_root=data,
-            observer=observer,
-            stop=stop,
-            profile=profile,
-        )
-    if not quiet and speaks():
-        print(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", file=sys.stderr)
+        run.train(output, overrides, observer, stop, files=files, teachers=teachers)
+    say_next(output, quiet)
 
 
 def teachers_and_text(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Data, Flag, Json, Quiet, Seeds, Verbose
+from dragoman.cli.outcome import tell
 from dragoman.cli.train.train import sort_words, training
 
 
@@ -68,8 +68,7 @@ def ladder(
     options = *overrides, *budget(minutes, updates)
     rungs = plan_rungs([Path(file) for file in files], options, vary, data, seeds)
     watch = partial(training, verbosity=-1 if quiet else verbose)
-    say = (lambda _: None) if quiet else (lambda line: print(line, file=sys.stderr))
+    say = partial(tell, quiet=quiet)
     results = climb(rungs, output, data_root=data, watch=watch, say=say)
     print(json.dumps([asdict(rung) for rung in results], indent=2) if as_json else to_text(results))
-    if not quiet:
-        print(f"see {output / 'ladder.html'}", file=sys.stderr)
+    tell(f"see {output / 'ladder.html'}", quiet=quiet)

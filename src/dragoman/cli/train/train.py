@@ -1,13 +1,13 @@
-"""`dragoman train`: from raw text to a model folder."""
+"""`dragoman train` and `dragoman demo`: from raw text to a model folder."""
 
 from __future__ import annotations
 
 import logging
 import os
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,12 +18,13 @@ from typer.core import TyperCommand
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.machine import require_pytorch
 from dragoman.cli.options import Data, Flag, Quiet, Recipe, Seeds, Verbose
-from dragoman.cli.signals import Stopper, number_of
+from dragoman.cli.outcome import Stopper, number_of, tell
 from dragoman.text.corpora.compressed import without_suffix
 
 if TYPE_CHECKING:
     from dragoman.training.events import Observer, Stop
-    from dragoman.training.runs.comparison.seeds import Watch
+    from dragoman.training.runs.comparison.seeds import Seeded, Watch
+
 
 _PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
 _OF_FILES = ("--valid", "--replay", "--general")
@@ -65,6 +66,71 @@ def _is_file(word: str) -> bool:
     return not word.startswith("-") and sort_words([word])[0] == [word]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a run learns from, and how: the options that `train` and `distil` share."""
+
+    valid: Annotated[
+        list[str] | None,
+        Flag(
+            "Validation text, for scores, early stopping and the choice of the best weights.",
+            metavar="SOURCE TARGET",
+        ),
+    ] = None
+    preset: Annotated[
+        str | None, Flag("tiny, small, base or big. [default: by the size of the text]", metavar="NAME")
+    ] = None
+    recipe: Recipe = None
+    data: Data = None
+    source_language: Annotated[
+        str | None, Flag("Source language. [default: from the file names, such as .en]", metavar="CODE")
+    ] = None
+    target_language: Annotated[
+        str | None, Flag("Target language. [default: from the file names, such as .de]", metavar="CODE")
+    ] = None
+    profile: Annotated[bool, Flag("Measure some updates and write profile.txt into the folder.")] = False
+
+    def names_text(self, overrides: Sequence[str]) -> bool:
+        """Whether options name the text. They need a preset, because the pairs are not counted yet."""
+        named = any(word.startswith(("data.train=", "data.corpora=")) for word in overrides)
+        return self.recipe is not None or (self.preset is not None and named)
+
+    def train(
+        self,
+        output: Path,
+        overrides: Sequence[str],
+        observer: Observer,
+        stop: Stop,
+        *,
+        files: Sequence[str],
+        base: str | None = None,
+        teachers: Sequence[str] = (),
+        replay: Sequence[str] | None = None,
+        general: Sequence[str] | None = None,
+    ) -> None:
+        """Train a model in a folder."""
+        from dragoman.training.runs import run
+
+        run.train(
+            files or None,
+            base=base,
+            teachers=teachers,
+            valid=self.valid or None,
+            replay=replay or None,
+            general=general or None,
+            output=output,
+            preset=self.preset,
+            recipe=self.recipe,
+            overrides=overrides,
+            source_language=self.source_language,
+            target_language=self.target_language,
+            data_root=self.data,
+            observer=observer,
+            stop=stop,
+            profile=self.profile,
+        )
+
+
 def train(
     words: Annotated[
         list[str] | None,
@@ -78,9 +144,9 @@ def train(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        Flag("The model folder to write. [required]", flag="--output -o", metavar="FOLDER"),
+        Path | None, Flag("The model folder to write. [required]", flag="--output -o", metavar="FOLDER")
     ] = None,
+    *,
     base: Annotated[
         str | None,
         Flag(
@@ -88,13 +154,6 @@ def train(
             "[default: train a new model]",
             flag="--from",
             metavar="MODEL",
-        ),
-    ] = None,
-    valid: Annotated[
-        list[str] | None,
-        Flag(
-            "Validation text, for scores, early stopping and the choice of the best weights.",
-            metavar="SOURCE TARGET",
         ),
     ] = None,
     replay: Annotated[
@@ -112,25 +171,8 @@ def train(
             metavar="SOURCE TARGET",
         ),
     ] = None,
-    preset: Annotated[
-        str | None,
-        Flag("tiny, small, base or big. [default: by the size of the text]", metavar="NAME"),
-    ] = None,
-    recipe: Recipe = None,
+    run: Run,
     seeds: Seeds = None,
-    data: Data = None,
-    source_language: Annotated[
-        str | None,
-        Flag("Source language. [default: from the file names, such as .en]", metavar="CODE"),
-    ] = None,
-    target_language: Annotated[
-        str | None,
-        Flag("Target language. [default: from the file names, such as .de]", metavar="CODE"),
-    ] = None,
-    profile: Annotated[
-        bool,
-        Flag("Measure some updates and write profile.txt into the folder."),
-    ] = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -149,88 +191,55 @@ def train(
     files, overrides = sort_words(words or [])
     if output is None:
         raise ConfigError("no folder to write to", hint="name one with -o, such as -o runs/en-de")
-    if not (files or recipe or names_text(overrides, preset)):
+    if not (files or run.names_text(overrides)):
         raise ConfigError(
             "no text to train on", hint="dragoman train train.en train.de -o runs/en-de, or --recipe FILE"
         )
 
-    def train_in(folder: Path, options: Sequence[str], observer: Observer, stop: Stop) -> None:
-        from dragoman.training.runs import run
-
-        run.train(
-            files or None,
-            base=base,
-            valid=valid or None,
-            replay=replay or None,
-            general=general or None,
-            output=folder,
-            preset=preset,
-            recipe=recipe,
-            overrides=options,
-            source_language=source_language,
-            target_language=target_language,
-            data_root=data,
-            observer=observer,
-            stop=stop,
-            profile=profile,
-        )
-
+    train_in = partial(run.train, files=files, base=base, replay=replay, general=general)
     watch = partial(training, verbosity=-1 if quiet else verbose)
     if seeds is not None:
-        if "-" in (*files, *(valid or ()), *(replay or ()), *(general or ())):
+        if "-" in (*files, *(run.valid or ()), *(replay or ()), *(general or ())):
             raise ConfigError(
                 "--seeds reads the text again for every seed, and standard input can be read only once",
                 hint="write the text into files",
             )
-        _train_seeds(
+        from dragoman.training.runs.comparison.seeds import plan_seeds
+
+        runs = plan_seeds(
             seeds,
             output,
-            train_in,
-            recipe=recipe,
+            recipe=run.recipe,
             overrides=overrides,
-            data=data,
-            validated=bool(valid) or base is not None,  # tuning holds a part of the text out
+            data_root=run.data,
+            validated=bool(run.valid) or base is not None,  # tuning holds a part of the text out
             own_text=not files,
-            watch=watch,
-            quiet=quiet,
         )
+        _train_seeds(runs, output, train_in, data=run.data, watch=watch, quiet=quiet)
         return
     with watch(output) as (observer, stop):
         train_in(output, overrides, observer, stop)
-    if not quiet and speaks():
-        print(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", file=sys.stderr)
+    say_next(output, quiet)
+
+
+def say_next(output: Path, quiet: bool) -> None:
+    """Say what to do with the model."""
+    tell(f"translate with: dragoman translate {shlex.quote(str(output))} FILE", quiet=quiet or not speaks())
 
 
 def _train_seeds(
-    count: int,
+    runs: Sequence[Seeded],
     output: Path,
     train_in: Callable[[Path, Sequence[str], Observer, Stop], None],
     *,
-    recipe: Path | None,
-    overrides: Sequence[str],
     data: Path | None,
-    validated: bool,
-    own_text: bool,
     watch: Watch,
     quiet: bool,
 ) -> None:
     """Train with several seeds, one after the other, and print their scores."""
-    from dragoman.training.runs.comparison.seeds import SUMMARY, plan_seeds, report_seeds, train_seeds
+    from dragoman.training.runs.comparison.seeds import SUMMARY, report_seeds, train_seeds
 
-    runs = plan_seeds(
-        count,
-        output,
-        recipe=recipe,
-        overrides=overrides,
-        data_root=data,
-        validated=validated,
-        own_text=own_text,
-    )
-
-    def say(line: str) -> None:
-        if not quiet and speaks():
-            print(line, file=sys.stderr)
-
+    say = partial(tell, quiet=quiet or not speaks())
     train_seeds(
         runs,
         lambda run, observer, stop: train_in(run.folder, run.overrides, observer, stop),
@@ -261,11 +270,6 @@ def sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
     overrides = [word for word in words if "=" in word and not exists(word)]
     return [word for word in words if word not in overrides], overrides
-
-
-def names_text(overrides: Sequence[str], preset: str | None) -> bool:
-    """Whether options name the text to train on. Then a preset is needed, as the pairs are not counted."""
-    return preset is not None and any(word.startswith(("data.train=", "data.corpora=")) for word in overrides)
 
 
 @contextmanager
@@ -333,3 +337,41 @@ class _SayHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.say(record.getMessage())
+
+
+def demo(
+    output: Annotated[
+        Path, Flag("The folder for the model and its text.", flag="--output -o", metavar="FOLDER")
+    ] = Path("runs/demo"),
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Train a small English-German translator and try it, in about two minutes.
+
+    The text comes from a small grammar that is part of dragoman. Repeating the command resumes the
+    training; once it is complete, the command shows only the results.
+
+    \b
+      dragoman demo
+    """
+    with training(output, verbosity=-1 if quiet else verbose) as (observer, stop):
+        from dragoman.training.runs.demo import PAIRS, demonstrate
+
+        observer.on_message(
+            f"A Transformer learns German from {PAIRS:,} sentences that a small grammar makes."
+        )
+        observer.on_message("Ctrl-C saves and stops; the same command resumes.")
+        demonstration = demonstrate(output, observer=observer, stop=stop)
+    lines = ["On sentences it has not seen:", "", *_indented(demonstration.scores.to_text())]
+    lines += [f"  {demonstration.sentences_per_second:,.0f} sentences/s", "", "And these:", ""]
+    for source, text in demonstration.translations:
+        lines += [f"  {source}", f"  -> {text}", ""]
+    lines += ["How the first came about, to open in a browser:", "", f"  {demonstration.report}", ""]
+    lines += ["Try next:", ""]
+    for command, purpose in demonstration.commands:
+        lines += [f"  # {purpose}", f"  {command}"]
+    print("\n".join(lines))
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}".rstrip() for line in text.splitlines()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +17,13 @@ from dragoman.base.tables import count
 from dragoman.cli.input import STDIN, Input, keep_apart
 from dragoman.cli.models import Loading, files_of_models, models_and_text
 from dragoman.cli.options import Flag, Flags, Quiet
+from dragoman.cli.outcome import tell
 from dragoman.cli.writing import (
     Writer,
     check_exist,
     check_pairs_languages,
     check_pairs_name,
-    made_of,
+    made_from,
     shown_rate,
     writing_to,
 )
@@ -72,7 +72,7 @@ def back_translate(
         Literal["beam", "greedy", "sample", "noise"],
         Flag(
             "How to make the sources. sample: draw from the model's distribution. noise: leave out, "
-            "blank and move words of the beam search's translation.",
+            "blank and move words of the beam search's translation."
         ),
     ] = "beam",
     per_line: Annotated[int, Flag("Sources for each line: N pairs with its text.", at_least=1)] = 1,
@@ -113,12 +113,14 @@ def back_translate(
     _check_names(names, output)
     keep_apart(output, [*names, *files_of_models([*models, loading.adapter])])
     check_exist(names)
-    with writing_to(output, names, partial(_about, context.params, models, names)) as writer:
+    apart = ("model", "text", "output", "quiet")
+    about = partial(made_from, context.params, models, names, files=("adapter",), apart=apart)
+    with writing_to(output, names, about) as writer:
         translator = loading.load(models)
         _check_languages(translator, decoding.to, names, output)
         lines = Input(names, skipped=writer.written.lines)
-        if lines.skipped and not quiet:
-            _note(f"{output}: resuming after line {lines.skipped:,}")
+        if lines.skipped:
+            tell(f"{output}: resuming after line {lines.skipped:,}", quiet=quiet)
         from dragoman.translation.synthetic import back_translated
 
         pairs = back_translated(
@@ -136,8 +138,7 @@ def back_translate(
             raise DataError(
                 f"{', '.join(names)}: no usable pair\n{report}", hint="check the text and the model"
             )
-    if not quiet:
-        _note(report)
+    tell(report, quiet=quiet)
 
 
 def _decoding(
@@ -151,11 +152,9 @@ def _decoding(
             f"--per-line {per_line}: {per_line} translations from a beam of {decoding.beam}",
             hint=f"pass --beam {per_line}, or a smaller --per-line",
         )
-    unused = {
-        "sample": _OF_BEAMS,
-        "noise": _OF_SAMPLES,
-        "greedy": (*_OF_SAMPLES, *_OF_BEAMS, "seed"),
-    }.get(how, (*_OF_SAMPLES, "seed"))
+    unused = {"sample": _OF_BEAMS, "noise": _OF_SAMPLES, "greedy": (*_OF_SAMPLES, *_OF_BEAMS, "seed")}.get(
+        how, (*_OF_SAMPLES, "seed")
+    )
     for name in unused:
         if given[name] is not None:
             raise ConfigError(
@@ -166,15 +165,6 @@ def _decoding(
         sample=draws if how == "sample" else None,
         beam=1 if how == "greedy" else decoding.beam,
         n_best=1 if how in ("greedy", "noise") else per_line,
-    )
-
-
-def _about(given: Mapping[str, Any], models: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
-    """The inputs of the pairs: the text, the models, and the options that change them."""
-    apart = {"model", "text", "output", "quiet", "adapter"}
-    options = {name: value for name, value in given.items() if name not in apart}
-    return made_of(
-        text=names, models=[*map(str, models)], files={"adapter": given["adapter"]}, options=options
     )
 
 
@@ -238,7 +228,3 @@ def _report(writer: Writer) -> str:
         f"{count(writer.written.lines, 'line')}, {count(pairs, 'pair')} written, {counts.total():,} left out"
     ]
     return "\n".join([*rows, *(f"  {reason}: {many:,}" for reason, many in counts.most_common() if many)])
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.errors import ConfigError
 from dragoman.cli.input import STDIN
 from dragoman.cli.models import Guides, Loading, models_and_text
 from dragoman.cli.options import Flag, Flags, Model, Quiet
-from dragoman.cli.outcome import complain, waiting, warn
-from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH
-from dragoman.cli.writing import made_of
+from dragoman.cli.outcome import waiting, warn
+from dragoman.cli.translate.documents import fail
+from dragoman.cli.translate.translate import FILE_OPTIONS, SEARCH, warn_of_truncated
+from dragoman.cli.writing import made_from
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -70,12 +71,10 @@ def bulk(
         ),
     ] = None,
     part_lines: Annotated[
-        int,
-        Flag("Lines of a part, which is translated whole or not at all.", at_least=1, section=_PARTS),
+        int, Flag("Lines of a part, which is translated whole or not at all.", at_least=1, section=_PARTS)
     ] = 5000,
     column: Annotated[
-        str,
-        Flag("The column or key that has the text.", metavar="NAME", section=_PARTS),
+        str, Flag("The column or key that has the text.", metavar="NAME", section=_PARTS)
     ] = "text",
     prefix: Annotated[str | None, Flag("Begin every translation with this text.")] = None,
     decoding: Annotated[Decoding, SEARCH, Flags("sentences", section="Search")],
@@ -104,8 +103,7 @@ def bulk(
     if STDIN in names or not names:
         raise ConfigError("dragoman bulk does not read standard input", hint="name files or folders")
     guides.check()
-    from dragoman.bulk.plan import bulk_tasks, work_place
-    from dragoman.bulk.run import translate_bulk
+    from dragoman.bulk.run import bulk_tasks, translate_bulk, work_place
     from dragoman.bulk.worker import BulkJob, digest_of_model
 
     pool = _pool(on, address, workers)
@@ -122,14 +120,8 @@ def bulk(
         prefix=prefix,
         digests=tuple(digest_of_model(str(model)) for model in models),
     )
-    given = context.params
-    apart = {"model", "files", "output", "on", "address", "workers", "quiet", *FILE_OPTIONS}
-    about = made_of(
-        text=(),
-        models=[*map(str, models)],
-        files={name: given.get(name) for name in FILE_OPTIONS},
-        options={name: value for name, value in given.items() if name not in apart},
-    )
+    apart = ("model", "files", "output", "on", "address", "workers", "quiet")
+    about = made_from(context.params, models, (), files=FILE_OPTIONS, apart=apart)
     start = time.monotonic()
     with waiting("reading", shown=not quiet) as say:
         outcome = translate_bulk(
@@ -139,7 +131,8 @@ def bulk(
     if not quiet:
         _say(outcome, time.monotonic() - start, decoding)
     if outcome.failed:
-        _fail(outcome, len(tasks))
+        again = "; correct these and repeat the command, which translates the rest"
+        fail(outcome.failed, len(tasks), f"the others are written{again}")
 
 
 def _pool(on: str, address: str | None, workers: int | None) -> Pool:
@@ -166,20 +159,4 @@ def _say(outcome: BulkOutcome, seconds: float, decoding: Decoding) -> None:
         were = "1 part was" if outcome.lost == 1 else f"{outcome.lost:,} parts were"
         warn(f"{were} begun again because a worker was lost")
     if counts.truncated:
-        first = ", ".join(counts.first) + (", ..." if counts.truncated > len(counts.first) else "")
-        are = "translation is" if counts.truncated == 1 else "translations are"
-        warn(
-            f"{counts.truncated:,} {are} cut short ({first}): the line is too long, or its translation "
-            f"reached the limit of {decoding.max_extra_tokens} tokens more than the source (--max-extra)"
-        )
-
-
-def _fail(outcome: BulkOutcome, files: int) -> None:
-    if files == 1:
-        raise outcome.failed[0][1]
-    for _, error in outcome.failed:
-        complain(str(error), error.hint)
-    raise DataError(
-        f"{len(outcome.failed)} of {files} files could not be translated",
-        hint="the others are written; correct these and repeat the command, which translates the rest",
-    )
+        warn_of_truncated(counts.truncated, "", counts.first, decoding)

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.cli.input import STDIN
 from dragoman.cli.models import rounded
 from dragoman.cli.outcome import complain, waiting, warn
@@ -106,7 +106,7 @@ def run_documents(
     if not quiet:
         _say(outcome, len(tasks), report)
     if outcome.failed:
-        _fail(outcome, len(tasks))
+        fail(outcome.failed, len(tasks), "the others are written")
 
 
 def protected(
@@ -160,11 +160,10 @@ def _say(outcome: Outcome, files: int, report: Path | None) -> None:
         print("  --report FILE writes all of them", file=sys.stderr)
 
 
-def _fail(outcome: Outcome, files: int) -> None:
+def fail(failed: Sequence[tuple[object, DragomanError]], files: int, hint: str) -> None:
+    """Say which of the files failed. Raises the error of the only file, or DataError."""
     if files == 1:
-        raise outcome.failed[0][1]
-    for _, error in outcome.failed:
+        raise failed[0][1]
+    for _, error in failed:
         complain(str(error), error.hint)
-    raise DataError(
-        f"{len(outcome.failed)} of {files} files could not be translated", hint="the others are written"
-    )
+    raise DataError(f"{len(failed)} of {files} files could not be translated", hint=hint)

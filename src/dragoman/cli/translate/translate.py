@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,12 +15,11 @@ import typer
 from dragoman.base.errors import ConfigError
 from dragoman.base.files import check_writable
 from dragoman.cli.input import STDIN, Input, keep_apart
-from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text
+from dragoman.cli.models import Guides, Loading, files_of_models, models_and_text, rounded
 from dragoman.cli.options import Flag, Flags, Model, Quiet, check_applies
-from dragoman.cli.outcome import warn
+from dragoman.cli.outcome import tell, warn
 from dragoman.cli.translate.documents import are_documents, plan_documents, protected, run_documents
-from dragoman.cli.translate.lines import Show, json_line, n_best_rows, scored_line, text_line
-from dragoman.cli.writing import Writer, Written, check_exist, made_of, shown_rate, writing_to
+from dragoman.cli.writing import check_exist, made_from, shown_rate, writing_to
 from dragoman.text.corpora.compressed import SUFFIXES
 from dragoman.translation.search.options import Decoding
 
@@ -101,29 +101,22 @@ def translate(
             section="Lines of text",
         ),
     ] = False,
-    prefix: Annotated[
-        str | None,
-        Flag("Begin every translation with this text.", section=_PRINTED),
-    ] = None,
+    prefix: Annotated[str | None, Flag("Begin every translation with this text.", section=_PRINTED)] = None,
     prefix_file: Annotated[
-        Path | None,
-        Flag("One prefix per line of the text; lines may be blank.", section=_PRINTED),
+        Path | None, Flag("One prefix per line of the text; lines may be blank.", section=_PRINTED)
     ] = None,
     scores: Annotated[
-        bool,
-        Flag("Put the score and a tab before each translation.", section=_PRINTED),
+        bool, Flag("Put the score and a tab before each translation.", section=_PRINTED)
     ] = False,
     jsonl: Annotated[
         bool,
         Flag("Print one JSON object for each line: text, score, tokens, alternatives.", section=_PRINTED),
     ] = False,
     only_untranslated: Annotated[
-        bool,
-        Flag("Keep the translations that the file has.", section="Documents"),
+        bool, Flag("Keep the translations that the file has.", section="Documents")
     ] = False,
     report: Annotated[
-        Path | None,
-        Flag("Write the segments to check, one JSON object a line.", section="Documents"),
+        Path | None, Flag("Write the segments to check, one JSON object a line.", section="Documents")
     ] = None,
     guides: Guides,
     loading: Loading,
@@ -157,13 +150,14 @@ def translate(
     kind = DOCUMENTS if documents else PROTECTED if protect else PLAIN
     check_applies(context, APPLIES, kind, hint=_INSTEAD[kind])
     guides.check()
-    about = partial(_about, context.params, models)
+    apart = ("model", "files", "output", "report", "quiet")
+    about = partial(made_from, context.params, models, files=FILE_OPTIONS, apart=apart)
     if documents:
         tasks = plan_documents(names, output, format)
         if report is not None:
             keep_apart(report, [*names, guides.terms, guides.memory])
             check_writable(report)
-        made_from = about(()) if len(tasks) > 1 else {}
+        made = about(()) if len(tasks) > 1 else {}
         with guides.open(decoding.to, offers=report is not None) as guided:
             run_documents(
                 guided(loading.load(models)),
@@ -173,7 +167,7 @@ def translate(
                 report=report,
                 quiet=quiet,
                 into=output,
-                about=made_from,
+                about=made,
             )
         return
     _check_lines(names, output, prefix, prefix_file)
@@ -196,8 +190,8 @@ def translate(
             languages = f"{translator.source_language} to {translator.target_language}"
             print(f"{languages}: type a sentence and press Enter; Ctrl-D ends", file=sys.stderr)
         lines = Input(names, skipped=writer.written.lines)
-        if lines.skipped and not quiet:
-            print(f"{output}: resuming after line {lines.skipped:,}", file=sys.stderr)
+        if lines.skipped:
+            tell(f"{output}: resuming after line {lines.skipped:,}", quiet=quiet)
         if protect:
             translations = protected(translator, lines, decoding, window=1 if lines.live else 1024)
         else:
@@ -212,9 +206,13 @@ def translate(
         plain = scored_line if scores else text_line
         show = json_line if jsonl else n_best_rows(decoding.n_best) if decoding.n_best > 1 else plain
         shown = not quiet and not typed and (output is not None or not sys.stdout.isatty())
-        _write(translations, lines, show, writer, progress=shown)
+        with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=shown) as done:
+            for number, one in enumerate(translations, lines.skipped + 1):
+                writer.add(number, show(number, one, lines.ends.popleft()), truncated=one.truncated)
+                done(number)
     if writer.written.truncated and not quiet:
-        _warn_of_truncated(writer.written, decoding.max_extra_tokens)
+        written, first = writer.written, [f"{number:,}" for number in writer.written.first]
+        warn_of_truncated(written.truncated, "line ", first, decoding)
 
 
 def _check_lines(
@@ -235,39 +233,74 @@ def _check_lines(
     check_exist(names)
 
 
-def _about(given: Mapping[str, Any], models: Sequence[Path], text: Sequence[str]) -> dict[str, str]:
-    """The inputs of a translation: the text, the models, and the options that change it."""
-    files = {name: given.get(name) for name in FILE_OPTIONS}
-    apart = {"model", "files", "output", "report", "quiet", *files}
-    options = {name: value for name, value in given.items() if name not in apart}
-    return made_of(text=text, models=[*map(str, models)], files=files, options=options)
-
-
-def _write(
-    translations: Iterable[Translation],
-    lines: Input,
-    show: Show,
-    writer: Writer,
-    *,
-    progress: bool,
-) -> None:
-    """Write each translation as it comes."""
-    with shown_rate(lines.share, "translating", skipped=lines.skipped, shown=progress) as done:
-        for number, translation in enumerate(translations, lines.skipped + 1):
-            writer.add(
-                number, show(number, translation, lines.ends.popleft()), truncated=translation.truncated
-            )
-            done(number)
-
-
 # ---- standard error --------------------------------------------------------------------------------
 
 
-def _warn_of_truncated(written: Written, max_extra: int) -> None:
-    count, first = written.truncated, written.first
-    shown = ", ".join(f"{number:,}" for number in first) + (", ..." if count > len(first) else "")
+def warn_of_truncated(count: int, where: str, first: Sequence[object], decoding: Decoding) -> None:
+    """Say how many translations were cut short, and `where` the first of them are."""
+    shown = ", ".join(map(str, first)) + (", ..." if count > len(first) else "")
     what = "1 translation is" if count == 1 else f"{count:,} translations are"
     warn(
-        f"{what} cut short (line {shown}): the line is too long, or its translation reached the limit of "
-        f"{max_extra} tokens more than the source (--max-extra)"
+        f"{what} cut short ({where}{shown}): the line is too long, or its translation reached the limit of "
+        f"{decoding.max_extra_tokens} tokens more than the source (--max-extra)"
     )
+
+
+Show = Callable[[int, "Translation", str], str]  # line number, translation, line end -> text
+
+
+def text_line(number: int, translation: Translation, end: str) -> str:
+    """The text, and the alignment if there is one."""
+    return (translation.text if translation.alignment is None else _cells(translation)) + end
+
+
+def scored_line(number: int, translation: Translation, end: str) -> str:
+    """The score before the text."""
+    return f"{translation.score:.4f}\t{_cells(translation)}{end}"
+
+
+def n_best_rows(n_best: int) -> Show:
+    """A row for each of the best translations: line number, score, text."""
+
+    def rows(number: int, translation: Translation, end: str) -> str:
+        best = [translation, *translation.alternatives]
+        known = translation.match is not None and translation.match.exact
+        best += [translation] * (n_best - len(best)) if known or not translation.tokens else []
+        return "".join(f"{number}\t{one.score:.4f}\t{_cells(one)}\n" for one in best)
+
+    return rows
+
+
+def json_line(number: int, translation: Translation, end: str) -> str:
+    """A JSON object with everything known about a translation."""
+    table = {"line": number, "source": translation.source, **_figures(translation)}
+    if translation.match is not None:
+        table["match"] = rounded(translation.match)
+    if translation.alternatives:
+        table["alternatives"] = [_figures(other) for other in translation.alternatives]
+    return json.dumps(table, ensure_ascii=False) + "\n"
+
+
+def _figures(translation: Translation) -> dict[str, Any]:
+    figures: dict[str, Any] = {
+        "text": translation.text,
+        "score": translation.score,
+        "tokens": list(translation.tokens),
+        "token_logp": list(translation.token_logp),
+        "truncated": translation.truncated,
+    }
+    if translation.attention:
+        figures["attention"] = [[round(weight, 6) for weight in row] for row in translation.attention]
+    if translation.unused_terms:
+        figures["unused_terms"] = list(translation.unused_terms)
+    if translation.alignment is not None:
+        figures["alignment"] = translation.alignment.words()
+    if translation.risk is not None:
+        figures["risk"] = translation.risk.to_table()
+    return figures
+
+
+def _cells(translation: Translation) -> str:
+    """The text, then the alignment if there is one. A tab in the text becomes a space."""
+    text = translation.text.replace("\t", " ")
+    return text if translation.alignment is None else f"{text}\t{translation.alignment.pharaoh()}"

@@ -21,6 +21,7 @@ class Plurals:
         return int(self.rule.removeprefix("nplurals=").partition(";")[0])
 
 
+_ONE = "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 :"
 _SLAVIC = "n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);"
 _RULES = (  # languages, rule of gettext (plural-table.c, or the project that has the language), categories
     ("id ja km ko lo ms my th vi yo zh", "nplurals=1; plural=0;", "other"),
@@ -33,21 +34,13 @@ _RULES = (  # languages, rule of gettext (plural-table.c, or the project that ha
     ("am bn fa fr gu hi hy kn pa pt_BR", "nplurals=2; plural=(n > 1);", "one other"),
     ("is mk", "nplurals=2; plural=(n%10==1 && n%100!=11 ? 0 : 1);", "one other"),
     ("he", "nplurals=2; plural=(n != 1);", "one two other"),
-    ("lv", "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n != 0 ? 1 : 2);", "zero one other"),
-    (
-        "lt",
-        "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && (n%100<10 || n%100>=20) ? 1 : 2);",
-        "one few many other",
-    ),
-    ("be ru uk", f"nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : {_SLAVIC}", "one few many other"),
-    ("bs hr sr", f"nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : {_SLAVIC}", "one few other"),
+    ("lv", f"{_ONE} n != 0 ? 1 : 2);", "zero one other"),
+    ("lt", f"{_ONE} n%10>=2 && (n%100<10 || n%100>=20) ? 1 : 2);", "one few many other"),
+    ("be ru uk", f"{_ONE} {_SLAVIC}", "one few many other"),
+    ("bs hr sr", f"{_ONE} {_SLAVIC}", "one few other"),
     ("pl", f"nplurals=3; plural=(n==1 ? 0 : {_SLAVIC}", "one few many other"),
     ("cs sk", "nplurals=3; plural=(n==1) ? 0 : (n>=2 && n<=4) ? 1 : 2;", "one few many other"),
-    (
-        "ro",
-        "nplurals=3; plural=n==1 ? 0 : (n==0 || (n%100 > 0 && n%100 < 20)) ? 1 : 2;",
-        "one few other",
-    ),
+    ("ro", "nplurals=3; plural=n==1 ? 0 : (n==0 || (n%100 > 0 && n%100 < 20)) ? 1 : 2;", "one few other"),
     (
         "sl",
         "nplurals=4; plural=(n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3);",
@@ -66,6 +59,12 @@ _PLURALS = {
     for languages, rule, categories in _RULES
     for language in languages.split()
 }
+
+
+def categories_of(language: str) -> tuple[str, ...]:
+    """The categories that a message in a language has, or () if they are not known here."""
+    known = plurals_of(language)
+    return known.categories if known else ()
 
 
 def plurals_of(language: str) -> Plurals | None:

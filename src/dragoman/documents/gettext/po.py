@@ -6,10 +6,11 @@ Doubts become the flag "fuzzy" and a comment: `# dragoman: REASONS`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Decoded, Edit, apply, decode_file
+from dragoman.documents.edits import Decoded, Edit, PartsDocument, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.entries import Comment, PoEntry, flags_of, is_wrapped, quote, read_entries
 from dragoman.documents.gettext.plurals import Plurals, plurals_of
@@ -34,12 +35,12 @@ def parse(data: bytes, languages: Languages) -> Catalogue:
     header = next((entry for entry in entries if entry.is_header), None)
     messages = [entry for entry in entries if not entry.is_header]
     forms, missing = _forms(header, plurals_of(languages.target))
-    parts = [_Message(entry, _form_count(entry, forms, certain=missing is None)) for entry in messages]
-    plural = [part for part in parts if part.entry.plural]
-    if not plural or any(part.forms != forms for part in plural):
-        missing = None  # the file does not need the rule
     ends = decoded.text.count("\r\n") * 2 > decoded.text.count("\n")
     how = _Style("\r\n" if ends else "\n" if "\n" in decoded.text else "\r", is_wrapped(messages))
+    parts = [_Message(entry, _form_count(entry, forms, certain=missing is None), how) for entry in messages]
+    plural = [part for part in parts if part.entry.plural]
+    if not plural or any(part.forms != forms for part in plural):
+        missing = None  # the file has no use for the rule
     return Catalogue(decoded, header, parts, how, languages, missing)
 
 
@@ -88,7 +89,9 @@ class _Message:
 
     entry: PoEntry
     forms: int
+    how: _Style
 
+    @property
     def segments(self) -> list[Segment]:
         entry, plural = self.entry, self.entry.plural
         values = (
@@ -111,19 +114,18 @@ class _Message:
             for number, value in enumerate(values)
         ]
 
-    def edits(self, text: str, results: list[Result | None], how: _Style) -> list[Edit]:
+    def edits(self, text: str, results: Sequence[Result | None]) -> list[Edit]:
         done = [result for result in results if result is not None]
         if not done:
             return []
-        if "no-wrap" in self.entry.flags:
-            how = replace(how, wrap=False)
+        how = replace(self.how, wrap=False) if "no-wrap" in self.entry.flags else self.how
         doubts = list(dict.fromkeys(doubt for result in done for doubt in result.doubts))
         edits = self._strings(results, how)
         if doubts or len(done) == self.forms:
             edits += _mark(text, self.entry, "; ".join(" ".join(doubt.split()) for doubt in doubts), how)
         return edits
 
-    def _strings(self, results: list[Result | None], how: _Style) -> list[Edit]:
+    def _strings(self, results: Sequence[Result | None], how: _Style) -> list[Edit]:
         strings = self.entry.strings
         texts = [self._fitted(text_of(result.content)) if result else None for result in results]
         if len(strings) != self.forms:
@@ -200,44 +202,39 @@ def _inserted(text: str, place: int, line: str, how: _Style) -> Edit:
     return Edit(place, place, before + line + how.line_end)
 
 
-@dataclass(frozen=True)
-class Catalogue:
+class Catalogue(PartsDocument):
     """A PO file. `missing` is the plural rule that its header lacks."""
 
-    decoded: Decoded
-    header: PoEntry | None
-    messages: list[_Message]
-    how: _Style
-    languages: Languages
-    missing: Plurals | None
-
-    @property
-    def segments(self) -> list[Segment]:
-        return [segment for message in self.messages for segment in message.segments()]
+    def __init__(
+        self,
+        decoded: Decoded,
+        header: PoEntry | None,
+        messages: list[_Message],
+        how: _Style,
+        languages: Languages,
+        missing: Plurals | None,
+    ) -> None:
+        super().__init__(decoded, messages)
+        self.header, self.how, self.languages, self.missing = header, how, languages, missing
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations. A change also completes its header.
 
         It becomes UTF-8 if its charset lacks a character of a translation.
         """
-        edits: list[Edit] = []
-        place = 0
-        for message in self.messages:
-            part = results[place : place + message.forms]
-            edits += message.edits(self.decoded.text, part, self.how)
-            place += message.forms
-        text, header = self.decoded.text, self._header() if edits else []
+        edits = self.edits(results)
+        text, header = self._decoded.text, self._header() if edits else []
         try:
-            return self.decoded.encode(apply(text, [*edits, *header]))
+            return self._decoded.encode(apply(text, [*edits, *header]))
         except DataError:
             if self.header is not None and not _CHARSET.search(self._header_text()):
                 raise
             header = self._header(utf8=True)
-            return replace(self.decoded, encoding="utf-8").encode(apply(text, [*edits, *header]))
+            return replace(self._decoded, encoding="utf-8").encode(apply(text, [*edits, *header]))
 
     def _header_text(self) -> str:
         value = self.header.strings[0] if self.header else None
-        return self.decoded.text[value.start : value.end] if value else ""
+        return self._decoded.text[value.start : value.end] if value else ""
 
     def _header(self, *, utf8: bool = False) -> list[Edit]:
         language = self.languages.target.replace("-", "_")

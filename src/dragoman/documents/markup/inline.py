@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.documents.segment import Code, Content
+from dragoman.documents.segment import Code, Content, merged
 
 _SPACE = re.compile(r"[ \t\n\f\r]+")
 
@@ -40,33 +41,32 @@ def paired(items: Iterable[Item]) -> list[Item]:
     Pairs nest: of two that cross, the inner opening code stays without a partner.
     """
     found = list(items)
-    opened: list[int] = []
-    waiting: dict[str, int] = {}
-    partner: dict[int, int] = {}
-    for place, item in enumerate(found):
-        if not isinstance(item.what, Code):
-            continue
-        if item.what.kind == "open":
-            opened.append(place)
-            waiting[item.name] = waiting.get(item.name, 0) + 1
-        elif item.what.kind == "close" and waiting.get(item.name):
-            while True:
-                start = opened.pop()
-                waiting[found[start].name] -= 1
-                if found[start].name == item.name:
-                    break
-            partner[start] = place
-            partner[place] = start
-    starts = sorted(start for start, end in partner.items() if start < end)
-    numbers = {start: number for number, start in enumerate(starts, 1)}
+    kinds = [item.what.kind if isinstance(item.what, Code) else "" for item in found]
+    ends = matches(kinds, [item.name for item in found], "open", "close")
+    numbers = {place: n for n, start in enumerate(sorted(ends), 1) for place in (start, ends[start])}
     for place, item in enumerate(found):
         if isinstance(item.what, Code) and item.what.kind in ("open", "close"):
-            if place in partner:
-                code = replace(item.what, pair=numbers[min(place, partner[place])])
-            else:
-                code = replace(item.what, kind="empty", pair=0)
-            found[place] = replace(item, what=code)
+            kind = item.what.kind if place in numbers else "empty"
+            found[place] = replace(item, what=replace(item.what, kind=kind, pair=numbers.get(place, 0)))
     return found
+
+
+def matches(kinds: Sequence[str], names: Sequence[str], start: str, end: str) -> dict[int, int]:
+    """The places of the ends that belong to starts of the same name. Pairs nest; crossing ones have none."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    waiting: Counter[str] = Counter()
+    for place, (kind, name) in enumerate(zip(kinds, names, strict=True)):
+        if kind == start:
+            opened.append(place)
+            waiting[name] += 1
+        elif kind == end and waiting[name]:
+            last = -1
+            while last < 0 or names[last] != name:
+                last = opened.pop()
+                waiting[names[last]] -= 1
+            ends[last] = place
+    return ends
 
 
 def trimmed(items: Sequence[Item]) -> list[Item]:
@@ -112,28 +112,6 @@ def content(items: Iterable[Item]) -> Content:
     return merged(parts)
 
 
-def merged(parts: Iterable[str | Code]) -> Content:
-    """The same content without empty strings and without two strings in a row."""
-    found: list[str | Code] = []
-    for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
-        elif part != "":
-            found.append(part)
-    return tuple(found)
-
-
 def has_words(parts: Content) -> bool:
     """Whether there is a letter outside of codes, so that a translator has something to do."""
     return any(isinstance(part, str) and any(map(str.isalpha, part)) for part in parts)
-
-
-def flattened(parts: Content) -> tuple[str, list[tuple[int, Code]]]:
-    """The text of a content, and its codes with their places in the text. Placeholders are codes too."""
-    text, codes = "", []
-    for part in parts:
-        if isinstance(part, Code):
-            codes.append((len(text), part))
-        else:
-            text += part
-    return text, codes

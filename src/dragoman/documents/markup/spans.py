@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.documents.edits import Edit, apply
-from dragoman.documents.markup.inline import Item, merged
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.markup.inline import Item
+from dragoman.documents.segment import Code, Content, Result, Segment, changed
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,8 @@ class Span:
 
 def changed_spans(spans: Sequence[Span], results: Sequence[Result | None]) -> list[tuple[Span, Content]]:
     """The spans whose results differ from the source, with their new content."""
-    return [
-        (span, new)
-        for span, result in zip(spans, results, strict=True)
-        if result is not None and (new := merged(result.content)) != span.segment.source
-    ]
+    both = zip(spans, results, strict=True)
+    return [(span, new) for span, result in both if (new := changed(span.segment, result)) is not None]
 
 
 def updated(text: str, span: Span, new: Content, inner: Sequence[Edit]) -> Content:

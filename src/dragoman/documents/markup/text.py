@@ -8,15 +8,15 @@ lines that begin with capitals or digits stay lines, as in a list or a poem.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from dragoman.documents.edits import Decoded, Edit, apply, decode_file
+from dragoman.documents.edits import Edit, PartsDocument, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.inline import has_words, merged
+from dragoman.documents.markup.inline import has_words
 from dragoman.documents.markup.lines import TextLine, lines, solid, wrap
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.segment import Code, Content, Result, Segment, changed, merged
 from dragoman.text.width import columns
 
 _HEAD = re.compile(
@@ -49,45 +49,26 @@ class _Paragraph:
     """The rows of a segment."""
 
     rows: list[_Row]
+    segments: list[Segment]
 
-    @property
-    def start(self) -> int:
-        return self.rows[0].start
-
-    @property
-    def end(self) -> int:
-        return self.rows[-1].end
+    def edits(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:
+        if (new := changed(self.segments[0], results[0])) is not None:
+            yield Edit(self.rows[0].start, self.rows[-1].end, _wrapped(text, self.rows, new))
 
 
-class PlainText:
-    """A text whose segments are paragraphs."""
-
-    def __init__(self, decoded: Decoded, paragraphs: list[_Paragraph]) -> None:
-        self._decoded = decoded
-        self._paragraphs = paragraphs
-        self._segments = [
-            Segment(_content(decoded.text, one), f"line {one.rows[0].number}") for one in paragraphs
-        ]
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self._segments
-
-    def render(self, results: list[Result | None]) -> bytes:
-        text = self._decoded.text
-        edits = [
-            Edit(paragraph.start, paragraph.end, _wrapped(text, paragraph, result.content))
-            for paragraph, segment, result in zip(self._paragraphs, self._segments, results, strict=True)
-            if result is not None and merged(result.content) != segment.source
-        ]
-        return self._decoded.encode(apply(text, edits))
-
-
-def parse(data: bytes, languages: Languages) -> PlainText:
+def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a text. Raises DataError if it is not UTF-8 and has no byte order mark of another encoding."""
     decoded = decode_file(data)
-    found = [_Paragraph(rows) for block in _blocks(decoded.text) for rows in _split(decoded.text, block)]
-    return PlainText(decoded, [one for one in found if has_words((_joined(decoded.text, one),))])
+    text = decoded.text
+    return PartsDocument(
+        decoded,
+        [
+            _Paragraph(rows, [Segment(_content(text, rows), f"line {rows[0].number}")])
+            for block in _blocks(text)
+            for rows in _split(text, block)
+            if has_words((_joined(text, rows),))
+        ],
+    )
 
 
 def _blocks(text: str) -> Iterator[list[_Row]]:
@@ -152,19 +133,19 @@ def _hangs(text: str, first: _Row, row: _Row) -> bool:
     return first.bullet and row.indent == columns(text[first.line.start : first.start].expandtabs())
 
 
-def _joined(text: str, paragraph: _Paragraph) -> str:
+def _joined(text: str, rows: list[_Row]) -> str:
     """The text of a paragraph on one line."""
     found = ""
-    for row in paragraph.rows:
+    for row in rows:
         part = text[row.start : row.end]
         found += part if not found or _seamless(found, part) else " " + part
     return found
 
 
-def _content(text: str, paragraph: _Paragraph) -> Content:
+def _content(text: str, rows: list[_Row]) -> Content:
     """The text of a paragraph. In a line of its own a tab or several spaces are codes that end a sentence."""
-    joined = _joined(text, paragraph)
-    if len(paragraph.rows) > 1:
+    joined = _joined(text, rows)
+    if len(rows) > 1:
         return (joined,)
     parts = _GAP.split(joined)
     return merged(
@@ -180,18 +161,18 @@ def _seamless(before: str, after: str) -> bool:
     return solid(before[-1]) and solid(after[0])
 
 
-def _wrapped(text: str, paragraph: _Paragraph, new: Content) -> str:
+def _wrapped(text: str, rows: list[_Row], new: Content) -> str:
     """The new text of a paragraph: wrapped to the old width, or one line if it was one."""
     parts = [one.text if isinstance(one, Code) else _SPACE.sub(" ", one) for one in new]
-    first, *others = paragraph.rows
+    first, *others = rows
     if not others:
         return "".join(parts).strip(" ")
     plain = _SPACE.sub(" ", "".join(parts)).strip(" ")
-    width = max(columns(text[row.line.start : row.end].expandtabs()) for row in paragraph.rows)
+    width = max(columns(text[row.line.start : row.end].expandtabs()) for row in rows)
     head = text[others[0].line.start : others[0].start]
     taken = columns(text[first.line.start : first.start].expandtabs())
     indent = columns(head.expandtabs())
-    rows = wrap(
+    new_rows = wrap(
         plain, width - indent, taken - indent, glued=lambda piece: _BULLET.fullmatch(piece) is not None
     )
-    return (text[first.line.end : first.line.next] + head).join(plain[start:end] for start, end in rows)
+    return (text[first.line.end : first.line.next] + head).join(plain[start:end] for start, end in new_rows)

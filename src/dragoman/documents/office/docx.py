@@ -10,21 +10,20 @@ from bisect import bisect_left
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import same
-from dragoman.documents.edits import apply
 from dragoman.documents.formats import Languages
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
+    Labels,
     OfficeDocument,
     Passage,
     XmlPart,
-    check_depth,
+    find_paragraphs,
     read_part,
-    renamed,
     script,
     title_part,
 )
 from dragoman.documents.office.runs import DRAWING, WORD, read_paragraph
-from dragoman.documents.office.tree import XmlElement, read_tree
+from dragoman.documents.xml.pieces import Element
 
 _MAIN = re.compile(
     r"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.(?:document|template)"
@@ -53,7 +52,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
         parts += [_part(package, name, f"{name.rpartition('/')[2]}, ") for name in names]
     parts += [title_part(package, name) for name, kind in types.items() if kind.endswith(_TITLE)]
     styles = next((name for name, kind in types.items() if kind.endswith(_STYLES)), "")
-    return OfficeDocument(package, parts, styles, lambda old: _label(old, languages))
+    return OfficeDocument(package, parts, styles, lambda root: _label(root, languages))
 
 
 def _content_types(package: Package) -> dict[str, str]:
@@ -76,19 +75,17 @@ def _content_types(package: Package) -> dict[str, str]:
 
 def _part(package: Package, name: str, where: str) -> XmlPart:
     decoded, root = read_part(package, name)
-    paragraphs = [one for one in root.walk() if _is_paragraph(one)]
-    check_depth(paragraphs)
-    starts = [one.start for one in paragraphs]
+    starts = [one.start for one in find_paragraphs(root, _is_paragraph)]
     return XmlPart(name, decoded, _passages(decoded.text, root, starts, where))
 
 
-def _passages(text: str, top: XmlElement, starts: list[int], where: str, depth: int = 0) -> list[Passage]:
+def _passages(text: str, top: Element, starts: list[int], where: str, depth: int = 0) -> list[Passage]:
     """The passages in an element.
 
     Newer drawings come with a second version for old programs. If both say the same, so do the translations.
     """
     passages: list[Passage] = []
-    alternatives: list[XmlElement] = []
+    alternatives: list[Element] = []
     for one in top.walk(lambda one: one.name in ("del", "moveFrom", "Fallback") and one is not top):
         if _is_paragraph(one):
             number = bisect_left(starts, one.start) + 1
@@ -109,18 +106,15 @@ def _passages(text: str, top: XmlElement, starts: list[int], where: str, depth: 
     return passages
 
 
-def _is_paragraph(element: XmlElement) -> bool:
+def _is_paragraph(element: Element) -> bool:
     return element.name == "p" and (element.space in WORD or element.space in DRAWING)
 
 
-def _label(styles: bytes, languages: Languages) -> bytes:
-    """Status the language of the text, by default and where a style states the one translated from."""
-    decoded, root = read_tree(styles)
+def _label(root: Element, languages: Languages) -> Labels:
+    """Name the language of the text, by default and where a style states the one translated from."""
     defaults = root.child("docDefaults")
     by_default = set(defaults.walk()) if defaults else set()
     name = script(languages.target, "val", "eastAsia", "bidi")
-    edits = []
     for one in root.walk():
         if one.name == "lang" and (one in by_default or same(one.get(name), languages.source)):
-            edits += renamed(decoded.text, one, {name: languages.target})
-    return decoded.encode(apply(decoded.text, edits))
+            yield one, {name: languages.target}

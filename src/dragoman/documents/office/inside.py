@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Literal
+from typing import Literal, TypeVar
 
-from dragoman.documents.segment import Code, Content
+from dragoman.base.errors import DataError
+from dragoman.documents.segment import Code, Content, merged
+from dragoman.documents.xml.pieces import Element
+
+_DEEPEST = 50  # links, insertions and others inside each other
 
 
 @dataclass(slots=True)
@@ -29,6 +33,39 @@ class Atom:
         kind = "empty" if self.kind == "text" else self.kind
         shown = "" if self.pair else self.text
         return Code(self.raw, kind, self.pair, shown, self.breaks)
+
+
+RangedAtom = TypeVar("RangedAtom", bound=Atom)
+
+
+class ParagraphReader:
+    """Collects the atoms of one paragraph."""
+
+    def __init__(self, text: str, starts: Sequence[int]) -> None:
+        self.text, self.starts = text, starts
+        self.pair = 0
+
+    def raw(self, element: Element) -> str:
+        return self.text[element.start : element.end]
+
+    def element(self, element: Element, atom: RangedAtom, start: str, end: str, id: str) -> RangedAtom:
+        """Note whether a code begins or ends a range, and whether other paragraphs lie in it."""
+        if element.name.endswith((start, end)):
+            atom.limit = "start" if element.name.endswith(start) else "end"
+            atom.range = element.name.removesuffix(start).removesuffix(end) + id
+        first = bisect_right(self.starts, element.start)
+        if first < len(self.starts) and self.starts[first] < element.end:
+            atom.nested = ((element.start, element.end),)
+        return atom
+
+
+def check_depth_of_inline(depth: int) -> None:
+    """Raise DataError if links, insertions and others lie too deep inside each other."""
+    if depth > _DEEPEST:
+        raise DataError(
+            f"more than {_DEEPEST} elements inside each other in a paragraph",
+            hint="this file is not safe to read",
+        )
 
 
 def pair_ranges(atoms: Sequence[Atom], pair: int) -> int:
@@ -92,7 +129,7 @@ def trim(content: Content) -> tuple[Content, Content, Content]:
         bare = one.rstrip()
         middle[-1] = bare
         after.insert(0, one[len(bare) :])
-    return joined_texts(before), joined_texts(middle), joined_texts(after)
+    return merged(before), merged(middle), merged(after)
 
 
 def _stays(one: str | Code) -> bool:
@@ -111,18 +148,6 @@ def _is_placeholder(one: str | Code) -> bool:
 
 def _is_tab(one: str | Code) -> bool:
     return isinstance(one, Code) and one.kind == "empty" and one.shown == " "
-
-
-def joined_texts(content: Iterable[str | Code]) -> Content:
-    """Join neighbouring texts, and leave out empty ones."""
-    parts: list[str | Code] = []
-    for is_text, group in groupby(content, key=lambda one: isinstance(one, str)):
-        members = list(group)
-        if not is_text:
-            parts += members
-        elif text := "".join(map(str, members)):
-            parts.append(text)
-    return tuple(parts)
 
 
 def mend(content: Content, source: Content) -> Content:
@@ -150,4 +175,4 @@ def mend(content: Content, source: Content) -> Content:
     for code, count in codes.items():
         if code.kind in ("empty", "placeholder"):
             done += [code] * count
-    return joined_texts(done)
+    return merged(done)

@@ -6,38 +6,33 @@ Comments are not translated, nor is deleted text of tracked changes. ISO/IEC 263
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import same
-from dragoman.documents.edits import apply
 from dragoman.documents.formats import Languages
-from dragoman.documents.office.inside import Atom, joined_texts, pair_ranges, trim
+from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges
 from dragoman.documents.office.package import Package
 from dragoman.documents.office.parts import (
+    Labels,
     OfficeDocument,
     Passage,
     Raw,
     XmlPart,
-    check_depth,
     escaped,
-    nested_in,
+    find_paragraphs,
+    passage_of,
     read_part,
-    renamed,
     script,
     title_part,
 )
-from dragoman.documents.office.tree import XmlElement, read_tree
-from dragoman.documents.segment import Code, Content, Segment
-from dragoman.documents.xml.pieces import unescape
+from dragoman.documents.segment import Code, Content
+from dragoman.documents.xml.pieces import Element, unescape
 
 _KINDS = "application/vnd.oasis.opendocument."
 _TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
-_DEEPEST = 50  # spans, links and others inside each other
 _SPACES = 100  # that one text:s stands for; more are a code
-_SKIPPED = {"tracked-changes", "annotation"}
 _ENCLOSING = {"span", "a", "meta", "content-control"}
 _DROPPED = {"soft-page-break"}
 _WITHOUT_PLACE = {"note", "script", "hidden-text", "hidden-paragraph"}  # not words of the sentence
@@ -61,13 +56,12 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
         parts.append(_part(package, "styles.xml", "styles.xml, "))
     if "meta.xml" in package:
         parts.append(title_part(package, "meta.xml"))
-    return OfficeDocument(package, parts, "styles.xml", lambda old: _label(old, languages))
+    return OfficeDocument(package, parts, "styles.xml", lambda root: _label(root, languages))
 
 
 def _part(package: Package, name: str, where: str) -> XmlPart:
     decoded, root = read_part(package, name)
-    paragraphs = [one for one in root.walk(lambda one: one.name in _SKIPPED) if _is_paragraph(one)]
-    check_depth(paragraphs)
+    paragraphs = find_paragraphs(root, _is_paragraph, "tracked-changes", "annotation")
     starts, styles = [one.start for one in paragraphs], _styles(root)
     passages = []
     for number, one in enumerate(paragraphs, 1):
@@ -77,12 +71,12 @@ def _part(package: Package, name: str, where: str) -> XmlPart:
     return XmlPart(name, decoded, passages)
 
 
-def _is_paragraph(element: XmlElement) -> bool:
+def _is_paragraph(element: Element) -> bool:
     return element.space == _TEXT and element.name in ("p", "h")
 
 
-def _styles(root: XmlElement) -> dict[str, str]:
-    """Automatic style of text -> its look, "" if like its surroundings."""
+def _styles(root: Element) -> dict[str, str]:
+    """Automatic style of text -> what it looks like, "" if like its surroundings."""
     automatic = root.child("automatic-styles")
     styles = {}
     for style in automatic.children if automatic else ():
@@ -98,38 +92,31 @@ def _styles(root: XmlElement) -> dict[str, str]:
     return styles
 
 
-class _Reader:
+class _Reader(ParagraphReader):
     """The atoms of one paragraph."""
 
     def __init__(self, text: str, starts: Sequence[int], styles: dict[str, str]) -> None:
-        self.text, self.starts, self.styles = text, starts, styles
+        super().__init__(text, starts)
+        self.styles = styles
         self.atoms: list[Atom] = []
-        self.pair = 0
         self.after_space = True  # as at the start of a paragraph
         self.closed: tuple[Atom, str] | None = None  # the last atom, if it ends a span, and how that looks
 
-    def passage(self, paragraph: XmlElement, where: str) -> Passage | None:
+    def passage(self, paragraph: Element, where: str) -> Passage | None:
         """Return a paragraph as a passage, or None if it has no text."""
         self.inline(paragraph.children)
         pair_ranges(self.atoms, self.pair)
         coded = [(atom.code(), atom) for atom in self.atoms if atom.kind != "text"]
         codes = iter(coded)
         items = [atom.text if atom.kind == "text" else next(codes)[0] for atom in self.atoms]
-        before, source, after = trim(joined_texts(items))
-        if not any(isinstance(one, str) for one in source):
-            return None
-        writer = _Writer(paragraph.prefix(self.text), before, after)
-        return Passage(Segment(source, where), paragraph.inner, paragraph.inner_end, writer, nested_in(coded))
+        place = paragraph.inner, paragraph.inner_end
+        return passage_of(items, coded, where, place, _Writer(paragraph.prefix(self.text)))
 
-    def inline(self, elements: Iterable[XmlElement], depth: int = 0) -> None:
-        """Add the children of an element in a paragraph."""
-        if depth > _DEEPEST:
-            raise DataError(
-                f"more than {_DEEPEST} elements inside each other in a paragraph",
-                hint="this file is not safe to read",
-            )
+    def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
+        """Add what may stand in a paragraph."""
+        check_depth_of_inline(depth)
         for one in elements:
-            raw = self.text[one.start : one.end]
+            raw = self.raw(one)
             if not one.name:
                 self._text(unescape(raw))
             elif one.name in _ENCLOSING:
@@ -162,7 +149,7 @@ class _Reader:
         self.atoms.append(atom)
         self.closed = None
 
-    def _enclosing(self, element: XmlElement, depth: int) -> None:
+    def _enclosing(self, element: Element, depth: int) -> None:
         looks = self.styles.get(element.get("style-name")) if element.name == "span" else None
         if looks == "":
             self.inline(element.children, depth + 1)
@@ -178,25 +165,18 @@ class _Reader:
         self._append(end)
         self.closed = None if looks is None else (end, looks)
 
-    def _other(self, element: XmlElement, raw: str) -> None:
+    def _other(self, element: Element, raw: str) -> None:
         """Add an element as a code: a field as a placeholder, anything else as an empty tag."""
         shown = element.plain(self.text)
         atom = Atom("empty", raw)
         if element.space == _TEXT and element.name not in _WITHOUT_PLACE and shown.strip():
             atom = Atom("placeholder", raw, shown)
             self.after_space = False
-        name = element.name
-        if name.endswith(("-start", "-end")):
-            kind, _, limit = name.rpartition("-")
-            atom.limit = "start" if limit == "start" else "end"
-            atom.range = kind + (element.get("name") or element.get("id") or element.get("change-id"))
-        first = bisect_right(self.starts, element.start)
-        if first < len(self.starts) and self.starts[first] < element.end:
-            atom.nested = ((element.start, element.end),)
-        self._append(atom)
+        id = element.get("name") or element.get("id") or element.get("change-id")
+        self._append(self.element(element, atom, "-start", "-end", id))
 
 
-def _count(spaces: XmlElement) -> int:
+def _count(spaces: Element) -> int:
     """How many spaces text:s stands for."""
     count = spaces.get("c")
     return int(count) if re.fullmatch(r"[0-9]{1,9}", count) else 1
@@ -207,13 +187,11 @@ class _Writer:
     """Writes a paragraph."""
 
     prefix: str  # of the names of its elements
-    before: Content
-    after: Content
 
     def __call__(self, content: Content, raw: Raw) -> str:
         parts: list[str] = []
         after_space = True
-        for one in joined_texts((*self.before, *content, *self.after)):
+        for one in content:
             if isinstance(one, Code):
                 parts.append(raw(one))
                 continue
@@ -236,16 +214,13 @@ class _Writer:
         return first + (f'<{self.prefix}s {self.prefix}c="{more}"/>' if more else "")
 
 
-def _label(styles: bytes, languages: Languages) -> bytes:
-    """Status the language of the text, by default and where a style states the one translated from."""
-    decoded, root = read_tree(styles)
+def _label(root: Element, languages: Languages) -> Labels:
+    """Name the language of the text, by default and where a style states the one translated from."""
     primary, _, region = languages.target.partition("-")
     kind = script(languages.target, "", "-asian", "-complex")
     values = {f"language{kind}": primary, f"country{kind}": region or "none"}
-    edits = []
     for style in root.walk():
         for one in style.children if style.name in ("style", "default-style") else ():
             stated = one.get(f"language{kind}")
             if style.name == "default-style" or same(stated, languages.source):
-                edits += renamed(decoded.text, one, values)
-    return decoded.encode(apply(decoded.text, edits))
+                yield one, values

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,16 +11,20 @@ from typing import Protocol
 from dragoman.base.errors import DataError
 from dragoman.base.languages import base
 from dragoman.documents.edits import Decoded, Edit, apply
-from dragoman.documents.office.inside import Atom, joined_texts, mend
+from dragoman.documents.office.inside import Atom, mend, trim
 from dragoman.documents.office.package import Package
-from dragoman.documents.office.tree import XmlElement, read_tree
-from dragoman.documents.segment import Code, Content, Result, Segment
-from dragoman.documents.xml.pieces import escape
+from dragoman.documents.segment import Code, Content, Result, Segment, dealt, merged
+from dragoman.documents.xml.edits import retag
+from dragoman.documents.xml.pieces import ATTRIBUTE, Element, read_xml, tree, without_collection
+from dragoman.text.xml import escape, forbidden
 
+_TAGS = 2_000_000  # with less than a kilobyte of memory for each
 _DEEPEST = 20  # paragraphs inside each other, as in text boxes
 _EAST_ASIAN = {"ja", "ko", "zh"}
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"}
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
+
+Labels = Iterator[tuple[Element, Mapping[str, str]]]
+"""Elements with new values for attributes that they have, named without a namespace."""
 
 Raw = Callable[[Code], str]
 """The XML to write for a code: its text, unless a paragraph inside it is translated too."""
@@ -41,6 +44,8 @@ class Passage:
     start: int
     end: int
     write: Write
+    before: Content = ()  # what stays in place before the segment
+    after: Content = ()
     nested: dict[str, list[tuple[tuple[int, int], ...]]] = field(default_factory=dict)
     """Text of a code -> for each code with this text, the spans in it that hold other passages."""
     copies: list[Passage] = field(default_factory=list)  # passages with the same text in another place
@@ -54,13 +59,13 @@ class XmlPart:
     decoded: Decoded
     passages: list[Passage]
 
-    def render(self, results: list[Result | None]) -> bytes | None:
+    def render(self, results: Sequence[Result | None]) -> bytes | None:
         """Return the member with these translations, or None if nothing changes."""
         changes: list[tuple[Passage, Content]] = []
         for passage, result in zip(self.passages, results, strict=True):
             source = passage.segment.source
-            if result is not None and joined_texts(result.content) != source:
-                content = mend(result.content, source)
+            if result is not None and merged(result.content) != source:
+                content = merged((*passage.before, *mend(result.content, source), *passage.after))
                 changes += [(one, content) for one in (passage, *passage.copies)]
         if not changes:
             return None
@@ -98,41 +103,32 @@ def _text(code: Code) -> str:
 
 def escaped(text: str) -> str:
     """Encode a text for XML, without characters that XML cannot hold."""
-    return escape(_NOT_XML.sub("", text))
+    return escape("".join(one for one in text if not forbidden(one)) if forbidden(text) else text)
 
 
 class OfficeDocument:
-    """A package with its passages; see `Document`.
+    """A package with its passages, part by part; see `Document`.
 
-    `label` states the new language in a member of a translated document.
+    `label` says where a member of a translated document states its language.
     """
 
     def __init__(
-        self, package: Package, parts: Iterable[XmlPart], labelled: str, label: Callable[[bytes], bytes]
+        self, package: Package, parts: Iterable[XmlPart], labelled: str, label: Callable[[Element], Labels]
     ) -> None:
         self._package = package
         self._parts = [part for part in parts if part.passages]
         self._labelled = labelled if labelled in package else ""
         self._label = label
+        self.segments = [passage.segment for part in self._parts for passage in part.passages]
         if self._labelled:  # an error in it must not wait until all is translated
             self._relabelled(package.read(labelled))
 
-    @property
-    def segments(self) -> list[Segment]:
-        """Paragraphs, part by part."""
-        return [passage.segment for part in self._parts for passage in part.passages]
-
     def render(self, results: list[Result | None]) -> bytes:
         """Return the file with these translations. Parts in which nothing changes keep their bytes."""
-        if len(results) != len(self.segments):
-            raise ValueError(f"{len(results)} results for {len(self.segments)} segments")
         changes: dict[str, bytes] = {}
-        place = 0
-        for part in self._parts:
-            new = part.render(results[place : place + len(part.passages)])
-            if new is not None:
+        for part, own in dealt([(part, len(part.passages)) for part in self._parts], results):
+            if (new := part.render(own)) is not None:
                 changes[part.name] = new
-            place += len(part.passages)
         if changes and self._labelled:
             old = changes.get(self._labelled) or self._package.read(self._labelled)
             changes[self._labelled] = self._relabelled(old)
@@ -140,14 +136,29 @@ class OfficeDocument:
 
     def _relabelled(self, member: bytes) -> bytes:
         with _named(self._labelled):
-            return self._label(member)
+            decoded, root = read_tree(member)
+            edits = []
+            for element, values in self._label(root):
+                names = [name for name, *_ in ATTRIBUTE.findall(element.tag.inside)]
+                new = {name: values[local] for name in names if (local := name.rpartition(":")[2]) in values}
+                edits.append(retag(decoded.text, element.tag, new))
+            return decoded.encode(apply(decoded.text, edits))
 
 
-def read_part(package: Package, name: str) -> tuple[Decoded, XmlElement]:
+def read_part(package: Package, name: str) -> tuple[Decoded, Element]:
     """Return a member as text, and its root element. Errors name the member."""
     data = package.read(name)
     with _named(name):
         return read_tree(data)
+
+
+@without_collection()
+def read_tree(data: bytes) -> tuple[Decoded, Element]:
+    """Return an XML file as text, and its root. Raises DataError as `read_xml` does, and if it is too big."""
+    if data.count(b"<") > _TAGS:
+        raise DataError(f"more than {_TAGS:,} tags", hint="this file is not safe to read")
+    decoded, pieces = read_xml(data)
+    return decoded, tree(pieces, texts=True)
 
 
 @contextmanager
@@ -175,8 +186,12 @@ def _write_plain(content: Content, raw: Raw) -> str:
     return "".join(escaped(one) if isinstance(one, str) else raw(one) for one in content)
 
 
-def check_depth(paragraphs: list[XmlElement]) -> None:
-    """Raises DataError if paragraphs, in the order of their starts, lie too deep inside each other."""
+def find_paragraphs(root: Element, wanted: Callable[[Element], bool], *skipped: str) -> list[Element]:
+    """Return paragraphs in order, without those in elements of the skipped names.
+
+    Raises DataError if they lie too deep inside each other.
+    """
+    paragraphs = [one for one in root.walk(lambda one: one.name in skipped) if wanted(one)]
     ends: list[int] = []
     for one in paragraphs:
         while ends and ends[-1] <= one.start:
@@ -186,26 +201,28 @@ def check_depth(paragraphs: list[XmlElement]) -> None:
             raise DataError(
                 f"more than {_DEEPEST} paragraphs inside each other", hint="this file is not safe to read"
             )
+    return paragraphs
 
 
-def nested_in(atoms: Iterable[tuple[Code, Atom]]) -> dict[str, list[tuple[tuple[int, int], ...]]]:
-    """The value of `Passage.nested`, from the codes of a paragraph and the atoms they come from."""
-    nested: dict[str, list[tuple[tuple[int, int], ...]]] = {}
+def passage_of(
+    items: Iterable[str | Code],
+    atoms: Iterable[tuple[Code, Atom]],
+    where: str,
+    place: tuple[int, int],
+    write: Write,
+) -> Passage | None:
+    """Return a paragraph as a passage, or None if it has no text. `atoms` are those of its codes."""
+    before, source, after = trim(merged(items))
+    if not any(isinstance(one, str) for one in source):
+        return None
+    passage = Passage(Segment(source, where), *place, write, before, after)
     for code, atom in atoms:
         if atom.nested:
-            nested.setdefault(code.text, []).append(atom.nested)
-    return nested
+            passage.nested.setdefault(code.text, []).append(atom.nested)
+    return passage
 
 
 def script(language: str, western: str, asian: str, complex_: str) -> str:
     """Choose by the script of a language: both formats state three languages, one for each kind."""
     primary = base(language)
     return asian if primary in _EAST_ASIAN else complex_ if primary in _RIGHT_TO_LEFT else western
-
-
-def renamed(text: str, element: XmlElement, values: Mapping[str, str]) -> list[Edit]:
-    """Give attributes that an element has, named without a namespace, new values."""
-    tag = text[element.start : element.inner]
-    for name, value in values.items():
-        tag = re.sub(rf"(?<=[\s:])({name}\s*=\s*)(?:\"[^\"]*\"|'[^']*')", rf'\g<1>"{value}"', tag)
-    return [Edit(element.start, element.inner, tag)]

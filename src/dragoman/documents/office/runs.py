@@ -8,18 +8,16 @@ in another style is enclosed in a pair of codes.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman.base.errors import DataError
 from dragoman.documents.office.fields import RunAtom, encloses_text, join_atoms, join_fields
-from dragoman.documents.office.inside import Atom, joined_texts, pair_ranges, trim
-from dragoman.documents.office.parts import Passage, Raw, escaped, nested_in
-from dragoman.documents.office.tree import XmlElement
-from dragoman.documents.segment import Code, Content, Segment
+from dragoman.documents.office.inside import Atom, ParagraphReader, check_depth_of_inline, pair_ranges
+from dragoman.documents.office.parts import Passage, Raw, escaped, passage_of
+from dragoman.documents.segment import Code, Content
+from dragoman.documents.xml.pieces import Element
 
 WORD = {
     "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
@@ -29,7 +27,6 @@ DRAWING = {
     "http://schemas.openxmlformats.org/drawingml/2006/main",
     "http://purl.oclc.org/ooxml/drawingml/main",
 }
-_DEEPEST = 50  # links, insertions and others inside each other
 _ENCLOSING = {"hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo"}
 _CHOSEN = {"dropDownList", "comboBox", "date", "checkbox"}  # content controls without free text
 _SHOWN = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011"}
@@ -42,23 +39,19 @@ _NO_STYLE = re.compile(r"<(?:\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 _VISIBLE = re.compile(r"<\w+:(?:u|strike|dstrike|highlight|shd|bdr)\b|\s(?:u|strike)=")  # even of a space
 
 
-class _Reader:
+class _Reader(ParagraphReader):
     """The atoms of one paragraph."""
 
-    def __init__(self, text: str, paragraph: XmlElement, starts: Sequence[int]) -> None:
-        self.text, self.starts = text, starts
+    def __init__(self, text: str, paragraph: Element, starts: Sequence[int]) -> None:
+        super().__init__(text, starts)
         self.prefix = paragraph.prefix(text)
         self.keep = ' xml:space="preserve"' if paragraph.space in WORD else ""
         self.atoms: list[RunAtom] = []
-        self.pair = self.run = self.home = 0
+        self.run = self.home = 0
 
-    def inline(self, elements: Iterable[XmlElement], depth: int = 0) -> None:
-        """Add the children of an element in a paragraph."""
-        if depth > _DEEPEST:
-            raise DataError(
-                f"more than {_DEEPEST} elements inside each other in a paragraph",
-                hint="this file is not safe to read",
-            )
+    def inline(self, elements: Iterable[Element], depth: int = 0) -> None:
+        """Add what may stand in a paragraph."""
+        check_depth_of_inline(depth)
         for one in elements:
             if one.name == "r":
                 self._run(one)
@@ -70,7 +63,7 @@ class _Reader:
             elif one.name and one.name not in _DROPPED:
                 self._add(one, "empty", _SHOWN.get(one.name, ""))
 
-    def _encloses(self, element: XmlElement) -> bool:
+    def _encloses(self, element: Element) -> bool:
         """Whether an element is a pair of codes around text to translate."""
         if element.name == "fldSimple":
             return encloses_text(element.get("instr"))
@@ -80,7 +73,7 @@ class _Reader:
             return not chosen and element.child("sdtContent") is not None
         return element.name in _ENCLOSING and bool(element.children)
 
-    def _enclosing(self, element: XmlElement, depth: int) -> None:
+    def _enclosing(self, element: Element, depth: int) -> None:
         body = element.child("sdtContent") or element
         first = body.children[0] if body.children else body
         inner = first.end if first.name.endswith("Pr") else body.inner
@@ -92,16 +85,16 @@ class _Reader:
         self.home = outside
         self._append("close", self.text[body.inner_end : element.end], pair=pair)
 
-    def _run(self, run: XmlElement) -> None:
+    def _run(self, run: Element) -> None:
         properties = run.child("rPr")
-        style = _style(self._raw(properties)) if properties else ""
+        style = _style(self.raw(properties)) if properties else ""
         self.run += 1
         for one in run.children:
             if one.name == "t":
-                self._append("text", self._raw(one), self._text_of(one), style)
-            elif one.name == "ruby":  # its reading aid belongs to the source language
+                self._append("text", self.raw(one), self._text_of(one), style)
+            elif one.name == "ruby":  # what is read aloud belongs to the language that goes
                 base = one.child("rubyBase")
-                self._append("text", self._raw(one), self._shown(base) if base else "", style)
+                self._append("text", self.raw(one), self._shown(base) if base else "", style)
             elif one.name == "sym":
                 self._add(one, "placeholder", style=style)
             elif one.name in ("instrText", "delInstrText"):
@@ -112,13 +105,10 @@ class _Reader:
             elif one.name and one.name not in _DROPPED:
                 self._add(one, "empty", _SHOWN.get(one.name, ""), style)
 
-    def _raw(self, element: XmlElement) -> str:
-        return self.text[element.start : element.end]
-
-    def _shown(self, element: XmlElement) -> str:
+    def _shown(self, element: Element) -> str:
         return "".join(one.plain(self.text) for one in element.walk() if one.name == "t")
 
-    def _text_of(self, element: XmlElement) -> str:
+    def _text_of(self, element: Element) -> str:
         plain = element.plain(self.text)
         if element.space in WORD and element.get("space") != "preserve":
             plain = plain.strip(" \t\r\n")
@@ -141,26 +131,19 @@ class _Reader:
 
     def _add(
         self,
-        element: XmlElement,
+        element: Element,
         kind: Literal["empty", "placeholder"],
         shown: str = "",
         style: str | None = None,
         mark: str = "",
     ) -> None:
         """Add an element as a code."""
-        self._append(kind, self._raw(element), shown, style, mark=mark)
-        atom = self.atoms[-1]
+        self._append(kind, self.raw(element), shown, style, mark=mark)
+        atom = self.element(element, self.atoms[-1], "Start", "End", element.get("id"))
         atom.breaks = element.name in _BREAKS
-        if element.name.endswith("Start"):
-            atom.limit, atom.range = "start", element.name.removesuffix("Start") + element.get("id")
-        elif element.name.endswith("End"):
-            atom.limit, atom.range = "end", element.name.removesuffix("End") + element.get("id")
-        first = bisect_right(self.starts, element.start)
-        if first < len(self.starts) and self.starts[first] < element.end:
-            atom.nested = ((element.start, element.end),)
 
-    def read(self) -> tuple[list[str | Code], _Writer, dict[str, list[tuple[tuple[int, int], ...]]]]:
-        """Return the content, how to write it, and where other paragraphs lie in its codes."""
+    def read(self) -> tuple[list[str | Code], list[tuple[Code, Atom]], _Writer]:
+        """Return the content, its codes with their atoms, and how to write it."""
         atoms, self.pair = join_fields(self.prefix, self.atoms, self.pair)
         self.pair = pair_ranges(atoms, self.pair)
         writer = _Writer(self.prefix, self.keep, _plain_styles(atoms))
@@ -199,7 +182,7 @@ class _Reader:
             if style is not None:
                 last = len(items)
         close()
-        return items, writer, nested_in(coded)
+        return items, coded, writer
 
 
 def _is_blank(text: str, style: str) -> bool:
@@ -236,8 +219,6 @@ class _Writer:
     plain: dict[int, str]  # pair of a link or the like, 0 of the paragraph -> style of text without codes
     styles: dict[int, str] = field(default_factory=dict)  # pair of a style -> the style
     in_runs: set[str] = field(default_factory=set)  # codes that stand in a run, as a tab does
-    before: Content = ()
-    after: Content = ()
 
     def __call__(self, content: Content, raw: Raw) -> str:
         parts: list[str] = []
@@ -252,7 +233,7 @@ class _Writer:
                 parts.append(f"<{self.prefix}r>{style}")
             run = style
 
-        for one in joined_texts((*self.before, *content, *self.after)):
+        for one in content:
             if isinstance(one, str):
                 enter(styles[-1])
                 parts.append(self._text(one))
@@ -278,7 +259,7 @@ class _Writer:
         return f"<{self.prefix}t{self.keep}>{escaped(text)}</{self.prefix}t>"
 
 
-def read_paragraph(text: str, paragraph: XmlElement, where: str, starts: Sequence[int]) -> Passage | None:
+def read_paragraph(text: str, paragraph: Element, where: str, starts: Sequence[int]) -> Passage | None:
     """Return a paragraph as a passage, or None if it has no text.
 
     `starts` are the places of all paragraphs of the file, for those that lie inside this one.
@@ -289,8 +270,5 @@ def read_paragraph(text: str, paragraph: XmlElement, where: str, starts: Sequenc
     end = body[-1].start if body[-1].name == "endParaRPr" else paragraph.inner_end
     reader = _Reader(text, paragraph, starts)
     reader.inline(body)
-    items, writer, nested = reader.read()
-    writer.before, source, writer.after = trim(joined_texts(items))
-    if not any(isinstance(one, str) for one in source):
-        return None
-    return Passage(Segment(source, where), body[0].start, end, writer, nested)
+    items, coded, writer = reader.read()
+    return passage_of(items, coded, where, (body[0].start, end), writer)

@@ -1,21 +1,23 @@
 """Android strings.xml: strings, plurals and arrays. Inline elements are codes; <xliff:g> is a placeholder.
 
-Escapes and whitespace are as in aapt2 (developer.android.com, "String resources").
+Plurals get the items that the target language needs.
+Escapes and whitespace are those of aapt2 (developer.android.com, "String resources").
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Decoded, Edit, apply, line_of
+from dragoman.documents.edits import Edit, Lines, PartsDocument, line_of
 from dragoman.documents.formats import Languages
-from dragoman.documents.gettext.plurals import plurals_of
+from dragoman.documents.gettext.plurals import categories_of
 from dragoman.documents.segment import Code, Content, Result, Segment
 from dragoman.documents.strings.keyed import escape_units
-from dragoman.documents.xml.pieces import Piece, escape, read_xml, unescape
+from dragoman.documents.xml.pieces import Piece, after_element, read_xml, unescape
+from dragoman.text.xml import escape
 
 _XLIFF = "urn:oasis:names:tc:xliff:document:1.2"
 _SPACE = " \t\r\n"
@@ -41,8 +43,18 @@ class _Text:
     before: str = ""
     after: str = ""
 
+    @property
+    def segments(self) -> list[Segment]:
+        return [Segment(self.content, f"line {self.line}", context=self.key, note=self.note)]
 
-def parse(data: bytes, languages: Languages) -> AndroidStrings:
+    def edits(self, _: str, results: Sequence[Result | None]) -> Iterator[Edit]:
+        for result in filter(None, results):
+            new = _written(result.content, self.wrapped)
+            if new != _written(self.content, self.wrapped):
+                yield Edit(self.start, self.end, self.before + new + self.after)
+
+
+def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a file of string resources. Raises DataError with the line for other XML."""
     decoded, pieces = read_xml(data)
     root = next((piece for piece in pieces if piece.kind == "start"), None)
@@ -52,13 +64,13 @@ def parse(data: bytes, languages: Languages) -> AndroidStrings:
             f"line {line_of(decoded.text, root.start if root else 0)}: <{name}> is not Android's <resources>",
             hint="name another format if this file is of one",
         )
-    known = plurals_of(languages.target)
-    return AndroidStrings(decoded, list(_texts(decoded.text, pieces, known.categories if known else ())))
+    return PartsDocument(decoded, _texts(decoded.text, pieces, categories_of(languages.target)))
 
 
 def _texts(text: str, pieces: list[Piece], categories: tuple[str, ...]) -> Iterator[_Text]:
     notes: list[str] = []
-    line, counted, number = 1, 0, next(n for n, piece in enumerate(pieces) if piece.kind == "start") + 1
+    lines = Lines(text)
+    number = next(n for n, piece in enumerate(pieces) if piece.kind == "start") + 1
     while number < len(pieces):
         piece = pieces[number]
         if piece.kind == "other" and text.startswith("<!--", piece.start):
@@ -68,40 +80,26 @@ def _texts(text: str, pieces: list[Piece], categories: tuple[str, ...]) -> Itera
         if piece.kind != "start":
             number += 1
             continue
-        line += text.count("\n", counted, piece.start)
-        counted = piece.start
-        last = _end_of(pieces, number)
+        after = after_element(pieces, number)
         if piece.attributes.get("translatable") != "false":
-            yield from _of_entry(text, pieces[number : last + 1], categories, line, "\n".join(notes))
+            yield from _of_entry(text, pieces[number:after], categories, lines, "\n".join(notes))
         notes = []
-        number = last + 1
-
-
-def _end_of(pieces: list[Piece], number: int) -> int:
-    """Return the number of the piece that ends the element which begins here."""
-    depth = 0
-    for place in range(number, len(pieces)):
-        depth += {"start": 1, "end": -1}.get(pieces[place].kind, 0)
-        if not depth:
-            return place
-    raise ValueError("the element has no end")  # expat has read it, so this cannot be
+        number = after
 
 
 def _of_entry(
-    text: str, pieces: list[Piece], categories: tuple[str, ...], line: int, note: str
+    text: str, pieces: list[Piece], categories: tuple[str, ...], lines: Lines, note: str
 ) -> Iterator[_Text]:
     entry, key = pieces[0], pieces[0].attributes.get("name", "")
     if entry.name == "string":
-        yield from _text(text, pieces, key, line, note)
+        yield from _text(text, pieces, key, lines.line(entry.start), note)
     if entry.name not in ("plurals", "string-array"):
         return
     items = [number for number, piece in enumerate(pieces) if piece.kind == "start" and piece.name == "item"]
     quantities = [pieces[number].attributes.get("quantity", "") for number in items]
-    counted = entry.start
     for index, number in enumerate(items):
-        item = pieces[number : _end_of(pieces, number) + 1]
-        line += text.count("\n", counted, item[0].start)
-        counted = item[0].start
+        item = pieces[number : after_element(pieces, number)]
+        line = lines.line(item[0].start)
         of_plural = entry.name == "plurals"
         selector = quantities[index] if of_plural else str(index)
         for one in _text(text, item, f"{key}[{selector}]", line, note):
@@ -150,7 +148,7 @@ def _content(text: str, pieces: list[Piece], start: int, end: int, line: int) ->
             if decoded := reader.read(unescape(raw)):
                 yield decoded
         elif piece.kind == "start" and (piece.space, piece.name) == (_XLIFF, "g"):
-            number = _end_of(pieces, number)
+            number = after_element(pieces, number) - 1
             reader.after_space = False
             yield Code(text[piece.start : pieces[number].end], "placeholder")
         elif piece.kind == "start" and piece.empty:
@@ -232,29 +230,3 @@ def _escaped(text: str, wrapped: str) -> str:
         return "\\" + char if char in "\\\"'" else escape_units(char, upper=False)
 
     return _SPECIAL.sub(special, text)
-
-
-@dataclass(frozen=True)
-class AndroidStrings:
-    """A file of string resources."""
-
-    decoded: Decoded
-    texts: list[_Text]
-
-    @property
-    def segments(self) -> list[Segment]:
-        return [
-            Segment(source=one.content, where=f"line {one.line}", context=one.key, note=one.note)
-            for one in self.texts
-        ]
-
-    def render(self, results: list[Result | None]) -> bytes:
-        """Return the file with these translations. Plurals get the items that the target language needs."""
-        edits = []
-        for one, result in zip(self.texts, results, strict=True):
-            if result is None:
-                continue
-            new = _written(result.content, one.wrapped)
-            if new != _written(one.content, one.wrapped):
-                edits.append(Edit(one.start, one.end, one.before + new + one.after))
-        return self.decoded.encode(apply(self.decoded.text, edits))

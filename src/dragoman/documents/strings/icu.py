@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 
 from dragoman.documents.edits import Edit, apply
-from dragoman.documents.segment import Code, Content, text_of
+from dragoman.documents.segment import Code, Content, merged, text_of
 
 _DEEPEST = 20
 _HEAD = re.compile(r"\{\s*(?P<name>\w[\w.\-]*)\s*(?:\}|,\s*(?P<kind>\w+)\s*(?P<end>[,}]))")
@@ -82,7 +81,7 @@ class Message:
         arguments = [one for one in parts if isinstance(one, _Argument)]
         self.is_icu = any(java or one.branches for one in arguments)
         if self.is_icu:
-            self.leaves = list(_leaves(text, parts, 0, len(text), categories))
+            self.leaves = list(_leaves(text, _Branch("", 0, 0, len(text), parts), categories))
         else:
             self.leaves = [Leaf(0, len(text), (text,))]
 
@@ -101,13 +100,12 @@ class Message:
     def _written(self, content: Content, leaf: Leaf) -> str:
         if not self.is_icu:
             return text_of(content)
-        parts = []
-        for is_code, group in groupby(content, lambda one: isinstance(one, Code)):
-            text = text_of(tuple(group))
-            parts.append(
-                text if is_code else quote_icu(text, in_plural=leaf.in_plural, doubled=self._doubled)
-            )
-        return "".join(parts)
+        return "".join(
+            text_of((one,))
+            if isinstance(one, Code)
+            else quote_icu(one, in_plural=leaf.in_plural, doubled=self._doubled)
+            for one in merged(content)
+        )
 
 
 def quote_icu(text: str, *, in_plural: bool, doubled: bool) -> str:
@@ -123,37 +121,23 @@ def quote_icu(text: str, *, in_plural: bool, doubled: bool) -> str:
 
 
 def _leaves(
-    text: str,
-    parts: list[str | _Argument],
-    start: int,
-    end: int,
-    categories: tuple[str, ...],
-    path: str = "",
-    *,
-    in_plural: bool = False,
+    text: str, inside: _Branch, categories: tuple[str, ...], path: str = "", *, in_plural: bool = False
 ) -> Iterator[Leaf]:
-    whole = [one for one in parts if not isinstance(one, str) or one.strip()]
+    whole = [one for one in inside.parts if not isinstance(one, str) or one.strip()]
     argument = whole[0] if len(whole) == 1 else ""
     if isinstance(argument, str) or not argument.branches:
-        content = tuple(one if isinstance(one, str) else _code(text, one) for one in parts)
-        yield Leaf(start, end, content, path, in_plural)
+        content = tuple(
+            one if isinstance(one, str) else Code(text[one.start : one.end], "placeholder")
+            for one in inside.parts
+        )
+        yield Leaf(inside.start, inside.end, content, path, in_plural)
         return
     path = f"{path}{'.' * bool(path)}{argument.name}"
     in_plural = argument.kind != "select"
     selectors = [branch.selector for branch in argument.branches]
     lacking = [one for one in categories if one not in selectors] if argument.kind == "plural" else []
     for number, branch in enumerate(argument.branches):
-        leaves = list(
-            _leaves(
-                text,
-                branch.parts,
-                branch.start,
-                branch.end,
-                categories,
-                f"{path}.{branch.selector}",
-                in_plural=in_plural,
-            )
-        )
+        leaves = list(_leaves(text, branch, categories, f"{path}.{branch.selector}", in_plural=in_plural))
         if leaves[0].path == f"{path}.other":  # a text, not an argument again
             before = argument.branches[number - 1].end + 1 if number else branch.at
             gap = text[before : branch.at] or " "
@@ -162,10 +146,6 @@ def _leaves(
                     branch.at, branch.at, leaves[0].content, f"{path}.{one}", in_plural, category=one, gap=gap
                 )
         yield from leaves
-
-
-def _code(text: str, argument: _Argument) -> Code:
-    return Code(text[argument.start : argument.end], "placeholder")
 
 
 def _parse(text: str, place: int, depth: int, *, plural: bool) -> tuple[list[str | _Argument], int]:

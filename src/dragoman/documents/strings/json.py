@@ -8,22 +8,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import decode_file
+from dragoman.documents.edits import Lines, PartsDocument, decode_file, line_of
 from dragoman.documents.formats import Languages
-from dragoman.documents.gettext.plurals import plurals_of
+from dragoman.documents.gettext.plurals import categories_of
 from dragoman.documents.strings.icu import Message
-from dragoman.documents.strings.keyed import KeyedString, Strings, escape_units, has_upper_escapes
+from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 
 _DEEPEST = 200
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:,]', re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
-def parse(data: bytes, languages: Languages) -> Strings:
+def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a JSON file. Raises DataError with the line if it is not JSON or nests too deep."""
     decoded = decode_file(data)
     text = decoded.text
@@ -34,21 +33,16 @@ def parse(data: bytes, languages: Languages) -> Strings:
     except json.JSONDecodeError as error:
         raise DataError(f"line {error.lineno}: not JSON: {error.msg}", hint="is the file complete?") from None
     notes = _arb_notes(root)
-    known = plurals_of(languages.target)
-    values = []
-    for string in _strings(text):
-        if string.top in notes and string.top.startswith("@"):
-            continue
-        value = json.loads(text[string.start : string.end])
-        if not value:
-            continue
-        message = Message(value, known.categories if known else ())
-        values.append(
-            KeyedString(
-                string.start, string.end, message, string.line, string.path, notes.get(string.top, "")
-            )
-        )
-    return Strings(decoded, values, _Spelling(text).write)
+    values, lines, write = [], Lines(text), _Spelling(text).write
+    for start, end, keys in _strings(text):
+        top = str(keys[0]) if keys else ""
+        value = json.loads(text[start:end])
+        if value and not (top in notes and top.startswith("@")):
+            path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in keys)
+            message, line = Message(value, categories_of(languages.target)), lines.line(start)
+            note = notes.get(top, "")
+            values.append(KeyedString(start, end, message, line, path.removeprefix("."), note, write))
+    return PartsDocument(decoded, values)
 
 
 def _check_depth(text: str) -> None:
@@ -56,7 +50,7 @@ def _check_depth(text: str) -> None:
     for token in _TOKEN.finditer(text):
         depth += (token[0] in "{[") - (token[0] in "}]")
         if depth > _DEEPEST:
-            line = text.count("\n", 0, token.start()) + 1
+            line = line_of(text, token.start())
             raise DataError(
                 f"line {line}: nested more than {_DEEPEST} deep", hint="is this a file of strings?"
             )
@@ -77,19 +71,10 @@ def _arb_notes(root: Any) -> dict[str, str]:
     return notes
 
 
-@dataclass(frozen=True)
-class _String:
-    start: int
-    end: int
-    line: int
-    path: str  # of keys: a.b[2]
-    top: str  # the first key
-
-
-def _strings(text: str) -> Iterator[_String]:
-    """Yield the strings of a JSON text that are values."""
+def _strings(text: str) -> Iterator[tuple[int, int, list[str | int]]]:
+    """Yield the strings of a JSON text that are values: start, end, and the keys down to them."""
     stack: list[str | int] = []  # the key or the number of the place in each object and array
-    is_key, line, counted = False, 1, 0
+    is_key = False
     for token in _TOKEN.finditer(text):
         match token[0]:
             case "{":
@@ -109,10 +94,7 @@ def _strings(text: str) -> Iterator[_String]:
             case key if is_key:
                 stack[-1] = json.loads(key)
             case _:
-                line += text.count("\n", counted, token.start())
-                counted = token.start()
-                path = "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in stack)
-                yield _String(*token.span(), line, path.removeprefix("."), str(stack[0]) if stack else "")
+                yield *token.span(), stack
 
 
 class _Spelling:

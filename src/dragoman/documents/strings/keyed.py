@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.documents.edits import Decoded, Edit, apply
+from dragoman.documents.edits import Edit
 from dragoman.documents.segment import Result, Segment
 from dragoman.documents.strings.icu import Message
 
 
 @dataclass(frozen=True)
 class KeyedString:
-    """A string of a file: text[start:end], with its escapes."""
+    """A string of a file: text[start:end], with its escapes.
+
+    `write` returns a value as the file has it, of its text and of what stood there.
+    """
 
     start: int
     end: int
     message: Message
     line: int
     key: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Strings:
-    """A document. `write` encodes a value for the file, given its text and the old value."""
-
-    decoded: Decoded
-    values: list[KeyedString]
+    note: str
     write: Callable[[str, str], str]
 
     @property
@@ -36,27 +31,17 @@ class Strings:
         return [
             Segment(
                 source=leaf.content,
-                where=f"line {value.line}",
-                context=f"{value.key}[{leaf.path}]" if leaf.path else value.key,
-                note=value.note,
+                where=f"line {self.line}",
+                context=f"{self.key}[{leaf.path}]" if leaf.path else self.key,
+                note=self.note,
             )
-            for value in self.values
-            for leaf in value.message.leaves
+            for leaf in self.message.leaves
         ]
 
-    def render(self, results: list[Result | None]) -> bytes:
-        """Return the file with these translations."""
-        edits, place = [], 0
-        text = self.decoded.text
-        for value in self.values:
-            leaves = value.message.leaves
-            part = results[place : place + len(leaves)]
-            place += len(leaves)
-            new = value.message.render([one.content if one else None for one in part])
-            if new != value.message.text:
-                written = self.write(new, text[value.start : value.end])
-                edits.append(Edit(value.start, value.end, written))
-        return self.decoded.encode(apply(text, edits))
+    def edits(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:
+        new = self.message.render([one.content if one else None for one in results])
+        if new != self.message.text:
+            yield Edit(self.start, self.end, self.write(new, text[self.start : self.end]))
 
 
 def escape_units(char: str, *, upper: bool) -> str:

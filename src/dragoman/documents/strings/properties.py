@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
-from dragoman.documents.edits import Decoded, decode_file
+from dragoman.documents.edits import Decoded, PartsDocument, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.gettext.plurals import plurals_of
+from dragoman.documents.gettext.plurals import categories_of
 from dragoman.documents.strings.icu import Message
-from dragoman.documents.strings.keyed import KeyedString, Strings, escape_units, has_upper_escapes
+from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 
 _END = r"(?:\r\n|[\r\n]|\Z)"
 _BREAK = r"\\(?:\r\n|[\r\n])[ \t\f]*"  # a line continues in the next
@@ -35,28 +34,22 @@ _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _ARGUMENT = re.compile(r"\{\d+[,}]")
 
 
-def parse(data: bytes, languages: Languages) -> Strings:
+def parse(data: bytes, languages: Languages) -> PartsDocument:
     """Read a .properties file. Raises DataError with the line for an incomplete \\uXXXX, as Java does."""
     try:
         decoded = decode_file(data)
     except DataError:
         decoded = decode_file(data, "iso-8859-1")
-    known = plurals_of(languages.target)
-    pairs = list(_pairs(decoded.text))
-    java = _doubles_apostrophes([pair.value for pair in pairs])
+    categories, text = categories_of(languages.target), decoded.text
+    pairs = list(_pairs(text))
+    java = _doubles_apostrophes([value for _, value, *_ in pairs])
+    write = _Spelling(decoded).write
     values = [
-        KeyedString(
-            pair.start,
-            pair.end,
-            Message(pair.value, known.categories if known else (), java=java),
-            pair.line,
-            pair.key,
-            pair.note,
-        )
-        for pair in pairs
-        if pair.value
+        KeyedString(*found.span("value"), Message(value, categories, java=java), line, key, note, write)
+        for key, value, found, line, note in pairs
+        if value
     ]
-    return Strings(decoded, values, _Spelling(decoded).write)
+    return PartsDocument(decoded, values)
 
 
 def _doubles_apostrophes(values: list[str]) -> bool:
@@ -65,19 +58,8 @@ def _doubles_apostrophes(values: list[str]) -> bool:
     return sum("''" in one for one in strings) >= sum(bool(re.search(r"\w'\w", one)) for one in strings)
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """A key and its value, decoded, which stands at text[start:end]."""
-
-    key: str
-    value: str
-    start: int
-    end: int
-    line: int
-    note: str
-
-
-def _pairs(text: str) -> Iterator[_Pair]:
+def _pairs(text: str) -> Iterator[tuple[str, str, re.Match[str], int, str]]:
+    """Yield key, value, where they stand, line, and note."""
     notes: list[str] = []
     place, line = 0, 1
     while place < len(text):
@@ -91,7 +73,7 @@ def _pairs(text: str) -> Iterator[_Pair]:
             if found is None:
                 raise DataError(f"line {line}: not a line of .properties", hint="write key=value")
             key, value = (_unescaped(found[name], line) for name in ("key", "value"))
-            yield _Pair(key, value, *found.span("value"), line, "\n".join(notes))
+            yield key, value, found, line, "\n".join(notes)
             notes = []
         line += len(_LINE_END.findall(found[0]))
         place = found.end()

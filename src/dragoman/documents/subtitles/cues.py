@@ -149,16 +149,11 @@ def _marks(text: str, cue: Cue, tag: re.Pattern[str], webvtt: bool) -> list[tupl
                 place = after
             else:
                 break
-    return _apart(sorted(found))
-
-
-def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave out spans that overlap one before them."""
-    found: list[tuple[int, int]] = []
-    for span in spans:
-        if not found or span[0] >= found[-1][1]:
-            found.append(span)
-    return found
+    apart: list[tuple[int, int]] = []
+    for span in sorted(found):  # without those that overlap one before them
+        if not apart or span[0] >= apart[-1][1]:
+            apart.append(span)
+    return apart
 
 
 def _bridged(items: list[Item]) -> list[Item]:

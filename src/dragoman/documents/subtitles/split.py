@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from dragoman.documents.markup.inline import flattened, merged
 from dragoman.documents.markup.lines import breakable, wrap
-from dragoman.documents.segment import Code, Content
+from dragoman.documents.segment import Code, Content, merged
 from dragoman.text.width import columns
 
 WIDEST = 42  # columns in a line of subtitles
@@ -21,7 +20,7 @@ def share(parts: Content, weights: Sequence[int]) -> list[Content]:
     It is split at spaces, rather after punctuation than elsewhere. If it has too few words, the last part
     comes again: it stays on the screen. Tags that a split is inside of are closed before it and opened again.
     """
-    text, codes = flattened(parts)
+    text, codes = _flattened(parts)
     words = breakable(text)
     if not words:
         return [merged(code for _, code in codes), *((),) * (len(weights) - 1)]
@@ -52,7 +51,7 @@ def _cuts(text: str, words: list[tuple[int, int]], weights: Sequence[int]) -> li
 
 def balanced(parts: Content, most: int) -> list[Content]:
     """Break a content into lines of equal length: as few as are 42 columns wide, and at most `most`."""
-    text, codes = flattened(parts)
+    text, codes = _flattened(parts)
     size = columns(text)
     for count in range(min(most, max(1, -(-size // WIDEST))), most + 1):
         spans = _balanced(text, count, size)
@@ -107,3 +106,14 @@ def _closed(parts: list[Content]) -> list[Content]:
                 opened = [other for other in opened if other.pair != one.pair]
         found.append((*before, *part, *(closing[one.pair] for one in reversed(opened))))
     return found
+
+
+def _flattened(parts: Content) -> tuple[str, list[tuple[int, Code]]]:
+    """The text of a content, and its codes with their places in the text. Placeholders are codes too."""
+    text, codes = "", []
+    for part in parts:
+        if isinstance(part, Code):
+            codes.append((len(text), part))
+        else:
+            text += part
+    return text, codes

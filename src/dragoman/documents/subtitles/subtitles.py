@@ -6,12 +6,13 @@ A sentence that continues in the next cue is one segment. Its translation is spl
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.documents.edits import Decoded, Edit, apply, decode_file
+from dragoman.documents.edits import Edit, PartsDocument, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.markup.inline import Item, content, merged, paired
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.markup.inline import Item, content, paired
+from dragoman.documents.segment import Code, Result, Segment, changed
 from dragoman.documents.subtitles.cues import Run, read_cues, runs_of
 from dragoman.documents.subtitles.split import balanced, share
 
@@ -26,71 +27,53 @@ class _Speech:
     """The runs of a segment, one in each cue."""
 
     runs: list[Run]
-
-    @property
-    def source(self) -> Content:
-        items: list[Item] = []
-        for run in self.runs:
-            items += [Item(run.start, run.start, " "), *run.items]
-        return content(paired(items))
-
-
-class Subtitles:
-    """Subtitles whose segments are sentences, or several when they share a cue."""
-
-    def __init__(self, decoded: Decoded, webvtt: bool) -> None:
-        self._decoded = decoded
-        self._webvtt = webvtt
-        self._spaces = "&nbsp;" in decoded.text
-        found = [run for cue in read_cues(decoded.text, webvtt) for run in runs_of(decoded.text, cue, webvtt)]
-        self._speeches = _speeches(found)
-        self._segments = [Segment(one.source, f"line {one.runs[0].cue.first}") for one in self._speeches]
+    escape: Callable[[str], str]
 
     @property
     def segments(self) -> list[Segment]:
-        return self._segments
+        items: list[Item] = []
+        for run in self.runs:
+            items += [Item(run.start, run.start, " "), *run.items]
+        return [Segment(content(paired(items)), f"line {self.runs[0].cue.first}")]
 
-    def render(self, results: list[Result | None]) -> bytes:
-        edits = []
-        for speech, segment, result in zip(self._speeches, self._segments, results, strict=True):
-            if result is None or merged(result.content) == segment.source:
-                continue
-            parts = share(result.content, [len(run.plain) for run in speech.runs])
-            edits += [
-                Edit(run.start, run.end, self._written(run, part))
-                for run, part in zip(speech.runs, parts, strict=True)
-            ]
-        return self._decoded.encode(apply(self._decoded.text, edits))
-
-    def _written(self, run: Run, new: Content) -> str:
-        first = run.cue.rows[0]
-        rows = balanced(new, run.rows)
-        return self._decoded.text[first.end : first.next].join(
-            "".join(one.text if isinstance(one, Code) else self._escaped(one) for one in row) for row in rows
-        )
-
-    def _escaped(self, text: str) -> str:
-        if not self._webvtt:
-            return text
-        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return text.replace("\u00a0", "&nbsp;") if self._spaces else text
+    def edits(self, text: str, results: Sequence[Result | None]) -> Iterator[Edit]:
+        if (new := changed(self.segments[0], results[0])) is None:
+            return
+        for run, part in zip(self.runs, share(new, [len(run.plain) for run in self.runs]), strict=True):
+            first = run.cue.rows[0]
+            rows = (
+                "".join(one.text if isinstance(one, Code) else self.escape(one) for one in row)
+                for row in balanced(part, run.rows)
+            )
+            yield Edit(run.start, run.end, text[first.end : first.next].join(rows))
 
 
-def parse(data: bytes, languages: Languages) -> Subtitles:
-    """Read subtitles: WebVTT if the file begins so, else SubRip. Raises DataError as `read_cues` does."""
+def parse(data: bytes, languages: Languages) -> PartsDocument:
+    """Read subtitles: WebVTT if the file begins so, else SubRip. Raises DataError as `read_cues` does.
+
+    The segments are sentences, or several when they share a cue.
+    """
     decoded = decode_file(data)
-    return Subtitles(decoded, decoded.text.startswith("WEBVTT"))
+    text, webvtt = decoded.text, decoded.text.startswith("WEBVTT")
+    spaces = "&nbsp;" in text
+
+    def escape(new: str) -> str:
+        new = new.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return new.replace("\u00a0", "&nbsp;") if spaces else new
+
+    runs = [run for cue in read_cues(text, webvtt) for run in runs_of(text, cue, webvtt)]
+    return PartsDocument(decoded, [_Speech(one, escape if webvtt else str) for one in _speeches(runs)])
 
 
-def _speeches(found: list[Run]) -> list[_Speech]:
+def _speeches(found: list[Run]) -> list[list[Run]]:
     """Put together the runs of a sentence. Files without punctuation are left by cues."""
     ends = sum(_END.search(run.plain) is not None for run in found)
-    speeches: list[_Speech] = []
+    speeches: list[list[Run]] = []
     for run in found:
-        if speeches and ends * 10 >= len(found) and _goes_on(speeches[-1].runs, run):
-            speeches[-1].runs.append(run)
+        if speeches and ends * 10 >= len(found) and _goes_on(speeches[-1], run):
+            speeches[-1].append(run)
         else:
-            speeches.append(_Speech([run]))
+            speeches.append([run])
     return speeches
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import line_of
 from dragoman.documents.xliff.unit_rules import Broken, check_unit, unique
-from dragoman.documents.xml.pieces import XML_SPACE, Element, forbidden
+from dragoman.documents.xml.pieces import XML_SPACE, Element
+from dragoman.text.xml import forbidden
 
 _INLINE = "(cp | ph | pc | sc | ec | mrk | sm | em)*"
 _PARTS = "(segment | ignorable)"
@@ -133,7 +134,7 @@ def check(text: str, root: Element) -> None:
         _check(root)
     except Broken as broken:
         raise DataError(
-            f"line {line_of(text, broken.element.tag.start)}: {broken}",
+            f"line {line_of(text, broken.element.start)}: {broken}",
             hint="the file breaks a rule of XLIFF 2; correct it in the program that wrote it",
         ) from None
 
@@ -154,7 +155,9 @@ def _check(root: Element) -> None:
         if attributes:
             _check_attributes(element, attributes)
             language, space = attributes.get(_LANG, language), attributes.get(_SPACE, space)
-        _check_required(element, attributes)
+        for name in _REQUIRED[element.name]:
+            if name not in attributes:
+                raise Broken(element, f"<{element.name}> lacks {name}")
         if (element.name, children) not in fits:
             _check_children(element, children)
             fits.add((element.name, children))
@@ -193,12 +196,6 @@ def _check_children(element: Element, children: str) -> None:
             f"<{element.name}> has the children ({shown.replace(' ', ', ')}), "
             f"but must have ({_CHILDREN[element.name]})",
         )
-
-
-def _check_required(element: Element, attributes: dict[str, str]) -> None:
-    for name in _REQUIRED[element.name]:
-        if name not in attributes:
-            raise Broken(element, f"<{element.name}> lacks {name}")
 
 
 def _check_attributes(element: Element, attributes: dict[str, str]) -> None:

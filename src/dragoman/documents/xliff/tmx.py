@@ -11,30 +11,12 @@ from dataclasses import dataclass
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import closest, related
-from dragoman.documents.edits import Decoded, Edit, apply, line_of
+from dragoman.documents.edits import Edit, line_of
 from dragoman.documents.formats import Languages
-from dragoman.documents.segment import Content, Result, Segment, Status
-from dragoman.documents.xml.edits import (
-    Places,
-    attributes,
-    declarations,
-    indent,
-    indent_of_end,
-    newline_of,
-    refill,
-    removal,
-)
-from dragoman.documents.xml.inline import (
-    BREAK,
-    BREAKS,
-    FORMATS,
-    Reader,
-    Tag,
-    changes,
-    has_text,
-    text_in,
-    write,
-)
+from dragoman.documents.segment import Content, Segment, Status
+from dragoman.documents.xliff.bilingual import Bilingual, News
+from dragoman.documents.xml.edits import declarations, indent, indent_of_end, removal, written
+from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
 from dragoman.documents.xml.pieces import XML_SPACE, Element, Piece, read_xml, tree, without_collection
 from dragoman.text.corpora.formats.tmx import MACHINE
 
@@ -56,23 +38,19 @@ def parse(data: bytes, languages: Languages) -> Tmx:
     decoded, pieces = read_xml(data)
     root = tree(pieces)
     if root.name != "tmx":
-        line = line_of(decoded.text, root.tag.start)
+        line = line_of(decoded.text, root.start)
         raise DataError(f"line {line}: <{root.name}> is not <tmx>", hint="use a file of TMX 1.1 to 1.4")
     return Tmx(decoded, pieces, root, languages)
 
 
-class Tmx:
+class Tmx(Bilingual[_Pair, _Pair]):
     """A file of TMX. Its segments are those units that have the source language."""
 
-    def __init__(self, decoded: Decoded, pieces: list[Piece], root: Element, languages: Languages) -> None:
-        self.segments: list[Segment] = []
-        self._decoded, self._pieces, self._languages = decoded, pieces, languages
-        self._text, self._newline = decoded.text, newline_of(decoded.text)
-        self._pairs: list[_Pair] = []
+    def _read(self) -> None:
+        root, languages, known = self._root, self._languages, set[str]()
         header = next((one for one in root.children if one.name == "header"), root)
         units = [one for body in root.children if body.name == "body" for one in body.children]
         units = [one for one in units if one.name == "tu"]
-        places, known = Places(self._text), set[str]()
         for unit in units:
             variants = {
                 _language(one): one
@@ -87,72 +65,75 @@ class Tmx:
                 continue
             target = closest(languages.target, [one for one in reversed(variants) if one != source])
             pair = _Pair(unit, variants[source], variants[target] if target else None)
-            if segment := self._read(pair, places):
-                self._pairs.append(pair)
-                self.segments.append(segment)
+            self._add(pair, [(pair, self._segment(pair))])
         if known and not any(closest(languages.source, [one]) for one in known):
             raise DataError(
-                f"line {line_of(self._text, units[0].tag.start)}: no text in {languages.source!r}, "
+                f"line {line_of(self._text, units[0].start)}: no text in {languages.source!r}, "
                 f"but in {', '.join(sorted(known))}",
                 hint="choose one of these as the source language",
             )
 
-    def _read(self, pair: _Pair, places: Places) -> Segment | None:
-        where = f"line {places.line(pair.unit.tag.start)}"
-        source = self._content(pair.source)
+    def _segment(self, pair: _Pair) -> Segment | None:
+        source = self._content(_segment(pair.source))
         if not has_text(source):
             return None
-        target = self._content(pair.target) if pair.target else ()
+        target: Content = ()
         state = Status.MISSING
-        if pair.target and target:
+        if pair.target and (target := self._content(_segment(pair.target))):
             state = Status.DOUBTFUL if _our_props(pair.target) else Status.DONE
         notes = [one for one in pair.unit.children + pair.source.children if one.name == "note"]
-        note = "\n".join(text_in(self._text, self._pieces[one.first : one.last]).strip() for one in notes)
-        return Segment(source, where, target or None, state, note=note)
+        return Segment(source, self._where(pair.unit), target or None, state, note=self._note(notes))
 
-    def _content(self, variant: Element) -> Content:
-        segment = _segment(variant)
-        return Reader(self._text, self._pieces, _describe).read(segment.first, segment.last)
-
-    @without_collection()
-    def render(self, results: list[Result | None]) -> bytes:
-        """See `Document`. Raises DataError for a character that XML or the encoding of the file lacks."""
-        edits: list[Edit] = []
-        for pair, segment, result in zip(self._pairs, self.segments, results, strict=True):
-            if result and changes(segment, result):
-                inner = write(result.content, segment.where, newline=self._newline)
-                reasons = write(("; ".join(result.doubts),), segment.where, newline=self._newline)
-                if pair.target:
-                    edits += self._replace(pair.source, pair.target, inner, reasons)
-                else:
-                    edits.append(self._add(pair, inner, reasons))
-        return self._decoded.encode(apply(self._text, edits))
+    def _write(self, unit: _Pair, news: list[News[_Pair]]) -> Iterator[Edit]:
+        for one in news:
+            inner = self._inner(one.result.content, one.where)
+            reasons = self._inner((one.reasons,), one.where)
+            if unit.target:
+                yield from self._replace(unit.source, unit.target, inner, reasons)
+            else:
+                yield self._new(unit, inner, reasons)
 
     def _replace(self, source: Element, target: Element, inner: str, reasons: str) -> Iterator[Edit]:
         segment = _segment(target)
         names = declarations(_segment(source), source).items() - declarations(segment, target).items()
         for prop in _our_props(target):
             if reasons:
-                yield from refill(self._text, prop, reasons, {})
+                yield from self._refill(prop, reasons)
                 reasons = ""
             else:
                 yield removal(self._text, prop)
         if reasons:
-            start = segment.tag.start
+            start = segment.start
             yield Edit(start, start, _prop(reasons) + indent(self._text, segment))
-        yield from refill(self._text, segment, inner, dict(names))
+        yield from self._refill(segment, inner, dict(names))
 
-    def _add(self, pair: _Pair, inner: str, reasons: str) -> Edit:
+    def _new(self, pair: _Pair, inner: str, reasons: str) -> Edit:
         source = _segment(pair.source)
-        space = indent(self._text, source)
-        names = attributes(declarations(source, pair.unit))
+        parts = [_prop(reasons)] * bool(reasons) + [written("seg", inner, declarations(source, pair.unit))]
+        inside = "".join(indent(self._text, source) + part for part in parts)
         key = "xml:lang" if _LANG in pair.source.attributes else "lang"
-        language = attributes({key: self._languages.target})
-        parts = [_prop(reasons)] * bool(reasons) + [f"<seg{names}>{inner}</seg>"]
-        inside = "".join(space + part for part in parts)
-        last = pair.unit.children[-1].end.end
-        new = f"<tuv{language}>{inside}{indent_of_end(self._text, pair.source)}</tuv>"
+        inside += indent_of_end(self._text, pair.source)
+        last = pair.unit.children[-1].end
+        new = written("tuv", inside, {key: self._languages.target})
         return Edit(last, last, indent(self._text, pair.source) + new)
+
+    def _describe(self, piece: Piece) -> Tag:
+        values = piece.attributes
+        match piece.name, values.get("type", ""):
+            case "bpt", _:
+                return Tag("open", values.get("i", ""))
+            case "ept", _:
+                return Tag("close", values.get("i", ""))
+            case "it", _:
+                return Tag("close" if values.get("pos") == "end" else "open")
+            case "ph", kind if kind in BREAKS:
+                return BREAK
+            case "ph", kind:
+                return Tag("empty" if kind in FORMATS else "placeholder")
+            case "ut", _:
+                return Tag("empty")
+            case _:
+                return Tag("pair")
 
 
 def _language(variant: Element) -> str:
@@ -168,24 +149,4 @@ def _our_props(variant: Element) -> list[Element]:
 
 
 def _prop(reasons: str) -> str:
-    return f'<prop type="{MACHINE}">{reasons}</prop>'
-
-
-def _describe(piece: Piece) -> Tag:
-    """The kind of an inline element of TMX."""
-    values = piece.attributes
-    match piece.name, values.get("type", ""):
-        case "bpt", _:
-            return Tag("open", values.get("i", ""))
-        case "ept", _:
-            return Tag("close", values.get("i", ""))
-        case "it", _:
-            return Tag("close" if values.get("pos") == "end" else "open")
-        case "ph", kind if kind in BREAKS:
-            return BREAK
-        case "ph", kind:
-            return Tag("empty" if kind in FORMATS else "placeholder")
-        case "ut", _:
-            return Tag("empty")
-        case _:
-            return Tag("pair")
+    return written("prop", reasons, {"type": MACHINE})

@@ -51,33 +51,29 @@ def check_unit(unit: Element, file: str, units: frozenset[str], core: str) -> No
     """Raise Broken if the content of a unit breaks a rule. `units` are the ids of all units of its file."""
     own = {one.name: one for one in unit.children if one.space == core}
     parts = [one for one in unit.children if one.name in ("segment", "ignorable") and one.space == core]
-    sources = [event for part in parts for event in _events(_child(part, "source"))]
-    targets = [event for part in _in_target_order(parts) for event in _events(_child(part, "target"))]
+    sources = [event for part in parts for event in _events(part.child("source"))]
+    targets = [event for part in _in_target_order(parts) for event in _events(part.child("target"))]
     if len(parts) > 1 or sources or targets:
         unique([*parts, *(event.element for event in sources if not event.ends)])
     if not sources and not targets:
         return
     unique(event.element for event in targets if not event.ends)
     codes = [event for event in sources + targets if event.name in _CODES and not event.ends]
-    data = (
-        {one.attributes.get("id") for one in own["originalData"].children} if "originalData" in own else set()
+    data, notes = (
+        {one.attributes.get("id") for one in (own[name].children if name in own else ())}
+        for name in ("originalData", "notes")
     )
-    notes = {one.attributes.get("id") for one in own["notes"].children} if "notes" in own else set()
     for code in codes:
         _check_code(code, data, units)
     _check_copies(codes)
     for event in sources + targets:
         if event.name in ("mrk", "sm") and event.get("type") == "comment":
             _check_comment(event, notes, (file, unit.attributes["id"]))
-    complete = all(_child(part, "target") for part in parts)
+    complete = all(part.child("target") for part in parts)
     _check_pairs(sources, complete=True)
     _check_pairs(targets, complete=complete)
     _check_sequences(sources, targets)
     _check_deleted(parts, {event.get("id") for event in targets})
-
-
-def _child(part: Element, name: str) -> Element | None:
-    return next((one for one in part.children if one.name == name), None)
 
 
 def _events(content: Element | None) -> Iterator[_Event]:
@@ -94,7 +90,7 @@ def _in_target_order(parts: list[Element]) -> list[Element]:
     """The parts with a target, in the order of their targets. Raises Broken if two claim one place."""
     places: dict[int, Element] = {}
     for number, part in enumerate(parts, 1):
-        target = _child(part, "target")
+        target = part.child("target")
         if target is None:
             continue
         place = int(target.attributes.get("order", number))
@@ -217,7 +213,7 @@ def _check_sequences(sources: list[_Event], targets: list[_Event]) -> None:
 
 def _check_deleted(parts: list[Element], kept: set[str]) -> None:
     for part in parts:
-        target = _child(part, "target")
-        for event in _events(_child(part, "source")) if target else ():
+        target = part.child("target")
+        for event in _events(part.child("source")) if target else ():
             if event.get("canDelete") == "no" and event.get("id") and event.get("id") not in kept:
                 raise Broken(target or part, f"<target> lacks the code {event.get('id')!r}, which must stay")

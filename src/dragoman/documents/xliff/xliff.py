@@ -6,8 +6,8 @@ from dragoman.base.errors import DataError
 from dragoman.documents.edits import line_of
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Document
-from dragoman.documents.xliff import version1 as xliff12
-from dragoman.documents.xliff import version2 as xliff2
+from dragoman.documents.xliff.version1 import Xliff12
+from dragoman.documents.xliff.version2 import Xliff2
 from dragoman.documents.xml.pieces import read_xml, tree, without_collection
 
 
@@ -18,10 +18,8 @@ def parse(data: bytes, languages: Languages) -> Document:
     root = tree(pieces)
     version = root.attributes.get("version", "")
     if root.name == "xliff" and version.startswith("1."):
-        return xliff12.parse(decoded, pieces, root, languages)
+        return Xliff12(decoded, pieces, root, languages)
     if root.name == "xliff" and version.startswith("2."):
-        return xliff2.parse(decoded, pieces, root, languages)
+        return Xliff2(decoded, pieces, root, languages)
     what = f"version {version!r} of XLIFF" if root.name == "xliff" else f"<{root.name}> is not <xliff>"
-    raise DataError(
-        f"line {line_of(decoded.text, root.tag.start)}: {what}", hint="use XLIFF 1.2 or 2.0 to 2.2"
-    )
+    raise DataError(f"line {line_of(decoded.text, root.start)}: {what}", hint="use XLIFF 1.2 or 2.0 to 2.2")

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from dragoman.documents.edits import Edit
-from dragoman.documents.xml.pieces import ATTRIBUTE, Element, Piece, Spaces, escape
-
-_NAME = re.compile(r"<([^\s/>]+)")
-
-
-def escape_attribute(text: str) -> str:
-    """Encode a text between double quotes."""
-    return escape(text).replace('"', "&quot;").replace("\t", "&#9;").replace("\n", "&#10;")
+from dragoman.documents.xml.pieces import ATTRIBUTE, Element, Piece, Spaces
+from dragoman.text.xml import escape_attribute
 
 
 def attributes(values: Mapping[str, str | None]) -> str:
@@ -43,28 +36,9 @@ def retag(text: str, tag: Piece, changes: Mapping[str, str | None]) -> Edit:
     return Edit(tag.start, tag.end, "".join(parts) + attributes(missing) + tag.inside[place:] + ">")
 
 
-def raw_name(text: str, element: Element) -> str:
-    """The name of an element with its prefix."""
-    found = _NAME.match(text, element.tag.start)
-    return found[1] if found else element.name
-
-
-def prefix(text: str, element: Element) -> str:
-    """The prefix of an element with its colon, or ""."""
-    before, colon, _ = raw_name(text, element).partition(":")
-    return before + colon if colon else ""
-
-
-class Places:
-    """The lines of places in a text, each asked for after those before it."""
-
-    def __init__(self, text: str) -> None:
-        self._text, self._place, self._line = text, 0, 1
-
-    def line(self, place: int) -> int:
-        self._line += self._text.count("\n", self._place, place)
-        self._place = place
-        return self._line
+def written(name: str, inner: str, values: Mapping[str, str | None] | None = None) -> str:
+    """An element, with its content in XML."""
+    return f"<{name}{attributes(values or {})}>{inner}</{name}>"
 
 
 def newline_of(text: str) -> str:
@@ -75,19 +49,19 @@ def newline_of(text: str) -> str:
 
 def indent(text: str, element: Element) -> str:
     """The white space before an element, from the line end on."""
-    before = text[text.rfind(">", 0, element.tag.start) + 1 : element.tag.start]
+    before = text[text.rfind(">", 0, element.start) + 1 : element.start]
     return before if before.isspace() else ""
 
 
 def indent_of_end(text: str, element: Element) -> str:
     """The white space before the end tag of an element with children."""
-    before = text[element.children[-1].end.end : element.end.start]
+    before = text[element.children[-1].end : element.inner_end]
     return before if before.isspace() else ""
 
 
 def removal(text: str, element: Element) -> Edit:
     """Remove an element, with the white space before it."""
-    return Edit(element.tag.start - len(indent(text, element)), element.end.end, "")
+    return Edit(element.start - len(indent(text, element)), element.end, "")
 
 
 def declarations(source: Element, around: Element) -> dict[str, str]:
@@ -104,8 +78,6 @@ def refill(text: str, element: Element, inner: str, changes: Mapping[str, str | 
     """Replace the content of an element, and set attributes of its tag."""
     tag = retag(text, element.tag, changes) if changes else None
     if not element.tag.empty:
-        return [*filter(None, [tag]), Edit(element.tag.end, element.end.start, inner)]
-    raw = tag.new if tag else text[element.tag.start : element.tag.end]
-    return [
-        Edit(element.tag.start, element.tag.end, f"{raw[:-2].rstrip()}>{inner}</{raw_name(text, element)}>")
-    ]
+        return [*filter(None, [tag]), Edit(element.inner, element.inner_end, inner)]
+    raw = tag.new if tag else text[element.start : element.inner]
+    return [Edit(element.start, element.inner, f"{raw[:-2].rstrip()}>{inner}</{element.raw_name(text)}>")]

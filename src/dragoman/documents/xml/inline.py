@@ -9,7 +9,8 @@ from typing import Literal
 
 from dragoman.base.errors import DataError
 from dragoman.documents.segment import Code, Content, Result, Segment
-from dragoman.documents.xml.pieces import Piece, escape, forbidden, unescape
+from dragoman.documents.xml.pieces import Piece, after_element, unescape
+from dragoman.text.xml import escape, forbidden
 
 Kind = Literal["open", "close", "empty", "placeholder"]
 _NAME = re.compile(r"</?([^\s/>]+)")
@@ -69,7 +70,7 @@ class Reader:
                 if tag.kind == "pair" and not piece.empty:
                     after = self._whole(at) if tag.translate is False else 0
                 else:
-                    after = self._after(at)
+                    after = after_element(self._pieces, at - 1)
                 if not after:
                     elements.append(f"<{at}")
                     built.open(elements[-1], raw, tag)
@@ -106,27 +107,12 @@ class Reader:
         while self._regions and self._regions[-1][0] in self._left:
             self._left.discard(self._regions.pop()[0])
 
-    def _after(self, at: int) -> int:
-        """The first piece behind the element whose start is pieces[at - 1]."""
-        depth = 1
-        while depth:
-            depth += {"start": 1, "end": -1}.get(self._pieces[at].kind, 0)
-            at += 1
-        return at
-
     def _whole(self, at: int) -> int:
-        """As `_after`, but 0 if an element inside begins or ends a region of its own."""
-        depth = 1
-        while depth:
-            piece = self._pieces[at]
-            if piece.kind == "start":
-                tag = self._describe(piece)
-                if tag.translate is not None or tag.kind in ("open", "close"):
-                    return 0
-                depth += 1
-            depth -= piece.kind == "end"
-            at += 1
-        return at
+        """The first piece behind the element of pieces[at - 1], 0 if one inside begins or ends a region."""
+        after = after_element(self._pieces, at - 1)
+        tags = (self._describe(one) for one in self._pieces[at:after] if one.kind == "start")
+        regions = any(tag.translate is not None or tag.kind in ("open", "close") for tag in tags)
+        return 0 if regions else after
 
 
 def text_in(text: str, pieces: list[Piece]) -> str:

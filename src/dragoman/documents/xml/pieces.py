@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 from xml.parsers import expat
 
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, decode_file, line_of
+from dragoman.text.xml import safe_parser
 
 XML_SPACE = "http://www.w3.org/XML/1998/namespace"
 """The namespace of xml:lang and xml:space."""
@@ -27,11 +28,10 @@ _TAG = re.compile(
     r"|([^\s/>!?]+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+))>",
     re.DOTALL,
 )
+_NAME = re.compile(r"[\s/>]")
 ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _REFERENCE = re.compile(r"&(?:#(\d+)|#x([0-9A-Fa-f]+)|(amp|lt|gt|quot|apos));")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-# https://www.w3.org/TR/xml/#charsets
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Spaces:
@@ -85,18 +85,53 @@ class Piece(NamedTuple):  # light, because a file has hundreds of thousands
 
 
 class Element:
-    """An element of a text: pieces[first:last] lie between its tags."""
+    """An element: text[start:end] with its tags, text[inner:inner_end] and pieces[first:last] without.
 
-    __slots__ = ("attributes", "children", "end", "first", "last", "name", "space", "tag")
+    A text among the children has no name.
+    """
+
+    __slots__ = tuple("attributes children end first inner inner_end last name space start tag".split())
 
     def __init__(self, tag: Piece, first: int) -> None:
         self.tag = tag
-        self.end = tag  # until its end is known
+        self.start, self.inner = tag.start, tag.end
+        self.inner_end, self.end = tag.start, tag.end  # until its end is known
         self.first = self.last = first
         self.name = tag.name
         self.space = tag.space
         self.attributes = tag.attributes if len(tag.inside) > 1 else {}
         self.children: list[Element] = []
+
+    def walk(self, skip: Callable[[Element], bool] | None = None) -> Iterator[Element]:
+        """Yield this element and all in it, texts too, in document order, without those that `skip` names."""
+        waiting = [self]
+        while waiting:
+            element = waiting.pop()
+            if skip is not None and skip(element):
+                continue
+            yield element
+            waiting += reversed(element.children)
+
+    def child(self, name: str) -> Element | None:
+        """The first child element of this name."""
+        return next((one for one in self.children if one.name == name), None)
+
+    def get(self, name: str) -> str:
+        """An attribute by its name without a namespace, or "" if it is missing."""
+        return next((value for key, value in self.attributes.items() if key.rpartition("}")[2] == name), "")
+
+    def raw_name(self, text: str) -> str:
+        """The name with its prefix."""
+        return _NAME.split(text[self.start + 1 : self.inner], maxsplit=1)[0]
+
+    def prefix(self, text: str) -> str:
+        """The prefix of the name, with its colon, or ""."""
+        name = self.raw_name(text)
+        return name[: name.find(":") + 1]
+
+    def plain(self, text: str) -> str:
+        """All text inside, decoded, of a tree with texts."""
+        return "".join([unescape(text[one.start : one.end]) for one in self.walk() if not one.name])
 
 
 @contextmanager
@@ -141,11 +176,12 @@ def split_xml(text: str) -> list[Piece]:
 def _check(text: str) -> tuple[int, int]:
     """Return where the document type declaration stands, if any. Raises DataError for a bad document."""
     data = text.encode("utf-8", "surrogatepass")
-    parser = expat.ParserCreate("utf-8", " ")
     doctype = [0, 0]
 
     def refuse(what: str) -> DataError:
         return DataError(f"line {parser.CurrentLineNumber}: {what}", hint="this file is not safe to read")
+
+    parser = safe_parser(refuse, "utf-8", " ")
 
     def begin(*_: object) -> None:
         doctype[0] = parser.CurrentByteIndex
@@ -153,14 +189,7 @@ def _check(text: str) -> tuple[int, int]:
     def finish() -> None:
         doctype[1] = data.index(b">", parser.CurrentByteIndex) + 1
 
-    def entity(*_: object) -> None:
-        raise refuse("an entity is declared")
-
-    def skipped(name: str, _: object) -> None:
-        raise refuse(f"the entity &{name}; is not known")
-
     parser.StartDoctypeDeclHandler, parser.EndDoctypeDeclHandler = begin, finish
-    parser.EntityDeclHandler, parser.SkippedEntityHandler = entity, skipped
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
@@ -180,8 +209,11 @@ def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
     names: dict[str, tuple[str, str]] = {}
     scopes: list[tuple[Spaces, dict[str, tuple[str, str]]]] = []
     done = 0
-    for match in _TAG.finditer(text, 0, doctype_start):
-        done = _before(found, done, match)
+    for match in _TAG.finditer(text, 0, doctype_start):  # comments, instructions and space
+        if match.start() > done:
+            add(Piece("text", done, match.start()))
+        add(Piece("other", *match.span()))
+        done = match.end()
     if doctype_end:
         add(Piece("other", done, doctype_end))
         done = doctype_end
@@ -203,7 +235,8 @@ def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
                 spaces, names = Spaces(_declared(inside), spaces), {}
             known = names.get(opened)
             if known is None:
-                known = names[opened] = _resolve(opened, spaces)
+                prefix, _, local = opened.rpartition(":")
+                known = names[opened] = local, spaces.get(prefix)
             add(new(Piece, ("start", start, end, *known, inside, spaces)))
             if inside[-1:] == "/":
                 add(Piece("end", end, end, *known))
@@ -218,14 +251,6 @@ def _split(text: str, doctype_start: int, doctype_end: int) -> list[Piece]:
     return found
 
 
-def _before(found: list[Piece], done: int, match: re.Match[str]) -> int:
-    """Add the pieces before the document type declaration: comments, instructions and space."""
-    if match.start() > done:
-        found.append(Piece("text", done, match.start()))
-    found.append(Piece("other", *match.span()))
-    return match.end()
-
-
 def _declared(inside: str) -> dict[str, str]:
     """The namespaces that a tag declares, by prefix; "" is the default."""
     return {
@@ -235,13 +260,18 @@ def _declared(inside: str) -> dict[str, str]:
     }
 
 
-def _resolve(name: str, spaces: Spaces) -> tuple[str, str]:
-    prefix, _, local = name.rpartition(":")
-    return local, spaces.get(prefix)
+def after_element(pieces: list[Piece], start: int) -> int:
+    """The number of the piece behind the element that begins with the piece of this number."""
+    depth = 0
+    while True:
+        depth += {"start": 1, "end": -1}.get(pieces[start].kind, 0)
+        start += 1
+        if not depth:
+            return start
 
 
-def tree(found: list[Piece]) -> Element:
-    """Return the root of a document."""
+def tree(found: list[Piece], *, texts: bool = False) -> Element:
+    """Return the root of a document. With `texts`, those inside it are children, too."""
     root: Element | None = None
     above: list[Element] = []
     for number, piece in enumerate(found):
@@ -253,7 +283,9 @@ def tree(found: list[Piece]) -> Element:
             above.append(element)
         elif piece.kind == "end":
             element = above.pop()
-            element.last, element.end = number, piece
+            element.last, element.inner_end, element.end = number, piece.start, piece.end
+        elif texts and above and piece.kind != "other":
+            above[-1].children.append(Element(piece, number))
     if root is None:
         raise ValueError("no element")
     return root
@@ -280,15 +312,3 @@ def _unescape_attribute(raw: str) -> str:
 def _referred(found: re.Match[str]) -> str:
     decimal, hexadecimal, name = found.groups()
     return chr(int(decimal)) if decimal else chr(int(hexadecimal, 16)) if hexadecimal else _NAMED[name]
-
-
-def forbidden(text: str) -> str:
-    """The first character that XML 1.0 cannot hold, or ""."""
-    found = _FORBIDDEN.search(text)
-    return found[0] if found else ""
-
-
-def escape(text: str) -> str:
-    """Encode a text between tags. A carriage return would else be read as a line end."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace("\r", "&#13;")

@@ -13,17 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from dragoman.base.errors import DataError
+import numpy as np
+
+from dragoman.base.errors import ConfigError, DataError, ModelError
+from dragoman.base.files import write_whole
 from dragoman.base.languages import closest
+from dragoman.base.tables import markdown
 from dragoman.evaluation.metrics import line_ter
-from dragoman.evaluation.risk.fit import fit_detector, fit_logistic, threshold
 from dragoman.evaluation.risk.planted import Planter
-from dragoman.evaluation.risk.report import Detection, RiskReport, report_on
+from dragoman.evaluation.risk.report import Detection, RiskReport, detection_rows, report_on
 from dragoman.text.checks.faults import FlagKind
-from dragoman.translation.search.evidence import Evidence
+from dragoman.translation.folder.card import render_card, with_section
+from dragoman.translation.folder.config import CARD, read_config
+from dragoman.translation.folder.risk import RISK, read_risk, write_risk
+from dragoman.translation.folder.summary import read_card, summary_of
+from dragoman.translation.search.evidence import FIGURES, Evidence, Figures
 from dragoman.translation.search.options import Decoding
-from dragoman.translation.search.risk import DETECTED, Logistic, RiskModel, assess
+from dragoman.translation.search.risk import DETECTED, Logistic, RiskModel, assess, standardised
 from dragoman.translation.translator import Translator
 
 EDITS = 50.0  # TER above which a translation needs a correction
@@ -207,3 +215,115 @@ def _spread(pairs: Iterable[tuple[str, str]], most: int) -> list[tuple[str, str]
     all_pairs = list(kept.items())
     count = min(most, len(all_pairs))
     return [all_pairs[number * len(all_pairs) // count] for number in range(count)]
+
+
+FALSE_ALARMS = 0.035  # share of untouched translations above a threshold; elsewhere it varies by about 1%
+_RIDGE = 1.0  # penalty on the squared weights, in examples
+_STEPS = 2000
+_NEAR = 1e-8
+
+
+def fit_logistic(
+    examples: Sequence[Figures], labels: Sequence[bool], names: Sequence[str] = FIGURES
+) -> Logistic:
+    """Return the regression over these figures that has the largest likelihood, with a small ridge.
+
+    Each step minimises an upper bound with the curvature X'X/4 (Böhning and Lindsay 1988), so none
+    overshoots. N examples; G figures and the bias.
+    """
+    x_NF = np.array([[one[name] for name in names] for one in examples])
+    mean_F, scale_F = x_NF.mean(0), x_NF.std(0)
+    scale_F[scale_F < _NEAR] = 1.0  # a figure that never varies says nothing
+    x_NG = np.ones((len(x_NF), len(names) + 1))
+    x_NG[:, :-1] = [list(map(standardised, row, mean_F, scale_F)) for row in x_NF]
+    ridge_G = np.array([_RIDGE] * len(names) + [1e-6])
+    inverse_GG = np.linalg.inv(x_NG.T @ x_NG / 4 + np.diag(ridge_G))
+    weight_G = np.zeros(len(ridge_G))
+    for _ in range(_STEPS):
+        p_N = 1 / (1 + np.exp(-x_NG @ weight_G))
+        step_G = inverse_GG @ (x_NG.T @ (p_N - labels) + ridge_G * weight_G)
+        weight_G -= step_G
+        if np.abs(step_G).max() < _NEAR:
+            break
+    *weights, bias = weight_G.tolist()
+    terms = zip(names, zip(mean_F.tolist(), scale_F.tolist(), weights, strict=True), strict=True)
+    return Logistic(dict(terms), bias)
+
+
+def fit_detector(
+    examples: Sequence[Figures], labels: Sequence[bool], names: Sequence[str] = FIGURES
+) -> Logistic:
+    """Return a regression that is above 0 for faulty examples, whose label is true.
+
+    It is so for 3.5% of the clean examples too.
+    """
+    fitted = fit_logistic(examples, labels, names)
+    clean = [fitted.logit(one) for one, faulty in zip(examples, labels, strict=True) if not faulty]
+    return replace(fitted, bias=fitted.bias - threshold(clean))
+
+
+def threshold(scores: Sequence[float], share: float = FALSE_ALARMS) -> float:
+    """Return the least of the scores that at most this share of them exceed."""
+    ordered = sorted(scores)
+    return ordered[len(ordered) - 1 - int(share * len(ordered))]
+
+
+def calibrate_folder(
+    folder: Path,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    to: str | None = None,
+    most: int = MOST_PAIRS,
+    progress: Progress = lambda text: None,
+) -> RiskReport:
+    """Learn the risk of the model in `folder` from held-out pairs, and write risk.json and the card.
+
+    `to` is the target language of the pairs, for a model that has several. Results for other languages
+    stay. A risk.json that cannot be used is deleted first: with it the model would not be loaded.
+
+    Raises DataError for fewer than 200 pairs with different sources, ConfigError for a language that the
+    model does not have, or a missing one if it has several, ModelError for a damaged folder.
+    """
+    pairs = held_out_pairs(pairs, most)  # before the model is loaded
+    config = read_config(folder)
+    try:
+        read_risk(folder, config)
+    except ModelError:
+        (folder / RISK).unlink()
+    translator = Translator.load(folder)
+    several = translator.tokenizer.languages
+    if len(several) > 1 and to is None:
+        raise ConfigError(
+            "no target language", hint=f"choose one with --to: the model has {', '.join(several)}"
+        )
+    model, report = calibrate(translator, pairs, to=to, most=most, progress=progress)
+    card = read_card(folder)
+    if card is None:
+        card = render_card(summary_of(folder))
+    write_risk(folder, model, config, report.to_table(), to)
+    write_whole(folder / CARD, card_with_risk(card, report, to))
+    return report
+
+
+def card_with_risk(card: str, report: RiskReport, to: str | None = None) -> str:
+    """Return a model card with a section about the risk of translations, into `to` if it has several."""
+    into = f" into {to}" if to else ""
+    card = with_section(
+        card,
+        f"Risk{into}",
+        [
+            f"A translation needs a correction if its TER against the reference is above {EDITS:.0f}. The "
+            "figures are of held-out text that the probabilities were not fitted on.",
+            "",
+            *markdown(["", ""], report.facts()),
+        ],
+    )
+    bins = [[f"{one.predicted:.2f}", f"{one.observed:.2f}", f"{one.count:,}"] for one in report.bins]
+    card = with_section(card, f"Reliability{into}", markdown(["predicted", "observed", "translations"], bins))
+    rows = [
+        [f"{row[0]}, {where}", *row[1:]]
+        for where, found in (("own translations", report.searched), ("references", report.given))
+        for row in detection_rows(found)
+    ]
+    head = ["", "errors", "found", "false alarms"]
+    return with_section(card, f"Planted errors{into}", markdown(head, rows))

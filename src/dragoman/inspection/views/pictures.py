@@ -14,7 +14,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.inspection.arrays import Array
 from dragoman.inspection.positions import cosine_similarity
 from dragoman.inspection.record import Kind, Node, Positions, Record
-from dragoman.inspection.views.views import choose_attention
+from dragoman.inspection.views.plain import choose_attention
 from dragoman.text.clean import clean
 
 _CELL, _LETTER, _GAP = 22, 7.5, 28

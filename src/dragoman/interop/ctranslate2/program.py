@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import sentencepiece
 
 from dragoman.base.errors import DragomanError
 from dragoman.interop import verify as comparing
@@ -36,21 +38,29 @@ class CTranslate2:
         ctranslate2 = package()
         self.name = f"CTranslate2 {ctranslate2.__version__}"
         self._config = _read(folder / "config.json")
-        self.compute_type = compute_type or _computed(
-            self.weights, ctranslate2.get_supported_compute_types("cpu")
-        )
+        weights = self.weights
+        if weights not in ctranslate2.get_supported_compute_types("cpu"):
+            # CTranslate2 takes the same by itself, and prints a warning.
+            weights = "int8_float32" if weights.startswith("int8") else "float32"
+        self.compute_type = compute_type or weights
         try:
             self._translator = ctranslate2.Translator(
                 str(folder), compute_type=self.compute_type, intra_threads=1
             )
         except (RuntimeError, ValueError) as error:
             raise DragomanError(f"{folder}: {self.name} cannot load it: {error}") from error
-        self._source, self._target = _vocabularies(folder)
+        shared = (folder / "shared_vocabulary.json").exists()
+        names = ["shared", "shared"] if shared else ["source", "target"]
+        self._source, self._target = (_read(folder / f"{name}_vocabulary.json") for name in names)
         self._source_ids = {piece: i for i, piece in enumerate(self._source)}
         self._target_ids = {piece: i for i, piece in enumerate(self._target)}
         self._words = Tokenizer.load(folder) if (folder / "tokenizer.json").exists() else None
         if self._words is None:
-            self._cutter, self._joiner = _sentencepiece(folder)
+            both = (folder / "sentencepiece.model").exists()
+            names = ["sentencepiece.model"] * 2 if both else ["source.spm", "target.spm"]
+            self._cutter, self._joiner = (
+                sentencepiece.SentencePieceProcessor(model_file=str(folder / name)) for name in names
+            )
 
     @property
     def weights(self) -> str:
@@ -157,30 +167,6 @@ def verify(bundle: Bundle, folder: Path, lines: Sequence[str]) -> comparing.Agre
         wanted = CTranslate2(exact).translate(sources, limits)
     same = sum(a == b for a, b in zip(wanted, program.translate(sources, limits), strict=True))
     return replace(comparison, note=f"with {program.weights} weights {same} of {len(lines)} are equal")
-
-
-def _computed(weights: str, supported: Collection[str]) -> str:
-    """The type to compute in. Without a choice CTranslate2 takes the same and prints a warning."""
-    if weights in supported:
-        return weights
-    return "int8_float32" if weights.startswith("int8") else "float32"
-
-
-def _sentencepiece(folder: Path) -> tuple[Any, Any]:
-    """The SentencePiece processors of source and target."""
-    import sentencepiece
-
-    both = folder / "sentencepiece.model"
-    paths = [both, both] if both.exists() else [folder / "source.spm", folder / "target.spm"]
-    source, target = (sentencepiece.SentencePieceProcessor(model_file=str(path)) for path in paths)
-    return source, target
-
-
-def _vocabularies(folder: Path) -> tuple[list[str], list[str]]:
-    shared = folder / "shared_vocabulary.json"
-    if shared.exists():
-        return _read(shared), _read(shared)
-    return _read(folder / "source_vocabulary.json"), _read(folder / "target_vocabulary.json")
 
 
 def _read(path: Path) -> Any:

@@ -4,8 +4,9 @@ The code of transformers is read, not run: importing and exporting need PyTorch 
 transformers, to compare.
 """
 
-from dragoman.interop.huggingface.model import notes, read, unsupported, write
+from dragoman.interop.huggingface.model import read, unsupported, write
 from dragoman.interop.huggingface.program import Transformers as Program
 from dragoman.interop.huggingface.program import verify
+from dragoman.interop.huggingface.settings import notes
 
 __all__ = ["Program", "notes", "read", "unsupported", "verify", "write"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,6 @@ from dragoman.interop.huggingface.files import Folder
 from dragoman.interop.huggingface.settings import (
     VocabularySettings,
     beam_of,
-    changed,
     config_table,
     generation_table,
     shape_faults,
@@ -83,8 +82,8 @@ def _model(files: Folder, settings: VocabularySettings) -> AnySeq2Seq:
         config,
         settings,
         tie=names.tie,
-        attention_bias=_any(tensors, _is_attention_bias),
-        output_bias=_any(tensors, lambda name: name == _BIAS),
+        attention_bias=_is_biased(tensors, *(f".{each}.bias" for each in _PROJECTIONS)),
+        output_bias=_is_biased(tensors, _BIAS),
     )
     _check_positions(tensors, shape.d_model, files.path)
     shapes = shapes_of(shape, len(tensors), str(config.path))
@@ -133,11 +132,6 @@ def unsupported(bundle: Bundle) -> list[str]:
     return faults + tokenizer_faults(bundle.tokenizer)
 
 
-def notes(bundle: Bundle) -> list[str]:
-    """Return the settings that an export changes, because Hugging Face lacks them, and how."""
-    return changed(bundle.generation)
-
-
 @dataclass(frozen=True)
 class _Embeddings:
     """The names of the matrices for the source, the target and the output, and which are tied."""
@@ -150,13 +144,9 @@ class _Embeddings:
     @classmethod
     def written(cls, tie: Tie) -> _Embeddings:
         """The names that transformers writes."""
-        match tie:
-            case "all":
-                return cls(_SHARED, _SHARED, _SHARED, tie)
-            case "decoder":
-                return cls(_SOURCE, _TARGET, _TARGET, tie)
-            case "none":
-                return cls(_SOURCE, _TARGET, _OUTPUT, tie)
+        if tie == "all":
+            return cls(_SHARED, _SHARED, _SHARED, tie)
+        return cls(_SOURCE, _TARGET, _TARGET if tie == "decoder" else _OUTPUT, tie)
 
     @classmethod
     def in_file(cls, tied: tuple[bool, bool], tensors: Mapping[str, Tensor]) -> _Embeddings:
@@ -230,13 +220,9 @@ def _attention(ours: str, theirs: str, *, bias: bool) -> list[Row]:
     ]
 
 
-def _is_attention_bias(name: str) -> bool:
-    return name.endswith(tuple(f".{each}.bias" for each in _PROJECTIONS))
-
-
-def _any(tensors: Mapping[str, Tensor], chosen: Callable[[str], bool]) -> bool:
-    """Whether one of the chosen tensors holds anything but zeros. A bias of zeros counts as none."""
-    return any(bool(tensor.count_nonzero()) for name, tensor in tensors.items() if chosen(name))
+def _is_biased(tensors: Mapping[str, Tensor], *ends: str) -> bool:
+    """Whether a tensor with one of these ends of names has anything but zeros. A bias of zeros is no bias."""
+    return any(bool(tensor.count_nonzero()) for name, tensor in tensors.items() if name.endswith(ends))
 
 
 def _check_positions(tensors: Mapping[str, Tensor], width: int, folder: Path) -> None:

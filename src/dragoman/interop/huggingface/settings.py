@@ -13,6 +13,7 @@ from typing import Any
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.interop.huggingface.files import CLASSES, Folder, JsonTable
 from dragoman.interop.penalty import note_of_power, power_of
+from dragoman.models.folder.bundle import Bundle
 from dragoman.models.shapes import Norm, Tie, TransformerConfig
 from dragoman.translation.search.options import Beam
 
@@ -29,6 +30,18 @@ _ACTIVATIONS = {
     "quick_gelu": "quick-gelu",
 }  # fmt: skip
 _EXPORTED = {"relu": "relu", "gelu": "gelu", "swish": "swish", "quick-gelu": "quick_gelu"}
+# The options that have the same values: theirs to ours, and their defaults.
+_EQUAL: dict[str, tuple[str, Any]] = {
+    "d_model": ("d_model", 1024),
+    "encoder_ffn_dim": ("d_ff", 4096),
+    "encoder_attention_heads": ("heads", 16),
+    "encoder_layers": ("encoder_layers", 12),
+    "decoder_layers": ("decoder_layers", 12),
+    "dropout": ("dropout", 0.1),
+    "attention_dropout": ("attention_dropout", 0.0),
+    "activation_dropout": ("activation_dropout", 0.0),
+    "scale_embedding": ("embedding_scale", False),
+}
 _NORMS: dict[str, Norm] = {"marian": "post", "pegasus": "pre"}  # where a model_type normalises
 # Options of early configurations that change the network. transformers 5 ignores them.
 _FIXED = {
@@ -67,8 +80,19 @@ class VocabularySettings:
     @classmethod
     def of(cls, folder: Folder) -> VocabularySettings:
         """Raises ModelError for values that do not fit."""
-        config = folder.config
-        ids = _ids(config, folder.generation)
+        config, where = folder.config, folder.config.path
+
+        def first(name: str) -> int | None:  # as in transformers, generation_config.json wins
+            return config.token(name) if (own := folder.generation.token(name)) is None else own
+
+        pad, start, end = map(first, ("pad_token_id", "decoder_start_token_id", "eos_token_id"))
+        if end is None:
+            raise ModelError(
+                f"{where}: no eos_token_id", hint="add the id of the end token, 0 in OPUS-MT models"
+            )
+        if pad is None:
+            raise ModelError(f"{where}: no pad_token_id", hint="add the id of <pad> in vocab.json")
+        start = pad if start is None else start  # as in Marian
         tied = (
             config.typed("share_encoder_decoder_embeddings", True),
             config.typed("tie_word_embeddings", True),
@@ -77,27 +101,10 @@ class VocabularySettings:
         target = source if tied[0] else config.typed("decoder_vocab_size", source)
         if max(source, target) > _MOST_TOKENS:  # before memory is taken for them
             raise ModelError(
-                f"{config.path}: a vocabulary of {max(source, target):,} tokens", hint="restore config.json"
+                f"{where}: a vocabulary of {max(source, target):,} tokens", hint="restore config.json"
             )
+        ids = {"pad_id": pad, "start_id": start, "end_id": end}
         return cls(ids=ids, sizes=(source, target), tied=tied)
-
-
-def _ids(config: JsonTable, generation: JsonTable) -> dict[str, int]:
-    """Return pad_id, start_id and end_id.
-
-    As in transformers, generation_config.json wins. A missing start is padding, as in Marian.
-    """
-
-    def first(name: str) -> int | None:
-        return config.token(name) if (stated := generation.token(name)) is None else stated
-
-    pad, start, end = map(first, ("pad_token_id", "decoder_start_token_id", "eos_token_id"))
-    where = config.path
-    if end is None:
-        raise ModelError(f"{where}: no eos_token_id", hint="add the id of the end token, 0 in OPUS-MT models")
-    if pad is None:
-        raise ModelError(f"{where}: no pad_token_id", hint="add the id of <pad> in vocab.json")
-    return {"pad_id": pad, "start_id": pad if start is None else start, "end_id": end}
 
 
 def shape_of(
@@ -129,22 +136,14 @@ def shape_of(
         return TransformerConfig(
             source_vocab=settings.sizes[0],
             target_vocab=settings.sizes[1],
-            d_model=get("d_model", 1024),
-            d_ff=get("encoder_ffn_dim", 4096),
-            heads=get("encoder_attention_heads", 16),
-            encoder_layers=get("encoder_layers", 12),
-            decoder_layers=get("decoder_layers", 12),
-            dropout=get("dropout", 0.1),
-            attention_dropout=get("attention_dropout", 0.0),
-            activation_dropout=get("activation_dropout", 0.0),
             activation=_ACTIVATIONS[activation],  # type: ignore[arg-type]
-            embedding_scale=get("scale_embedding", False),
             norm=_NORMS[config.get("model_type")],
             positions="sinusoidal-halves",
             norm_epsilon=NORM_EPSILON,
             tie=tie,
             attention_bias=attention_bias,
             output_bias=output_bias,
+            **{ours: get(theirs, default) for theirs, (ours, default) in _EQUAL.items()},
             **settings.ids,  # type: ignore[arg-type]
         )
     except ConfigError as error:
@@ -202,19 +201,11 @@ def config_table(shape: TransformerConfig) -> dict[str, Any]:
         "decoder_vocab_size": shape.target_vocab,
         "share_encoder_decoder_embeddings": shape.tie == "all",
         "tie_word_embeddings": shape.tie != "none",
-        "d_model": shape.d_model,
-        "encoder_ffn_dim": shape.d_ff,
+        **{theirs: getattr(shape, ours) for theirs, (ours, _) in _EQUAL.items()},
         "decoder_ffn_dim": shape.d_ff,
-        "encoder_attention_heads": shape.heads,
         "decoder_attention_heads": shape.heads,
-        "encoder_layers": shape.encoder_layers,
         "num_hidden_layers": shape.encoder_layers,
-        "decoder_layers": shape.decoder_layers,
-        "dropout": shape.dropout,
-        "attention_dropout": shape.attention_dropout,
-        "activation_dropout": shape.activation_dropout,
         "activation_function": _EXPORTED[shape.activation],
-        "scale_embedding": shape.embedding_scale,
         "max_position_embeddings": LONGEST,
         **_special(shape),
         "torch_dtype": "float32",
@@ -242,15 +233,15 @@ def _special(shape: TransformerConfig) -> dict[str, int]:
     return {f"{name}_token_id": number for name, number in (*ids, *more)}
 
 
-def changed(beam: Beam) -> list[str]:
-    """Return the options that generation_config.json can only approximate, one sentence each."""
-    notes = note_of_power(beam, "Hugging Face")
-    if beam.stop == "shrinking":
-        notes.append(
+def notes(bundle: Bundle) -> list[str]:
+    """Return what generation_config.json can only approximate, and how, one sentence each."""
+    found = note_of_power(bundle.generation, "Hugging Face")
+    if bundle.generation.stop == "shrinking":
+        found.append(
             "Hugging Face's beam does not shrink. It stops when as many translations have ended as the "
             "beam is wide."
         )
-    return notes
+    return found
 
 
 def shape_faults(shape: TransformerConfig) -> list[str]:

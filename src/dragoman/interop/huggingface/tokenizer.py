@@ -24,7 +24,7 @@ from dragoman.interop.huggingface.files import SEGMENTERS, Folder, JsonTable
 from dragoman.interop.pieces import sentencepiece_model
 from dragoman.text.tokenizers.ids import Specials
 from dragoman.text.tokenizers.mapped import Mapped
-from dragoman.text.tokenizers.tokenizer import Side, Tokenizer, TokenizerConfig, Vocabulary
+from dragoman.text.tokenizers.tokenizer import Side, Tokenizer, TokenizerConfig
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,11 @@ def read_tokenizer(folder: Folder, ids: Mapping[str, int], sizes: tuple[int, int
     Raises ModelError if the vocabulary does not fit the ids or sizes.
     """
     for vocabulary in folder.vocabularies:
-        _check_ids(vocabulary)
+        for piece, number in vocabulary.values.items():
+            if type(number) is not int:
+                raise ModelError(
+                    f"{vocabulary.path}: the id of {piece!r} is {number!r}", hint="it must be a whole number"
+                )
     unknown, end = _special_id("unk_token", "<unk>", folder), _special_id("eos_token", "</s>", folder)
     if end != ids["end_id"]:
         raise ModelError(
@@ -82,7 +86,7 @@ def read_languages(folder: Folder) -> tuple[str, str]:
 
 def write_tokenizer(tokenizer: Tokenizer, source_language: str, target_language: str, folder: Path) -> None:
     """Write the files of `MarianTokenizer`."""
-    pieces = [_pieces(vocabulary) for vocabulary in tokenizer.vocabularies]
+    pieces = [vocabulary.pieces(range(len(vocabulary))) for vocabulary in tokenizer.vocabularies]
     separate = pieces[0] != pieces[1]
     for file, side in zip(SEGMENTERS, get_args(Side), strict=True):
         write_whole(folder / file, sentencepiece_model(tokenizer, side) or b"")
@@ -117,14 +121,6 @@ def tokenizer_faults(tokenizer: Tokenizer) -> list[str]:
 
 
 _BELONG = "do these files belong to the same model?"
-
-
-def _check_ids(vocabulary: JsonTable) -> None:
-    for piece, number in vocabulary.values.items():
-        if type(number) is not int:
-            raise ModelError(
-                f"{vocabulary.path}: the id of {piece!r} is {number!r}", hint="it must be a whole number"
-            )
 
 
 def _special_id(name: str, default: str, folder: Folder) -> int:
@@ -163,10 +159,6 @@ def _by_id(vocabulary: JsonTable, size: int) -> list[str]:
     if gaps := [number for number, piece in enumerate(pieces) if piece is None]:
         raise ModelError(f"{path}: {len(gaps)} ids have no piece, the first is {gaps[0]}", hint=_BELONG)
     return [piece or "" for piece in pieces] + [f"<no piece {i}>" for i in range(len(pieces), size)]
-
-
-def _pieces(vocabulary: Vocabulary) -> list[str]:
-    return vocabulary.pieces(range(len(vocabulary)))
 
 
 def _special_pieces(tokenizer: Tokenizer, side: int) -> list[str]:

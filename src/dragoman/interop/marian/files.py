@@ -87,7 +87,7 @@ def read_npz(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         )
     options = parse_mapping(text.tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
     weights = {name: array for name, array in found.items() if not name.startswith("special:")}
-    packed = [name for name, array in weights.items() if not _is_real(array)]
+    packed = [n for n, one in weights.items() if not isinstance(one, np.ndarray) or one.dtype.kind != "f"]
     if packed:
         raise ModelError(
             f"{path}: quantised or packed weights ({packed[0]} and {len(packed) - 1} others)",
@@ -316,10 +316,6 @@ def _present(folder: Path, name: str, settings: Path) -> Path:
     if path.suffix == ".bin":
         _refuse_binaries(folder, [path])
     return path
-
-
-def _is_real(array: Any) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype.kind == "f"
 
 
 def _text(path: Path) -> str:

@@ -53,7 +53,9 @@ def read(folder: Path) -> Bundle:
     found = files.find(folder)
     weights, values = files.read_npz(found.model)
     options = ModelOptions(values, f"{found.model}: {files.OPTIONS}")
-    faults = refusals(options, weights) + _search_refusals(found.decoding)
+    faults = refusals(options, weights)
+    if penalty := ModelOptions(found.decoding, "decoder.yml").real("word-penalty", 0.0):
+        faults.append(f"word-penalty: {penalty} in decoder.yml (supported: 0)")
     faults += modern.newer_refusals(options) if modern.is_modern(options) else ()
     if faults:
         raise ModelError(
@@ -69,15 +71,20 @@ def read(folder: Path) -> Bundle:
     ]
     specials, sides = _with_start(sides, weights, options)
     try:
-        config = _config(options, sides, specials)
+        epsilon = modern.EPSILON if modern.is_modern(options) else EPSILON
+        sizes = [len(side.pieces) for side in sides]
+        config = config_of(options, sizes, specials, norm_epsilon=epsilon)
         if modern.is_ours(options):
+            config = modern.restored(config, options)
             weights = modern.without_tables(weights, options, specials.start)
     except ConfigError as error:
         raise ModelError(f"{found.model}: {error}", hint="was the file damaged?") from error
     if modern.is_modern(options):
         names = [name for row in name_table(config).rows for name in row.theirs]
         weights = modern.with_older_names(weights, config, names)
-    languages = _languages(options, folder)
+    # Those that an export of ours states, or what the folder says.
+    source, target = (options.text(f"dragoman-{side}-language") for side in ("source", "target"))
+    languages = (source, target) if source and target else files.stated_languages(folder)
     return Bundle(
         model=_model(config, weights, found.model, options),
         tokenizer=_tokenizer(sides, specials, files.punctuation(folder, languages[0])),
@@ -85,26 +92,6 @@ def read(folder: Path) -> Bundle:
         target_language=languages[1],
         generation=_generation(found.decoding, sides[1], found.vocabularies[1]),
     )
-
-
-def _languages(options: ModelOptions, folder: Path) -> tuple[str, str]:
-    """Return the languages that an export of ours states, or else the folder."""
-    source, target = (options.text(f"dragoman-{side}-language") for side in ("source", "target"))
-    return (source, target) if source and target else files.stated_languages(folder)
-
-
-def _config(options: ModelOptions, sides: Sequence[_Side], specials: Specials) -> Config:
-    """Return the configuration. Raises ConfigError for numbers that no model can have."""
-    config = config_of(
-        options,
-        source_vocab=len(sides[0].pieces),
-        target_vocab=len(sides[1].pieces),
-        pad_id=specials.pad,
-        start_id=specials.start,
-        end_id=specials.end,
-        norm_epsilon=modern.EPSILON if modern.is_modern(options) else EPSILON,
-    )
-    return modern.restored(config, options) if modern.is_ours(options) else config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +115,10 @@ class _Side:
 def _side(vocabulary: Path, segmenter: Path, rows: int | None) -> _Side:
     """Return the vocabulary of one side. Raises ModelError if the model has not `rows` pieces."""
     model = files.read_limited(segmenter)
-    processor = _processor(model, segmenter)
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise ModelError(f"{segmenter}: not a SentencePiece model", hint="was it copied whole?") from error
     if vocabulary == segmenter:
         pieces = [processor.id_to_piece(i) for i in range(len(processor))]
         if rows is not None and rows != len(pieces):
@@ -152,13 +142,6 @@ def _side(vocabulary: Path, segmenter: Path, rows: int | None) -> _Side:
     return _Side(
         path=vocabulary, model=model, pieces=tuple(pieces), end=ends["</s>"], unknown=ends["<unk>"], **stated
     )
-
-
-def _processor(model: bytes, path: Path) -> sentencepiece.SentencePieceProcessor:
-    try:
-        return sentencepiece.SentencePieceProcessor(model_proto=model)
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise ModelError(f"{path}: not a SentencePiece model", hint="was it copied whole?") from error
 
 
 def _required(pieces: Sequence[str], name: str, old: str, number: int) -> int:
@@ -264,8 +247,3 @@ def _generation(decoding: dict[str, object], target: _Side, vocabulary: Path) ->
         )
     except ConfigError as error:
         raise ModelError(f"decoder.yml: {error}", hint="correct beam-size or normalize") from error
-
-
-def _search_refusals(decoding: dict[str, object]) -> list[str]:
-    penalty = ModelOptions(decoding, "decoder.yml").real("word-penalty", 0.0)
-    return [f"word-penalty: {penalty} in decoder.yml (supported: 0)"] if penalty else []

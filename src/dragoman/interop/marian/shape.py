@@ -18,6 +18,7 @@ from torch import Tensor
 from dragoman.base.errors import ModelError
 from dragoman.interop.names import NameTable, Row
 from dragoman.models.shapes import Activation, SSRUConfig, Tie, TransformerConfig
+from dragoman.text.tokenizers.ids import Specials
 
 EPSILON = 1e-6  # of Marian's layer normalisation; it cannot be set
 BIAS = "decoder_ff_logit_out_b"
@@ -28,6 +29,10 @@ CONTROLS = frozenset(f"<0x{byte:02X}>" for byte in range(32))  # pieces that Mar
 START = "<pad>"  # our name for the zero embedding
 
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "gelu": "gelu"}
+_SIZES = {
+    "dim-emb": "d_model", "enc-depth": "encoder_layers", "dec-depth": "decoder_layers",
+    "transformer-heads": "heads", "transformer-dim-ffn": "d_ff",
+}  # fmt: skip
 _EXACT_GELU = (1, 12, 1)  # releases before have x sigmoid(1.702 x)
 _YES, _NO = {"true", "yes", "on", "y"}, {"false", "no", "off", "n", ""}
 
@@ -140,32 +145,27 @@ def _other_refusals(options: ModelOptions, weights: Mapping[str, Tensor]) -> Ite
 
 def config_of(
     options: ModelOptions,
+    sizes: Sequence[int],
+    specials: Specials,
     *,
-    source_vocab: int,
-    target_vocab: int,
-    pad_id: int,
-    start_id: int,
-    end_id: int,
     norm_epsilon: float = EPSILON,
 ) -> Config:
-    """Return our configuration. Raises ConfigError for numbers that no model can have."""
+    """Return our configuration, for vocabularies of these sizes.
+
+    Raises ConfigError for numbers that no model can have.
+    """
     pre = is_pre_norm(options)
     positioned = not options.flag("transformer-disable-position-embeddings")
     kind = SSRUConfig if is_recurrent(options) else TransformerConfig
     return kind(
-        source_vocab=source_vocab,
-        target_vocab=target_vocab,
-        d_model=options.number("dim-emb"),
+        source_vocab=sizes[0],
+        target_vocab=sizes[1],
         dropout=0.1,
         tie=tie_of(options),
         output_bias=True,
-        pad_id=pad_id,
-        start_id=start_id,
-        end_id=end_id,
-        d_ff=options.number("transformer-dim-ffn"),
-        heads=options.number("transformer-heads"),
-        encoder_layers=options.number("enc-depth"),
-        decoder_layers=options.number("dec-depth"),
+        pad_id=specials.pad,
+        start_id=specials.start,
+        end_id=specials.end,
         norm="pre" if pre else "post",
         norm_epsilon=norm_epsilon,
         final_norm=not pre or _operations(options, "top") == "n",
@@ -173,6 +173,7 @@ def config_of(
         positions="sinusoidal-t2t" if positioned else "none",
         embedding_scale=positioned,
         attention_bias=True,
+        **{ours: options.number(theirs) for theirs, ours in _SIZES.items()},  # type: ignore[arg-type]
     )
 
 
@@ -200,12 +201,8 @@ def options_of(config: Config) -> dict[str, Any]:
     pre = config.norm == "pre"
     return {
         "type": "transformer",
-        "dim-emb": config.d_model,
         "dim-vocabs": [config.source_vocab, config.target_vocab],
-        "enc-depth": config.encoder_layers,
-        "dec-depth": config.decoder_layers,
-        "transformer-heads": config.heads,
-        "transformer-dim-ffn": config.d_ff,
+        **{theirs: getattr(config, ours) for theirs, ours in _SIZES.items()},
         "transformer-decoder-dim-ffn": 0,
         "transformer-ffn-depth": 2,
         "transformer-decoder-ffn-depth": 0,

@@ -173,8 +173,10 @@ def _for_marian(bundle: Bundle) -> tuple[Config, dict[str, Any], dict[str, Tenso
     classic = _is_classic(bundle, own)
     if classic and start.any():
         config = _without_start(config, weights)
-    if not classic:
-        config = _untied(config, weights)
+    if not classic:  # each matrix gets its own copy
+        for name in ("source_embedding", "logits"):
+            weights.setdefault(f"{name}.weight", weights["target_embedding.weight"].clone())
+        config = replace(config, tie="none")
     source, target = _rows(bundle, weights)
     for name, rows in (("target_embedding", target), ("source_embedding", source), ("logits", target)):
         for part in (f"{name}.weight", f"{name}.bias"):
@@ -199,14 +201,6 @@ def _complete(bundle: Bundle, config: Config) -> dict[str, Tensor]:
         silent = [config.pad_id, config.start_id, *bundle.generation.banned]
         weights["logits.bias"][silent] = SILENT
     return weights
-
-
-def _untied(config: Config, weights: dict[str, Tensor]) -> Config:
-    """Give each matrix its own copy: change `weights`, return their configuration."""
-    target = weights["target_embedding.weight"]
-    weights.setdefault("source_embedding.weight", target.clone())
-    weights.setdefault("logits.weight", target.clone())
-    return replace(config, tie="none")
 
 
 def _without_start(config: Config, weights: dict[str, Tensor]) -> Config:

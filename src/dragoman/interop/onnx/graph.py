@@ -6,7 +6,7 @@ Only operators of opset 17 are used (onnxruntime 1.12 and later), none of them f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, BinaryIO, Literal, TypedDict
@@ -138,8 +138,13 @@ class Graph:
 
     def to_bytes(self) -> bytes:
         """The finished graph as the content of an .onnx file."""
+        numbers = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
         inputs, outputs = (
-            [_described(name, port) for name, port in ports.items()] for ports in (self.inputs, self.outputs)
+            [
+                helper.make_tensor_value_info(name, numbers[port["type"]], port["shape"])
+                for name, port in ports.items()
+            ]
+            for ports in (self.inputs, self.outputs)
         )
         model = helper.make_model(
             helper.make_graph(self._nodes, self.name, inputs, outputs, self._initializers),
@@ -158,6 +163,15 @@ class Graph:
             tensor.external_data.add(key=key, value=str(value))
 
 
+def _binary(operator: str) -> Callable[[Value, Value], Value]:
+    """Return the method of `Value` that adds an operator with two inputs."""
+
+    def method(self: Value, other: Value) -> Value:
+        return self.graph.add(operator, self, other)
+
+    return method
+
+
 @dataclass(frozen=True)
 class Value:
     """The output of an operator, an input of the graph, or a constant."""
@@ -165,33 +179,9 @@ class Value:
     graph: Graph
     name: str
 
-    def __add__(self, other: Value) -> Value:
-        return self.graph.add("Add", self, other)
-
-    def __sub__(self, other: Value) -> Value:
-        return self.graph.add("Sub", self, other)
-
-    def __mul__(self, other: Value) -> Value:
-        return self.graph.add("Mul", self, other)
-
-    def __truediv__(self, other: Value) -> Value:
-        return self.graph.add("Div", self, other)
-
-    def __matmul__(self, other: Value) -> Value:
-        return self.graph.add("MatMul", self, other)
-
-    def __lt__(self, other: Value) -> Value:
-        return self.graph.add("Less", self, other)
-
-    def __and__(self, other: Value) -> Value:
-        return self.graph.add("And", self, other)
-
-    def __or__(self, other: Value) -> Value:
-        return self.graph.add("Or", self, other)
-
-    def equals(self, other: Value) -> Value:
-        """Whether the elements are equal."""
-        return self.graph.add("Equal", self, other)
+    __add__, __sub__, __mul__, __truediv__ = map(_binary, ("Add", "Sub", "Mul", "Div"))
+    __matmul__, __lt__, __and__, __or__ = map(_binary, ("MatMul", "Less", "And", "Or"))
+    equals = _binary("Equal")
 
     def size(self, axis: int) -> Value:
         """The length of an axis, a scalar."""
@@ -262,7 +252,8 @@ class Value:
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Value:
         """x W^T + b, for W as in `nn.Linear`. Stores W^T, which is the faster order."""
-        return self._linear(self.graph.weight(weight.T), bias)
+        product = self @ self.graph.weight(weight.T)
+        return product if bias is None else product + self.graph.weight(bias)
 
     def scores(self, weight: Tensor, bias: Tensor | None) -> Value:
         """`linear` with W stored as it is, because embeddings may share it.
@@ -270,13 +261,5 @@ class Value:
         onnxruntime transposes it when it loads the graph. The operator Gemm would not need that, but
         onnxruntime's quantization breaks a graph in which Gemm shares its matrix.
         """
-        return self._linear(self.graph.weight(weight).transpose(1, 0), bias)
-
-    def _linear(self, matrix: Value, bias: Tensor | None) -> Value:
-        product = self @ matrix
+        product = self @ self.graph.weight(weight).transpose(1, 0)
         return product if bias is None else product + self.graph.weight(bias)
-
-
-def _described(name: str, port: Port) -> onnx.ValueInfoProto:
-    number = TensorProto.INT64 if port["type"] == "int64" else TensorProto.FLOAT
-    return helper.make_tensor_value_info(name, number, port["shape"])

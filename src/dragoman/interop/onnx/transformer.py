@@ -27,7 +27,6 @@ from dragoman.models.layers.positions import (
     T5Bias,
     sinusoidal,
 )
-from dragoman.models.layers.window import WindowSpan
 from dragoman.models.ssru import SSRU
 from dragoman.models.transformer import (
     CrossAttention,
@@ -192,7 +191,7 @@ def _self_attention_step(attention: SelfAttention, step: DecoderStep, number: in
     joined = []
     for name, value_NH1D in zip((f"keys_{number}", f"values_{number}"), new, strict=True):
         value_NHKD = graph.concat([step.past(name, _shape(attention, "past")), value_NH1D], 2)
-        if isinstance(attention.span, WindowSpan):
+        if attention.span.width is not None:
             value_NHKD = value_NHKD.cut(2, -attention.span.width)
         step.present(value_NHKD, name, _shape(attention, "present"))
         joined.append(value_NHKD)

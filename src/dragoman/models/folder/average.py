@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dragoman.base.config import difference, to_table
-from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_folder
-from dragoman.base.tables import listing
 from dragoman.models.folder.bundle import write_folder
-from dragoman.models.folder.weights import average, not_finite
+from dragoman.models.folder.weights import average, check_finite
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.card import write_card
 from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config, read_json
@@ -37,11 +36,7 @@ def average_folders(folders: Sequence[Path], output: Path) -> None:
         for path, config in zip(paths, configs, strict=True):
             check_digest(path, config.weights)
         weights = average(paths)
-        if names := not_finite(weights):
-            raise ModelError(
-                f"the average is NaN or infinite in {listing(names)}",
-                hint="dragoman model verify says which model has such weights",
-            )
+        check_finite(weights, "the average is")
         write_folder(
             replace(configs[0], quantised=None, original=None), Tokenizer.load(folders[0]), weights, part
         )

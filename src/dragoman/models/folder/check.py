@@ -1,4 +1,4 @@
-"""Check every file of a model folder, and report all faults rather than the first."""
+"""Check every file of a model or adapter folder, and report all faults rather than the first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from safetensors import SafetensorError, safe_open
 
 from dragoman.base.errors import ModelError
 from dragoman.base.tables import listing
+from dragoman.models.adapter import DOWN, UP, WEIGHT
 from dragoman.models.folder.bundle import new_model
 from dragoman.models.folder.weights import not_finite, outlines, weights_of
-from dragoman.text.lexicon.shortlist import SHORTLIST
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.adapter import (
+    ADAPTER_WEIGHTS,
+    AdapterConfig,
+    check_adapter_digest,
+    read_adapter_config,
+)
 from dragoman.translation.folder.config import (
+    ADAPTER,
     DIGESTS,
     WEIGHTS,
     FolderConfig,
@@ -31,11 +38,12 @@ from dragoman.translation.folder.fit import misfits
 from dragoman.translation.folder.header import Outline, read_header
 from dragoman.translation.folder.quantised import dequantised, holds_int8, scale_faults
 from dragoman.translation.folder.risk import RISK, read_risk
-from dragoman.translation.folder.shortlist import read_shortlist
+from dragoman.translation.folder.shortlist import SHORTLIST, read_shortlist
 from dragoman.translation.search.options import Beam
 
 T = TypeVar("T")
 Status = Literal["ok", "fault", "skipped"]
+_DIGEST = "digest of weights"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,38 +61,38 @@ def check_folder(folder: Path) -> list[Check]:
 
 
 def _checks(folder: Path) -> Iterator[Check]:
-    config, check = attempted("config.json", lambda: read_model_config(folder))
+    config, check = _attempted("config.json", lambda: read_model_config(folder))
     yield check
-    beam, check = attempted("generation.json", lambda: read_generation(folder))
+    beam, check = _attempted("generation.json", lambda: read_generation(folder))
     yield check
     if (folder / DIGESTS).exists():
-        yield attempted(DIGESTS, lambda: check_digests(folder))[1]
+        yield _attempted(DIGESTS, lambda: check_digests(folder))[1]
     yield from _tokenizer_files(folder)
-    tokenizer, check = attempted("tokenizer", lambda: Tokenizer.load(folder))
+    tokenizer, check = _attempted("tokenizer", lambda: Tokenizer.load(folder))
     yield check
     yield _vocabulary(config, beam, tokenizer)
     path = folder / WEIGHTS
-    header, check = attempted(WEIGHTS, lambda: read_header(path))
+    header, check = _attempted(WEIGHTS, lambda: read_header(path))
     yield check
     yield _digest(config, path)
     yield from _fit(config, header, path)
-    yield finite(header, path)
+    yield _finite(header, path)
     if config is not None and (folder / SHORTLIST).exists():
-        yield attempted(SHORTLIST, lambda: read_shortlist(folder, config, whole=True))[1]
+        yield _attempted(SHORTLIST, lambda: read_shortlist(folder, config, whole=True))[1]
     if config is not None and (folder / RISK).exists():
-        yield attempted(RISK, lambda: read_risk(folder, config))[1]
+        yield _attempted(RISK, lambda: read_risk(folder, config))[1]
 
 
-def attempted(name: str, read: Callable[[], T]) -> tuple[T | None, Check]:
-    """Return the result of `read`, and its check; None and a fault if it raises ModelError."""
+def _attempted(name: str, read: Callable[[], T], fine: str = "can be read") -> tuple[T | None, Check]:
+    """Return what `read` returns, and its check; None and a fault if it raises ModelError."""
     try:
-        return read(), Check(name=name, status="ok", text="can be read")
+        return read(), Check(name=name, status="ok", text=fine)
     except ModelError as error:
         return None, Check(name=name, status="fault", text=str(error))
 
 
-def outcome(name: str, faults: Sequence[str], fine: str) -> Check:
-    """The check with these faults, if any."""
+def _outcome(name: str, faults: Sequence[str], fine: str) -> Check:
+    """The check that found these faults, or none."""
     return Check(name=name, status="fault" if faults else "ok", text="; ".join(faults) or fine)
 
 
@@ -109,7 +117,7 @@ def _tokenizer_files(folder: Path) -> Iterator[Check]:
         else:
             differs = blake2b(data, digest_size=16).hexdigest() != digest  # as Tokenizer.save
             faults = ["damaged, or from another model than tokenizer.json"] if differs else []
-        yield outcome(f"digest of {name}", faults, str(digest))
+        yield _outcome(f"digest of {name}", faults, str(digest))
 
 
 def _vocabulary(config: FolderConfig | None, beam: Beam | None, tokenizer: Tokenizer | None) -> Check:
@@ -132,20 +140,15 @@ def _vocabulary(config: FolderConfig | None, beam: Beam | None, tokenizer: Token
     if beam is not None and (outside := banned_outside(replace(config, generation=beam))):
         faults.append(f"generation.json bans ids that do not exist: {listing([str(i) for i in outside])}")
     fine = f"{tokenizer.source_size:,} source ids and {tokenizer.target_size:,} target ids"
-    return outcome("vocabulary", faults, fine)
+    return _outcome("vocabulary", faults, fine)
 
 
 def _digest(config: FolderConfig | None, path: Path) -> Check:
-    name = "digest of weights"
     if config is None:
-        return _skipped(name, "config.json")
+        return _skipped(_DIGEST, "config.json")
     if config.weights is None:
-        return Check(name=name, status="skipped", text="config.json has none: written by release 0.1")
-    try:
-        check_digest(path, config.weights)
-    except ModelError as error:
-        return Check(name=name, status="fault", text=str(error))
-    return Check(name=name, status="ok", text=config.weights)
+        return Check(name=_DIGEST, status="skipped", text="config.json has none: written by release 0.1")
+    return _attempted(_DIGEST, lambda: check_digest(path, config.weights), config.weights)[1]
 
 
 def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path: Path) -> Iterator[Check]:
@@ -157,22 +160,22 @@ def _fit(config: FolderConfig | None, header: Mapping[str, Outline] | None, path
         faults = scale_faults(header)
         if (config.quantised is None) == holds_int8(header):
             faults.append("config.json and the weights differ in whether the model is quantised")
-        yield outcome("int8 matrices", faults, "each has its scales")
+        yield _outcome("int8 matrices", faults, "each has its scales")
         if faults:
             return
     weights = dequantised(header, path)
-    model, check = attempted("names and shapes", lambda: new_model(config.model, weights, path))
+    model, check = _attempted("names and shapes", lambda: new_model(config.model, weights, path))
     if model is None:
         yield check
         return
     needed = outlines(weights_of(model))
     found = misfits(weights, needed)
-    yield outcome("names of weights", found.names, f"{len(needed)} weights, as config.json needs them")
+    yield _outcome("names of weights", found.names, f"{len(needed)} weights, as config.json needs them")
     for name, faults in (("shapes of weights", found.shapes), ("types of weights", found.dtypes)):
-        yield outcome(name, [listing(faults, separator="; ")] if faults else [], "as config.json needs them")
+        yield _outcome(name, [listing(faults, separator="; ")] if faults else [], "as config.json needs them")
 
 
-def finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
+def _finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
     """Check that no weight in a file is NaN or infinite. Without a header, the check is skipped."""
     name = "values of weights"
     if header is None:
@@ -186,4 +189,41 @@ def finite(header: Mapping[str, Outline] | None, path: Path) -> Check:
             ]
     except (OSError, SafetensorError) as error:
         return Check(name=name, status="fault", text=f"cannot be read ({error})")
-    return outcome(name, [f"NaN or infinite in {listing(bad)}"] if bad else [], "all are finite")
+    return _outcome(name, [f"NaN or infinite in {listing(bad)}"] if bad else [], "all are finite")
+
+
+def check_adapter_folder(folder: Path) -> list[Check]:
+    """Return all checks of an adapter folder, in order. Whether it fits a model is not among them."""
+    return list(_adapter_checks(Path(folder)))
+
+
+def _adapter_checks(folder: Path) -> Iterator[Check]:
+    path = folder / ADAPTER_WEIGHTS
+    config, check = _attempted(ADAPTER, lambda: read_adapter_config(folder))
+    yield check
+    header, check = _attempted(ADAPTER_WEIGHTS, lambda: read_header(path))
+    yield check
+    if config is not None:
+        yield _attempted(_DIGEST, lambda: check_adapter_digest(folder, config), config.weights)[1]
+        if header is not None:
+            yield _adapter_shapes(config, header)
+    if header is not None:
+        yield _finite(header, path)
+
+
+def _adapter_shapes(config: AdapterConfig, header: Mapping[str, Outline]) -> Check:
+    """Compare names, shapes and types with an adapter for a model with these layers."""
+    layers = {name.removesuffix(end) for name in header for end in (DOWN, UP) if name.endswith(end)}
+    sides = {layer: (header.get(layer + UP), header.get(layer + DOWN)) for layer in layers}
+    model = {
+        layer + WEIGHT: (up.shape[0], down.shape[1])
+        for layer, (up, down) in sides.items()
+        if up is not None and down is not None and len(up.shape) == len(down.shape) == 2
+    }
+    needed = config.shape.weights(model)
+    outlines = {name: Outline(shape=shape, dtype="float32") for name, shape in needed.items()}
+    found = misfits(header, outlines)
+    faults = [*found.names, *found.shapes, *found.dtypes]
+    if not header:
+        faults.append("the file has no weights")
+    return _outcome("names and shapes of weights", faults, f"{len(model)} layers, each with its two matrices")

@@ -64,7 +64,8 @@ def differences(first: Path, second: Path) -> FolderDifference:
     folders = Path(first), Path(second)
     one, other = (read_config(folder) for folder in folders)
     headers = [_matrices(folder / WEIGHTS) for folder in folders]
-    both = [name for name in headers[0] if headers[0][name].shape == _shape(headers[1].get(name))]
+    shapes = [{name: outline.shape for name, outline in header.items()} for header in headers]
+    both = [name for name, shape in shapes[0].items() if shapes[1].get(name) == shape]
     return FolderDifference(
         config=difference(_about(one), _about(other)),
         tokenizer=_of_tokenizers(*folders),
@@ -122,10 +123,6 @@ def _numbers(file: Any, name: str, path: Path) -> Tensor:
         return weight
     scale = scale_name(name)
     return dequantise({name: weight, scale: file.get_tensor(scale)}, path)[name]
-
-
-def _shape(outline: Outline | None) -> tuple[int, ...] | None:
-    return outline.shape if outline is not None else None
 
 
 def _of_outlines(one: dict[str, Outline], other: dict[str, Outline]) -> list[WeightDifference]:

@@ -9,12 +9,10 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from dragoman.base.errors import ModelError
 from dragoman.base.files import new_folder, write_whole
-from dragoman.base.tables import listing
 from dragoman.models.adapter import AdapterShape
 from dragoman.models.folder.bundle import write_folder
-from dragoman.models.folder.weights import not_finite, read_weights, weights_of, writing_weights
+from dragoman.models.folder.weights import check_finite, read_weights, weights_of, writing_weights
 from dragoman.models.lora import merged_matrices
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.tokenizers.tokenizer import Tokenizer
@@ -93,11 +91,7 @@ def merge_adapter(folder: Path, adapter: Path, output: Path) -> None:
         weights = read_weights(folder / WEIGHTS)
         added = read_weights(adapter / ADAPTER_WEIGHTS)
         weights |= merged_matrices(weights, added, about.shape.scale)
-        if names := not_finite(weights):
-            raise ModelError(
-                f"{adapter}: the merged model is NaN or infinite in {listing(names)}",
-                hint="dragoman model verify says which of the two has such weights",
-            )
+        check_finite(weights, f"{adapter}: the merged model is")
         write_folder(replace(config, quantised=None, original=None), tokenizer, weights, part)
         copy_shortlist(folder, part)
         rows = [

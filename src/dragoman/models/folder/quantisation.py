@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.errors import ConfigError
 from dragoman.base.files import new_folder
-from dragoman.base.tables import listing
 from dragoman.models.folder.bundle import new_model, write_folder
-from dragoman.models.folder.weights import not_finite, outlines, quantise, read_weights, weights_of
+from dragoman.models.folder.weights import check_finite, outlines, quantise, read_weights, weights_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.card import continue_card
 from dragoman.translation.folder.config import WEIGHTS, FolderConfig, read_config
@@ -58,10 +57,7 @@ def quantise_folder(folder: Path, output: Path) -> Sizes:
         weights = read_weights(source)
         check_fit(outlines(weights), needed, source)
         check_digest(source, config.weights)
-        if names := not_finite(weights):
-            raise ModelError(
-                f"{source}: NaN or infinite in {listing(names)}", hint="such a model cannot translate"
-            )
+        check_finite(weights, f"{source}:", hint="such a model cannot translate")
         original = config.weights or digest_of(source)
         stored = replace(config, quantised="int8", original=original)
         write_folder(stored, Tokenizer.load(folder), quantise(weights), part)

@@ -18,10 +18,12 @@ from torch import Tensor, nn
 
 from dragoman.base.errors import DragomanError, ModelError
 from dragoman.base.files import replacing
+from dragoman.base.tables import listing
 from dragoman.translation.folder.fit import check_fit
 from dragoman.translation.folder.header import Outline
 from dragoman.translation.folder.quantised import GREATEST, dequantised, holds_int8, is_quantised, scale_name
 
+_VERIFY = "dragoman model verify says which model has such weights"
 _DIGEST = "digest"  # in the header of a file: of its numbers
 _RESTORE = "was it copied whole? restore it, or repeat the command that trained it"
 
@@ -178,3 +180,9 @@ def average(paths: Sequence[Path]) -> dict[str, Tensor]:
 def not_finite(weights: Mapping[str, Tensor]) -> list[str]:
     """Return the names of the weights in which a number is NaN or infinite."""
     return [name for name, weight in weights.items() if not bool(torch.isfinite(weight).all())]
+
+
+def check_finite(weights: Mapping[str, Tensor], what: str, *, hint: str = _VERIFY) -> None:
+    """Raise ModelError if a number in the weights is NaN or infinite. The message begins with `what`."""
+    if names := not_finite(weights):
+        raise ModelError(f"{what} NaN or infinite in {listing(names)}", hint=hint)

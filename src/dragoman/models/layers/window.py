@@ -1,8 +1,8 @@
 """The keys that a query of self-attention sees: all of them, or its neighbours only (section 4, table 1).
 
-A span is chosen once, when a model is built. It makes a view for each batch. A view lays out queries next to
-the keys they see, and has the mask. Both spans have the same methods, and so have both views, so the code of
-attention is the same for both.
+A span is chosen once, when a model is built. It makes a view for each batch. A view lays out queries beside
+the keys they see, and has the mask. Both kinds of views have the same methods, so the code of attention is
+the same for both.
 
 B batch, T queries, S keys, H heads, D head width, E model width, N decoding rows, G blocks, W keys of a
 block.
@@ -116,49 +116,25 @@ class WindowView:
 AttentionView = FullView | WindowView
 
 
-class FullSpan:
-    """Self-attention as in the paper: every token is visible to an encoder, the past to a decoder."""
-
-    def both_ways(self, x_BSE: Tensor, visible_BS: Tensor) -> AttentionView:
-        """View of an encoder: hides padding."""
-        return FullView(padding_bias(visible_BS, x_BSE.dtype), x_BSE.shape[1])
-
-    def causal(self, x_BTE: Tensor) -> AttentionView:
-        """View of a decoder: hides the future."""
-        return FullView(causal_bias(x_BTE.shape[1], x_BTE.dtype, x_BTE.device), x_BTE.shape[1])
-
-    def newest(self, x_NHTD: Tensor) -> Tensor:
-        """Return the keys or values that the newest query sees."""
-        return x_NHTD
-
-
 @dataclass(frozen=True)
-class WindowSpan:
-    """Restricted self-attention, section 4: each query sees `width` keys."""
+class AttentionSpan:
+    """Each query sees `width` keys (restricted self-attention, section 4), or all, as in the paper (None)."""
 
-    width: int
+    width: int | None
 
     def both_ways(self, x_BSE: Tensor, visible_BS: Tensor) -> AttentionView:
-        """View of an encoder: hides padding and keys outside the window."""
+        """View of an encoder: hides padding, and keys outside the window."""
+        if self.width is None:
+            return FullView(padding_bias(visible_BS, x_BSE.dtype), x_BSE.shape[1])
         return WindowView(visible_BS, x_BSE.dtype, self.width, causal=False)
 
     def causal(self, x_BTE: Tensor) -> AttentionView:
-        """View of a decoder: hides the future and keys before the window."""
+        """View of a decoder: hides the future, and keys before the window."""
+        if self.width is None:
+            return FullView(causal_bias(x_BTE.shape[1], x_BTE.dtype, x_BTE.device), x_BTE.shape[1])
         all_BT = torch.ones(x_BTE.shape[:2], dtype=torch.bool, device=x_BTE.device)  # padding comes last
         return WindowView(all_BT, x_BTE.dtype, self.width, causal=True)
 
     def newest(self, x_NHTD: Tensor) -> Tensor:
-        """Return the keys or values that the newest query sees."""
-        return x_NHTD[:, :, -self.width :]
-
-
-AttentionSpan = FullSpan | WindowSpan
-
-
-def span_of(window: int | None) -> AttentionSpan:
-    """Return the span of a model whose window has that many keys; None means all keys."""
-    match window:
-        case None:
-            return FullSpan()
-        case width:
-            return WindowSpan(width)
+        """Return those keys or values that the newest query sees."""
+        return x_NHTD if self.width is None else x_NHTD[:, :, -self.width :]

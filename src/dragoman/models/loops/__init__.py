@@ -64,27 +64,6 @@ def serves(*tensors: Tensor) -> bool:
     )
 
 
-def attention(q_BHTD: Tensor, k_BHSD: Tensor, v_BHSD: Tensor, bias: Tensor | None) -> Tensor:
-    """softmax(QK^T / sqrt(D) + bias) V, as `models.transformer.attend`, without a gradient of `bias`.
-
-    Memory grows with T and S, not with their product, because the backward pass recomputes the weights.
-    """
-    return _apply_attention(q_BHTD, k_BHSD, v_BHSD, bias)
-
-
-def dropout(x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
-    """Zero each element of `x` with probability `p`, scale the others by 1 / (1 - p), and add `base`.
-
-    The mask is a function of the position and of 64 bits from torch's generator, so it is not stored.
-    """
-    return _apply_dropout(x, base, p)
-
-
-def layer_norm(x: Tensor, gain_E: Tensor, shift_E: Tensor, epsilon: float) -> Tensor:
-    """`nn.functional.layer_norm` over the last dimension (Ba et al. 2016)."""
-    return _apply_layer_norm(x, gain_E, shift_E, epsilon)
-
-
 def softmax_block(
     logits_CRV: Tensor, consistency: float, bias_V: Tensor | None, real: int
 ) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -133,6 +112,11 @@ def _shape(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, out: Tensor) ->
 
 
 class _Attention(torch.autograd.Function):
+    """softmax(QK^T / sqrt(D) + bias) V, as `models.transformer.attend`, without a gradient of `bias`.
+
+    Memory grows with T and S, not with their product, because the backward pass recomputes the weights.
+    """
+
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
         q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
@@ -162,8 +146,13 @@ class _Attention(torch.autograd.Function):
 
 
 class _Dropout(torch.autograd.Function):
+    """Zero each element of `x` with probability `p`, scale the others by 1 / (1 - p), and add `base`.
+
+    The mask is a function of the position and of 64 bits from torch's generator, so it is not stored.
+    """
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, base: Tensor | None, p: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, p: float, base: Tensor | None = None) -> Tensor:
         low, high = torch.randint(2**32, (2,)).tolist()
         ctx.drawn, ctx.added = (p, low, high), base is not None
         return _drop(x, base, p, low, high)
@@ -171,10 +160,12 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     @once_differentiable  # a second derivative raises an error instead of being wrong
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        return _drop(upstream[0], None, *ctx.drawn), upstream[0] if ctx.added else None, None
+        return _drop(upstream[0], None, *ctx.drawn), None, upstream[0] if ctx.added else None
 
 
 class _LayerNorm(torch.autograd.Function):
+    """`nn.functional.layer_norm` over the last dimension (Ba et al. 2016)."""
+
     @staticmethod
     def forward(ctx: Any, x: Tensor, gain: Tensor, shift: Tensor, epsilon: float) -> Tensor:
         x, gain, shift = x.contiguous(), gain.contiguous(), shift.contiguous()
@@ -198,9 +189,9 @@ class _LayerNorm(torch.autograd.Function):
 
 
 # `apply` of PyTorch has no types.
-_apply_attention: Callable[..., Tensor] = _Attention.apply
-_apply_dropout: Callable[..., Tensor] = _Dropout.apply
-_apply_layer_norm: Callable[..., Tensor] = _LayerNorm.apply
+attention: Callable[..., Tensor] = _Attention.apply
+dropout: Callable[..., Tensor] = _Dropout.apply
+layer_norm: Callable[..., Tensor] = _LayerNorm.apply
 
 
 def _drop(x: Tensor, base: Tensor | None, p: float, low: int, high: int) -> Tensor:

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from dragoman.base.languages import language_name
 from dragoman.serving.apis.documents import document_of, file_answer, suffix_of, upload_format
-from dragoman.serving.apis.endpoints import Call, Endpoint
+from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.apis.libretranslate import targets_of_all
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.fields import (
-    COUNT,
-    FLAG,
-    TEXT,
-    Fields,
-    Upload,
-    array,
-    choice,
-    enum,
-    file,
-    flag,
-    structure,
-    text,
-    texts,
-    words,
-)
+from dragoman.serving.http.fields import Fields, Upload, choice, enum, file, flag, text, texts, words
 from dragoman.serving.http.jobs import FileJob
-from dragoman.serving.service.ask import Ask, Splitting
+from dragoman.serving.service.ask import Ask
+from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
 
 _TEXTS = 50
@@ -52,7 +39,7 @@ _REGIONS = {
 }
 
 
-async def translate(call: Call) -> Response:
+async def translate(call: Call) -> Plain:
     texts, model_type = call["text"], call["model_type"]
     if len(texts) > _TEXTS:
         raise Refusal(400, f"Too many texts: at most {_TEXTS} are allowed", field="text")
@@ -68,52 +55,40 @@ async def translate(call: Call) -> Response:
     answers = await call.translate(texts, ask)
     call.use(texts)
     used = {} if model_type is None else {"model_type_used": model_type.removeprefix("prefer_")}
-    return JSONResponse(
-        {
-            "translations": [
-                {
-                    "detected_source_language": _code(answer.source),
-                    "text": answer.text,
-                    "billed_characters": len(text),
-                    **used,
-                }
-                for text, answer in zip(texts, answers, strict=True)
-            ]
-        }
-    )
+    shown = [{"detected_source_language": _code(one.source), "text": one.text} for one in answers]
+    sizes = [{"billed_characters": len(text), **used} for text in texts]
+    return {"translations": [one | size for one, size in zip(shown, sizes, strict=True)]}
 
 
-async def languages(call: Call) -> Response:
+async def languages(call: Call) -> Plain:
     pairs = call.service.pairs
     if call["type"] == "source":
-        found = {_code(one): pairs.name_of(one) for one in pairs.sources}
-        return JSONResponse([{"language": code, "name": name} for code, name in found.items()])
+        found = {_code(one): language_name(one) for one in pairs.sources}
+        return [{"language": code, "name": name} for code, name in found.items()]
     targets = dict[str, str]()
     for one in targets_of_all(pairs):
         code = one.replace("_", "-").upper()
-        targets |= _REGIONS.get(code, {code: pairs.name_of(one)})
-    return JSONResponse(
-        [{"language": code, "name": name, "supports_formality": False} for code, name in targets.items()]
-    )
+        targets |= _REGIONS.get(code, {code: language_name(one)})
+    return [{"language": code, "name": name, "supports_formality": False} for code, name in targets.items()]
 
 
-async def usage(call: Call) -> Response:
+async def usage(call: Call) -> Plain:
     used = call.state.used.get(call.client, 0)
-    return JSONResponse({"character_count": used, "character_limit": _UNLIMITED})
+    return {"character_count": used, "character_limit": _UNLIMITED}
 
 
-async def glossary_pairs(call: Call) -> Response:
-    return JSONResponse({"supported_languages": []})
+async def glossary_pairs(call: Call) -> Plain:
+    return {"supported_languages": []}
 
 
-async def glossaries(call: Call) -> Response:
-    return JSONResponse({"glossaries": []})
+async def glossaries(call: Call) -> Plain:
+    return {"glossaries": []}
 
 
 # Documents: upload, ask, download
 
 
-async def upload(call: Call) -> Response:
+async def upload(call: Call) -> Plain:
     sent = call["file"]
     file = Upload(call["filename"] or sent.name, sent.data)
     ask = _ask(call)
@@ -124,17 +99,17 @@ async def upload(call: Call) -> Response:
     if wanted and f".{wanted.lower()}" != suffix:
         raise Refusal(400, "Value for 'output_format' not supported: it must be the format of the file")
     job = call.state.jobs.add(document_of(call, file, ask))
-    return JSONResponse({"document_id": job.number, "document_key": job.key})
+    return {"document_id": job.number, "document_key": job.key}
 
 
-async def status(call: Call) -> Response:
+async def status(call: Call) -> Plain:
     job = _job(call)
     answer: dict[str, str | int] = {"document_id": job.number, "status": job.state}
     if job.state == "done":
         answer |= {"seconds_remaining": 0, "billed_characters": job.characters}
     if job.state == "error":
         answer["error_message"] = job.error
-    return JSONResponse(answer)
+    return answer
 
 
 async def result(call: Call) -> Response:
@@ -157,9 +132,6 @@ def _code(language: str) -> str:
     return language.replace("_", "-").partition("-")[0].upper()
 
 
-_LANGUAGE = structure(
-    {"language": TEXT, "name": TEXT, "supports_formality": FLAG}, required=("language", "name")
-)
 _UNSUPPORTED = "Value for '{name}' not supported: {choices}"
 _ASKED: Fields = {
     "source_lang": text(),
@@ -168,13 +140,28 @@ _ASKED: Fields = {
     "glossary_id": text(),
 }
 _TYPE = {"type": choice(("source", "target"), "source")}
+_LANGUAGES = [{"language": str, "name": str, "supports_formality?": bool}]
+_TRANSLATION = {
+    "detected_source_language": str,
+    "text": str,
+    "billed_characters": int,
+    "model_type_used?": str,
+}
+_STATUS = {
+    "document_id": str,
+    "status": enum("translating", "done", "error"),
+    "seconds_remaining?": int,
+    "billed_characters?": int,
+    "error_message?": str,
+}
 _KEY = {"document_key": text(required=True)}
+_LISTS = "List the source or the target languages."
 
 ENDPOINTS = (
     Endpoint(
-        route="POST /v2/translate",
-        answer=translate,
-        summary="Translate up to 50 texts.",
+        "POST /v2/translate",
+        translate,
+        "Translate up to 50 texts.",
         fields={
             "text": texts(maxItems=_TEXTS),
             **_ASKED,
@@ -191,91 +178,52 @@ ENDPOINTS = (
             "non_splitting_tags": words(),
         },
         bodies=("json", "form"),
-        returns=structure(
-            {
-                "translations": array(
-                    structure(
-                        {
-                            "detected_source_language": TEXT,
-                            "text": TEXT,
-                            "billed_characters": COUNT,
-                            "model_type_used": TEXT,
-                        },
-                        required=("detected_source_language", "text", "billed_characters"),
-                    )
-                )
-            }
-        ),
+        returns={"translations": [_TRANSLATION]},
         works=True,
     ),
+    Endpoint("GET /v2/languages", languages, _LISTS, fields=_TYPE, returns=_LANGUAGES),
     Endpoint(
-        route="GET /v2/languages",
-        answer=languages,
-        summary="List the source or the target languages.",
-        fields=_TYPE,
-        returns=array(_LANGUAGE),
+        "POST /v2/languages", languages, _LISTS, fields=_TYPE, bodies=("form", "json"), returns=_LANGUAGES
     ),
     Endpoint(
-        route="POST /v2/languages",
-        answer=languages,
-        summary="List the source or the target languages.",
-        fields=_TYPE,
-        bodies=("form", "json"),
-        returns=array(_LANGUAGE),
+        "GET /v2/usage",
+        usage,
+        "The characters that this client has sent since the server started. No quota applies.",
+        returns={"character_count": int, "character_limit": int},
     ),
     Endpoint(
-        route="GET /v2/usage",
-        answer=usage,
-        summary="The characters that this client has sent since the server started. No quota applies.",
-        returns=structure({"character_count": COUNT, "character_limit": COUNT}),
+        "GET /v2/glossary-language-pairs",
+        glossary_pairs,
+        "An empty list: glossaries are lists of terms, which the server has from its start.",
+        returns={"supported_languages": [dict]},
     ),
     Endpoint(
-        route="GET /v2/glossary-language-pairs",
-        answer=glossary_pairs,
-        summary="An empty list: glossaries are lists of terms, which the server has from its start.",
-        returns=structure({"supported_languages": array({"type": "object"})}),
+        "GET /v2/glossaries",
+        glossaries,
+        "An empty list. The name of a list of terms is a valid glossary_id.",
+        returns={"glossaries": [dict]},
     ),
     Endpoint(
-        route="GET /v2/glossaries",
-        answer=glossaries,
-        summary="An empty list. The name of a list of terms is a valid glossary_id.",
-        returns=structure({"glossaries": array({"type": "object"})}),
-    ),
-    Endpoint(
-        route="POST /v2/document",
-        answer=upload,
-        summary="Upload a document to translate.",
-        fields={
-            "file": file(),
-            **_ASKED,
-            "filename": text(),
-            "output_format": text(),
-        },
+        "POST /v2/document",
+        upload,
+        "Upload a document to translate.",
+        fields={"file": file(), **_ASKED, "filename": text(), "output_format": text()},
         bodies=("multipart",),
-        returns=structure({"document_id": TEXT, "document_key": TEXT}),
+        returns={"document_id": str, "document_key": str},
         works=True,
     ),
     Endpoint(
-        route="POST /v2/document/{number}",
-        answer=status,
-        summary="The progress of the translation of a document.",
+        "POST /v2/document/{number}",
+        status,
+        "How the translation of a document is getting on.",
         fields=_KEY,
         bodies=("json", "form"),
-        returns=structure(
-            {
-                "document_id": TEXT,
-                "status": enum("translating", "done", "error"),
-                "seconds_remaining": COUNT,
-                "billed_characters": COUNT,
-                "error_message": TEXT,
-            },
-            required=("document_id", "status"),
-        ),
+        returns=_STATUS,
     ),
     Endpoint(
-        route="POST /v2/document/{number}/result",
-        answer=result,
-        summary="Fetch a translated document, once.",
+        "POST /v2/document/{number}/result",
+        result,
+        "Fetch a translated document, once.",
         fields=_KEY,
         bodies=("json", "form"),
         content="application/octet-stream",

@@ -7,22 +7,21 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive
 
 from dragoman.serving.http.bodies import Budget, read_request
 from dragoman.serving.http.errors import NO_KEY, WRONG_KEY, Family, Refusal, family_of, refusal_of, refused
-from dragoman.serving.http.fields import KEYS, Fields, Schema, Sent, read
+from dragoman.serving.http.fields import KEYS, Fields, Sent, read
 from dragoman.serving.http.guard import address_of_client
 from dragoman.serving.http.jobs import FileStore, Jobs
-from dragoman.serving.http.keys import key_in
 from dragoman.serving.http.logs import log, place_of
 from dragoman.serving.http.metrics import ServerMetrics
-from dragoman.serving.http.settings import Settings
+from dragoman.serving.http.settings import Settings, key_in
 from dragoman.serving.service.ask import Answer, Ask
 from dragoman.serving.service.inspection import Inspector
 from dragoman.serving.service.service import Service
@@ -30,6 +29,7 @@ from dragoman.serving.service.service import Service
 T = TypeVar("T")
 
 Body = Literal["json", "form", "multipart"]
+Plain = dict[str, Any] | list[Any]  # an answer as JSON has it
 
 _BODIES_AT_ONCE = 128 * 2**20  # bytes of all requests
 _CLIENTS = 10_000  # whose use is counted
@@ -107,16 +107,17 @@ class Call:
         return self.values[name]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Endpoint:
     """A route, its handler, and its description in /openapi.json."""
 
     route: str  # method and path, such as "POST /translate"
-    answer: Callable[[Call], Awaitable[Response]]
+    answer: Callable[[Call], Awaitable[Response | Plain]]
     summary: str
+    _: KW_ONLY
     fields: Fields = field(default_factory=dict)
     bodies: tuple[Body, ...] = ()
-    returns: Schema | None = None  # of JSON; None for other content
+    returns: Any = str  # the shape of the answer: see `schema_of`
     content: str = "application/json"
     refuses: tuple[int, ...] = ()  # statuses of errors besides the usual ones of such routes
     locked: bool = True  # needs a key, if the server has keys
@@ -197,7 +198,8 @@ async def _answer(
         client = _let_in(endpoint, state, request, sent) or f"address {address}"
         request.scope["facts"]["client"] = client
         values = read(endpoint.fields, sent, limits, closed=endpoint.closed)
-        return await endpoint.answer(Call(state, request, values, client, deadline))
+        answer = await endpoint.answer(Call(state, request, values, client, deadline))
+        return answer if isinstance(answer, Response) else JSONResponse(answer)
     finally:
         state.budget.give_back(held)
 

@@ -6,26 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from dragoman.base.languages import language_name
 from dragoman.documents.formats import FORMATS
 from dragoman.serving.apis.documents import document_of, file_answer
-from dragoman.serving.apis.endpoints import Call, Endpoint
+from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.http.errors import Refusal
-from dragoman.serving.http.fields import (
-    COUNT,
-    FLAG,
-    TEXT,
-    Several,
-    array,
-    choice,
-    either,
-    file,
-    structure,
-    text,
-    texts,
-    whole,
-)
+from dragoman.serving.http.fields import Several, choice, file, text, texts, whole
 from dragoman.serving.http.guard import base_url
 from dragoman.serving.service.ask import Ask
 from dragoman.serving.service.languages import Pairs
@@ -33,7 +21,7 @@ from dragoman.serving.service.languages import Pairs
 _FRONTEND_SECONDS = 1  # that its page waits after a key before it sends a request
 
 
-async def translate(call: Call) -> Response:
+async def translate(call: Call) -> Plain:
     texts, wanted = call["q"], call["alternatives"]
     _check_size(call, texts)
     ask = replace(_ask(call), markup=call["format"], n_best=wanted + 1)
@@ -45,71 +33,67 @@ async def translate(call: Call) -> Response:
     if ask.source is None:
         columns["detectedLanguage"] = [_guess(one.source, one.confidence or 0.0) for one in answers]
     several = isinstance(texts, Several)
-    return JSONResponse({name: column if several else column[0] for name, column in columns.items()})
+    return {name: column if several else column[0] for name, column in columns.items()}
 
 
-async def detect(call: Call) -> Response:
+async def detect(call: Call) -> Plain:
     texts = call["q"]
     _check_size(call, texts)
     guesses = await call.service.detect(texts[0] if texts else "")
-    return JSONResponse([_guess(one.language, one.confidence) for one in guesses])
+    return [_guess(one.language, one.confidence) for one in guesses]
 
 
-async def languages(call: Call) -> Response:
-    pairs = call.service.pairs
-    return JSONResponse(
-        [
-            {
-                "code": code,
-                "name": pairs.name_of(code),
-                "targets": list(pairs.targets_of(code)) if code in pairs.sources else [],
-            }
-            for code in dict.fromkeys([*pairs.sources, *targets_of_all(pairs)])
-        ]
-    )
+async def languages(call: Call) -> Plain:
+    return language_tables(call.service.pairs)
 
 
-async def translate_file(call: Call) -> Response:
+async def translate_file(call: Call) -> Plain:
     with call.state.jobs.awaited():
         document, suffix = await document_of(call, call["file"], _ask(call))
     name = call.state.files.put(document.data, suffix)
     url = f"{base_url(call.request, call.state.settings)}/download_file/{name}"
-    return JSONResponse({"translatedFileUrl": url})
+    return {"translatedFileUrl": url}
 
 
 async def download_file(call: Call) -> Response:
     return file_answer(*call.state.files.read(call.request.path_params["name"]))
 
 
-async def suggest(call: Call) -> Response:
+async def suggest(call: Call) -> Plain:
     if not call.state.settings.suggestions:
         raise Refusal(403, "Suggestions are disabled on this server")
     text, better = call["q"], call["s"]
     _check_size(call, [text, better])
     pair = call.service.pairs.find(call["source"], call["target"])
     await call.service.correct(text, "", better, (pair.source, pair.target))
-    return JSONResponse({"success": True})
+    return {"success": True}
 
 
-async def frontend_settings(call: Call) -> Response:
+async def frontend_settings(call: Call) -> Plain:
     settings, pairs = call.state.settings, call.service.pairs
-    source = pairs.sources[0]
-    target = pairs.targets_of(source)[0]
-    return JSONResponse(
+    first = {"source": pairs.sources[0], "target": pairs.targets_of(pairs.sources[0])[0]}
+    return {
+        "charLimit": call.service.limits.characters,
+        "frontendTimeout": _FRONTEND_SECONDS * 1000,
+        "apiKeys": settings.keys is not None,
+        "keyRequired": settings.keys is not None,
+        "suggestions": settings.suggestions,
+        "filesTranslation": True,
+        "supportedFilesFormat": [suffix for one in FORMATS.values() for suffix in one.suffixes],
+        "language": {side: {"code": one, "name": language_name(one)} for side, one in first.items()},
+    }
+
+
+def language_tables(pairs: Pairs) -> list[dict[str, Any]]:
+    """The languages, each with those that it is translated into."""
+    return [
         {
-            "charLimit": call.service.limits.characters,
-            "frontendTimeout": _FRONTEND_SECONDS * 1000,
-            "apiKeys": settings.keys is not None,
-            "keyRequired": settings.keys is not None,
-            "suggestions": settings.suggestions,
-            "filesTranslation": True,
-            "supportedFilesFormat": [suffix for one in FORMATS.values() for suffix in one.suffixes],
-            "language": {
-                "source": {"code": source, "name": pairs.name_of(source)},
-                "target": {"code": target, "name": pairs.name_of(target)},
-            },
+            "code": code,
+            "name": language_name(code),
+            "targets": list(pairs.targets_of(code)) if code in pairs.sources else [],
         }
-    )
+        for code in dict.fromkeys([*pairs.sources, *targets_of_all(pairs)])
+    ]
 
 
 def targets_of_all(pairs: Pairs) -> list[str]:
@@ -132,18 +116,18 @@ def _guess(language: str, confidence: float) -> dict[str, Any]:
     return {"confidence": round(100 * confidence, 1), "language": language}
 
 
-_GUESS = structure({"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": TEXT})
+_GUESS = {"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": str}
 _PAIR = {
     "source": text('A code of /languages, or "auto".', required=True),
     "target": text("A code of /languages.", required=True),
 }
-_LANGUAGE = structure({"code": TEXT, "name": TEXT})
+_LANGUAGE = {"code": str, "name": str}
 
 ENDPOINTS = (
     Endpoint(
-        route="POST /translate",
-        answer=translate,
-        summary="Translate a text or a list of texts.",
+        "POST /translate",
+        translate,
+        "Translate a text or a list of texts.",
         fields={
             "q": texts(),
             **_PAIR,
@@ -151,77 +135,72 @@ ENDPOINTS = (
             "format": choice(("text", "html"), "text", message="{value} format is not supported"),
         },
         bodies=("json", "form"),
-        returns=structure(
-            {
-                "translatedText": either(TEXT, array(TEXT)),
-                "alternatives": array(either(TEXT, array(TEXT))),
-                "detectedLanguage": either(_GUESS, array(_GUESS)),
-            },
-            required=("translatedText",),
-        ),
+        returns={
+            "translatedText": (str, [str]),
+            "alternatives?": [(str, [str])],
+            "detectedLanguage?": (_GUESS, [_GUESS]),
+        },
         works=True,
     ),
     Endpoint(
-        route="POST /detect",
-        answer=detect,
-        summary="Find the language of a text, the likeliest first.",
+        "POST /detect",
+        detect,
+        "Find the language of a text, the likeliest first.",
         fields={"q": texts()},
         bodies=("json", "form"),
-        returns=array(_GUESS),
+        returns=[_GUESS],
         works=True,
     ),
     Endpoint(
-        route="GET /languages",
-        answer=languages,
-        summary="List the languages, each with its target languages.",
-        returns=array(structure({"code": TEXT, "name": TEXT, "targets": array(TEXT)})),
+        "GET /languages",
+        languages,
+        "List the languages, each with its target languages.",
+        returns=[{**_LANGUAGE, "targets": [str]}],
         locked=False,
     ),
     Endpoint(
-        route="POST /translate_file",
-        answer=translate_file,
-        summary="Translate a document; the answer says where to fetch it.",
+        "POST /translate_file",
+        translate_file,
+        "Translate a document; the answer says where to fetch it.",
         fields={**_PAIR, "file": file()},
         bodies=("multipart",),
-        returns=structure({"translatedFileUrl": {"type": "string", "format": "uri"}}),
+        returns={"translatedFileUrl": {"type": "string", "format": "uri"}},
         works=True,
     ),
     Endpoint(
-        route="GET /download_file/{name}",
-        answer=download_file,
-        summary="Fetch a translated document.",
+        "GET /download_file/{name}",
+        download_file,
+        "Fetch a translated document.",
         content="application/octet-stream",
         locked=False,
     ),
     Endpoint(
-        route="POST /suggest",
-        answer=suggest,
-        summary="Store a better translation in the memory, if the server takes suggestions.",
+        "POST /suggest",
+        suggest,
+        "Store a better translation in the memory, if the server takes suggestions.",
         fields={
             **_PAIR,
             "q": text("The text.", required=True),
             "s": text("Its better translation.", required=True),
         },
         bodies=("json", "form"),
-        returns=structure({"success": FLAG}),
+        returns={"success": bool},
         works=True,
     ),
     Endpoint(
-        route="GET /frontend/settings",
-        answer=frontend_settings,
-        summary="The settings of this server for a page.",
-        returns=structure(
-            {
-                "charLimit": COUNT,
-                "frontendTimeout": COUNT,
-                "apiKeys": FLAG,
-                "keyRequired": FLAG,
-                "suggestions": FLAG,
-                "filesTranslation": FLAG,
-                "supportedFilesFormat": array(TEXT),
-                "language": structure({"source": _LANGUAGE, "target": _LANGUAGE}),
-            }
-        ),
+        "GET /frontend/settings",
+        frontend_settings,
+        "The settings of this server for a page.",
+        returns={
+            "charLimit": int,
+            "frontendTimeout": int,
+            "apiKeys": bool,
+            "keyRequired": bool,
+            "suggestions": bool,
+            "filesTranslation": bool,
+            "supportedFilesFormat": [str],
+            "language": {"source": _LANGUAGE, "target": _LANGUAGE},
+        },
         locked=False,
     ),
 )

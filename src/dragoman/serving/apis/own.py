@@ -9,16 +9,13 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args, get_origin
 
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from dragoman.base.options import entries
-from dragoman.serving.apis.endpoints import Call, Endpoint
+from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
 from dragoman.serving.http.errors import Refusal, refusal_of
 from dragoman.serving.http.fields import (
     COUNT,
-    FLAG,
-    NUMBER,
-    TEXT,
     Bound,
     Field,
     Fields,
@@ -27,16 +24,16 @@ from dragoman.serving.http.fields import (
     described,
     flag,
     number,
-    optional,
     section,
     several,
-    structure,
     text,
     texts,
     whole,
-)
-from dragoman.serving.service.ask import Answer, Ask, Markup, Splitting, Want
+)  # fmt: skip
+from dragoman.serving.service.ask import Answer, Ask, Markup, Want
 from dragoman.serving.service.models import ServedModel
+from dragoman.text.guidance import Match
+from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.translation import Translation
 
@@ -46,7 +43,7 @@ _LISTS = ("targets", "adapters", "terms")
 _RETURNS = ("scores", *get_args(Want))
 
 
-async def translate(call: Call) -> Response:
+async def translate(call: Call) -> Plain | Response:
     texts, ask, scores = call["texts"], _ask(call), "scores" in call["options"]["return"]
     if ask.prefix and len(texts) != 1:
         raise Refusal(400, "options.prefix is for one text", field="options.prefix")
@@ -59,13 +56,11 @@ async def translate(call: Call) -> Response:
     began = time.monotonic()
     answers = await call.translate(texts, ask)
     call.use(texts)
-    return JSONResponse(
-        {"results": [_result(one, ask, scores=scores) for one in answers], **_footer(answers, began)}
-    )
+    return {"results": [_result(one, ask, scores=scores) for one in answers], **_footer(answers, began)}
 
 
-async def models(call: Call) -> Response:
-    return JSONResponse({"models": [model_table(one) for one in call.service.models]})
+async def models(call: Call) -> Plain:
+    return {"models": [model_table(one) for one in call.service.models]}
 
 
 def model_table(model: ServedModel) -> dict[str, Any]:
@@ -143,12 +138,7 @@ def _result(answer: Answer, ask: Ask, *, scores: bool) -> dict[str, Any]:
     if ask.n_best > 1:
         result["n_best"] = [{"text": text} for text in (answer.text, *answer.alternatives)]
     if answer.match is not None:
-        match = answer.match
-        result["match"] = {
-            "score": round(match.score, 1),
-            "source": match.source,
-            "target": match.target,
-        }
+        result["match"] = match_table(answer.match)
     if found is None:
         return result
     if scores:
@@ -162,6 +152,11 @@ def _result(answer: Answer, ask: Ask, *, scores: bool) -> dict[str, Any]:
     if "risk" in ask.wants and found.risk is not None:
         result["risk"], result["flags"] = found.risk.probability, found.risk.to_table()["flags"]
     return result
+
+
+def match_table(match: Match) -> dict[str, Any]:
+    """What a memory has for a text."""
+    return {"score": round(match.score, 1), "source": match.source, "target": match.target}
 
 
 def _tokens(found: Translation) -> list[dict[str, Any]]:
@@ -194,29 +189,28 @@ _OPTIONS: Fields = {
     "sentences": choice(get_args(Splitting), "split"),
     "return": several(_RETURNS),
 }
-_WORD_PAIRS = array(array(COUNT, minItems=2, maxItems=2))
-_RESULT = structure(
-    {
-        "text": TEXT,
-        "source": TEXT,
-        "cached": FLAG,
-        "confidence": NUMBER,
-        "score": NUMBER,
-        "n_best": array(structure({"text": TEXT, "score": NUMBER}, required=("text",))),
-        "tokens": array(structure({"text": TEXT, "logp": NUMBER})),
-        "alignment": described(_WORD_PAIRS, "Words that translate each other: source, target, from 0."),
-        "risk": optional(NUMBER),
-        "flags": array({"type": "object"}),
-        "match": structure({"score": NUMBER, "source": TEXT, "target": TEXT}),
-    },
-    required=("text", "source", "cached"),
-)
+WORD_PAIRS = array(array(COUNT, minItems=2, maxItems=2))
+MATCH = {"score": float, "source": str, "target": str}
+_RESULT = {
+    "text": str,
+    "source": str,
+    "cached": bool,
+    "confidence?": float,
+    "score?": float,
+    "n_best?": [{"text": str, "score?": float}],
+    "tokens?": [{"text": str, "logp": float}],
+    "alignment?": described(WORD_PAIRS, "Words that translate each other: source, target, from 0."),
+    "risk?": (float, None),
+    "flags?": [dict],
+    "match?": MATCH,
+}
+_MODEL = dict.fromkeys(_WORDS, str) | {name: [str] for name in _LISTS}
 
 ENDPOINTS = (
     Endpoint(
-        route="POST /v1/translate",
-        answer=translate,
-        summary="Translate texts. With stream, the answers are server-sent events: segment, done, error.",
+        "POST /v1/translate",
+        translate,
+        "Translate texts. With stream, the answers are server-sent events: segment, done, error.",
         fields={
             "texts": texts(),
             "source": text("Left out, empty or auto: it is detected."),
@@ -227,17 +221,13 @@ ENDPOINTS = (
             "stream": flag(default=False),
         },
         bodies=("json",),
-        returns=structure(
-            {"results": array(_RESULT), "model": TEXT, "timing": structure({"seconds": NUMBER})}
-        ),
+        returns={"results": [_RESULT], "model": str, "timing": {"seconds": float}},
         works=True,
     ),
     Endpoint(
-        route="GET /v1/models",
-        answer=models,
-        summary="List the models, with their adapters and lists of terms.",
-        returns=structure(
-            {"models": array(structure(dict.fromkeys(_WORDS, TEXT) | {name: array(TEXT) for name in _LISTS}))}
-        ),
+        "GET /v1/models",
+        models,
+        "List the models, with their adapters and lists of terms.",
+        returns={"models": [_MODEL]},
     ),
 )

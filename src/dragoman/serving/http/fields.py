@@ -25,11 +25,30 @@ TEXT: Schema = {"type": "string"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
 FLAG: Schema = {"type": "boolean"}
+NULL: Schema = {"type": "null"}
+_SCHEMAS: Mapping[Any, Schema] = {str: TEXT, int: COUNT, float: NUMBER, bool: FLAG, dict: {"type": "object"}}
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 # Schemas
+
+
+def schema_of(shape: Any) -> Schema:
+    """The schema of an answer by its shape: {"name": str, "targets?": [str], "at": (int, None)}.
+
+    A name with "?" may be missing, a tuple has alternatives, and a schema stands for itself.
+    """
+    if isinstance(shape, tuple):
+        return either(*map(schema_of, shape))
+    if isinstance(shape, list):
+        return array(schema_of(shape[0]))
+    if not isinstance(shape, Mapping):
+        return NULL if shape is None else _SCHEMAS[shape]
+    if isinstance(shape.get("type"), str):
+        return shape
+    needed = [name for name in shape if not name.endswith("?")]
+    return structure({name.rstrip("?"): schema_of(one) for name, one in shape.items()}, required=needed)
 
 
 def array(items: Schema, **bounds: int) -> Schema:
@@ -46,7 +65,7 @@ def enum(*values: str) -> Schema:
 
 def optional(schema: Schema) -> Schema:
     """A value that may also be null, which is the same as leaving it out."""
-    return {"anyOf": [schema, {"type": "null"}]}
+    return either(schema, NULL)
 
 
 def described(schema: Schema, text: str) -> Schema:

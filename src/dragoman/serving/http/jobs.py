@@ -18,7 +18,7 @@ from typing import Any, Literal
 from dragoman.serving.http.errors import Refusal, refusal_of
 from dragoman.serving.service.ask import TranslatedDocument
 
-_SECONDS = 30 * 60.0  # that a file is kept
+_SECONDS = 30 * 60.0  # that a file is kept, and a document known after its upload
 _FILES = 200
 _BYTES = 512 * 2**20
 
@@ -83,7 +83,6 @@ class FileStore:
             self._folder = None
 
 
-_SECONDS = 30 * 60.0  # that a document is known after its upload
 _MOST, _MOST_UNFINISHED = 200, 16
 
 State = Literal["translating", "done", "error"]

@@ -8,7 +8,7 @@ from typing import get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from dragoman.serving.service.admission import Count
+from dragoman.serving.service.admission import Count, Counting
 from dragoman.version import __version__
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -17,7 +17,7 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"))
 
 
-class ServerMetrics:
+class ServerMetrics(Counting):
     """The counts of a server, each in a registry of its own."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The native routes that only the page at `/` uses, under /v1.
+"""What the pages at `/` and `/how` ask beyond the other native routes, under /v1.
 
 A text is cut into sentences here, so that each has its words, its links, and the beginning that a person
 chose for it. Sentences that stay the same come from the cache of the service.
@@ -7,8 +7,8 @@ chose for it. Sentences that stay the same come from the cache of the service.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any
 
@@ -16,28 +16,26 @@ from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import DataError
 from dragoman.base.machine import has_pytorch
-from dragoman.serving.apis.endpoints import Call, Endpoint
-from dragoman.serving.apis.own import model_table
+from dragoman.serving.apis.endpoints import Call, Endpoint, Plain
+from dragoman.serving.apis.libretranslate import language_tables
+from dragoman.serving.apis.own import MATCH, WORD_PAIRS, match_table, model_table
 from dragoman.serving.http.errors import Refusal
 from dragoman.serving.http.fields import (
-    COUNT,
-    FLAG,
-    NUMBER,
-    TEXT,
     Fields,
-    Schema,
-    array,
     described,
     flag,
-    optional,
+    number,
+    section,
     sections,
-    structure,
+    table,
     text,
     whole,
 )
-from dragoman.serving.page.words import sentence_table, text_table
+from dragoman.serving.page.words import sentence_table
 from dragoman.serving.service.ask import Answer, Ask
-from dragoman.text.sentences import spacing, split_sentences
+from dragoman.serving.service.inspection import BEAM, Question
+from dragoman.text.guidance import Match
+from dragoman.text.segmenter import segment_text
 
 _ALTERNATIVES = 6  # whole translations of a sentence
 _WIDTH = 8  # of the beam that finds them
@@ -48,27 +46,19 @@ _MATCHES = 5
 # The answers
 
 
-async def _page(call: Call) -> Response:
+async def _page(call: Call) -> Plain:
     """The choices on the page: languages, models with their adapters and lists of terms, memories, limits."""
     service = call.service
-    pairs, limits = service.pairs, service.limits
-    targets = {source: list(pairs.targets_of(source)) for source in pairs.sources}
-    codes = dict.fromkeys([*pairs.sources, *(code for each in targets.values() for code in each)])
-    return JSONResponse(
-        {
-            "languages": [
-                {"code": code, "name": pairs.name_of(code), "targets": targets.get(code, [])}
-                for code in codes
-            ],
-            "models": [model_table(one) for one in service.models],
-            "memories": [list(pair) for pair in service.memories],
-            "how": has_pytorch(),
-            "limits": {"characters": limits.characters, "file_bytes": limits.file_bytes},
-        }
-    )
+    return {
+        "languages": language_tables(service.pairs),
+        "models": [model_table(one) for one in service.models],
+        "memories": [list(pair) for pair in service.memories],
+        "how": has_pytorch(),
+        "limits": {name: getattr(service.limits, name) for name in ("characters", "file_bytes")},
+    }
 
 
-async def _words(call: Call) -> Response:
+async def _words(call: Call) -> Plain:
     """A text as sentences with words. `choices` say how the translations of some sentences begin."""
     text, ask = call["text"], _ask(call)
     _check_size(call, [text])
@@ -76,12 +66,16 @@ async def _words(call: Call) -> Response:
         ask = replace(ask, source=await _language(call, text, ask.target))
     pair = call.service.pairs.find(ask.source or "", ask.target, model=ask.model)
     ask = replace(ask, source=pair.source, wants=frozenset(("tokens", "alignment")))
-    pieces = await asyncio.to_thread(split_sentences, text, pair.source)
-    sentences = [spacing(piece)[1] for piece in pieces]
-    tables = await _tables(call, sentences, ask, {one["source"]: one["prefix"] for one in call["choices"]})
+    parts = await asyncio.to_thread(segment_text, text, pair.source, pair.target)
+    prefixes = {one["source"]: one["prefix"] for one in call["choices"]}
+    tables = await _tables(call, parts.sentences, ask, prefixes)
     call.use([text])
-    new, shown = text_table(pieces, tables, pair.source, pair.target)
-    return JSONResponse({"source": pair.source, "target": pair.target, "text": new, "sentences": shown})
+    new, spans = parts.joined(table["text"] for table in tables)
+    shown = [
+        {**table, "source_at": piece.start, "target_at": start}
+        for table, piece, (start, _) in zip(tables, parts.pieces, spans, strict=True)
+    ]
+    return {"source": pair.source, "target": pair.target, "text": new, "sentences": shown}
 
 
 async def _language(call: Call, text: str, target: str) -> str:
@@ -96,12 +90,12 @@ async def _tables(
 ) -> list[dict[str, Any]]:
     """The table of each sentence. Sentences without a prefix are translated together."""
     chosen = {sentence: prefixes[sentence] for sentence in sentences if prefixes.get(sentence)}
-    free = [one for one in dict.fromkeys(sentences) if one and one not in chosen]
+    free = [one for one in dict.fromkeys(sentences) if one not in chosen]
     most = call.service.limits.texts
     together = [_translate(call, free[at : at + most], ask) for at in range(0, len(free), most)]
     begun = [_begun(call, one, replace(ask, prefix=prefix)) for one, prefix in chosen.items()]
     answers = chain.from_iterable(await asyncio.gather(*together, *begun))
-    found: dict[str, dict[str, Any]] = {"": {"text": ""}}
+    found: dict[str, dict[str, Any]] = {}
     for one, answer in zip([*free, *chosen], answers, strict=True):
         found[one] = sentence_table(one, answer.text, answer.translation, answer.match)
     return [found[one] for one in sentences]
@@ -128,22 +122,15 @@ async def _translate(call: Call, texts: Sequence[str], ask: Ask) -> list[Answer]
     return await call.translate(texts, ask)
 
 
-async def _next_words(call: Call) -> Response:
+async def _next_words(call: Call) -> Plain:
     """The likely next words after `prefix`, with which the translation of one sentence begins."""
     text, ask = _one_sentence(call)
     most = call["most"]
     found = await call.service.next_words(text, ask, most=most, client=call.client, deadline=call.deadline)
-    return JSONResponse(
-        {
-            "words": [
-                {"text": one.text, "prefix": one.prefix, "probability": round(one.probability, 6)}
-                for one in found
-            ]
-        }
-    )
+    return {"words": [{**asdict(one), "probability": round(one.probability, 6)} for one in found]}
 
 
-async def _alternatives(call: Call) -> Response:
+async def _alternatives(call: Call) -> Plain:
     """Other translations of one sentence, the best first."""
     text, ask = _one_sentence(call)
     beam = min(_WIDTH, call.service.limits.beam)
@@ -152,24 +139,17 @@ async def _alternatives(call: Call) -> Response:
     ask = replace(ask, beam=beam, n_best=most, memory=False)
     (answer,) = await _translate(call, [text], ask)
     others = [one for one in dict.fromkeys(answer.alternatives) if one != answer.text]
-    return JSONResponse({"text": answer.text, "alternatives": [{"text": one} for one in others]})
+    return {"text": answer.text, "alternatives": [{"text": one} for one in others]}
 
 
 # The memory
 
 
-async def _matches(call: Call) -> Response:
+async def _matches(call: Call) -> Plain:
     """The similar pairs of the memory for a sentence."""
     text, ask = _one_sentence(call)
     found = await call.service.matches(text, _pair(call, ask), _MATCHES)
-    return JSONResponse(
-        {
-            "matches": [
-                {"source": one.pair.source, "target": one.pair.target, "score": round(one.score, 1)}
-                for one in found
-            ]
-        }
-    )
+    return {"matches": [match_table(Match(one.pair.source, one.pair.target, one.score)) for one in found]}
 
 
 async def _corrections(call: Call) -> Response:
@@ -179,6 +159,20 @@ async def _corrections(call: Call) -> Response:
     _check_size(call, [text, translation, machine])
     new = await call.service.correct(text, machine, translation, _pair(call, ask))
     return JSONResponse({"new": new}, 201 if new else 200)
+
+
+# How a translation came about: the page at `/how`
+
+
+async def _offer(call: Call) -> Plain:
+    """The models, the parts that can be changed, and the limits. Loads nothing."""
+    return call.state.how.about()
+
+
+async def _how(call: Call) -> Plain:
+    """The data of the report, for the untouched run and for the changed one."""
+    asked = (call[name] for name in ("text", "source", "target", "interventions", "options"))
+    return await call.state.how.answer(Question(*asked))
 
 
 # The requests
@@ -238,73 +232,88 @@ _WHOLE: Fields = {
     **_OPTIONS,
     "choices": sections(_BEGINNING, "How the translations of some sentences begin."),
 }
-_SPAN: Schema = array(COUNT, minItems=2, maxItems=2)
-_WORD = structure({"start": COUNT, "end": COUNT, "confidence": optional(NUMBER)})
-_SHOWN = structure(
-    {
-        "source": TEXT,
-        "text": TEXT,
-        "source_at": COUNT,
-        "target_at": COUNT,
-        "words": array(_WORD),
-        "source_words": array(_SPAN),
-        "links": described(array(_SPAN), "Numbers of words: source, target."),
-        "remembered": FLAG,
-        "truncated": FLAG,
-    }
-)
+_SHOWN = {
+    "source": str,
+    "text": str,
+    "source_at": int,
+    "target_at": int,
+    "words": [{"start": int, "end": int, "confidence": (float, None)}],
+    "source_words": WORD_PAIRS,
+    "links": described(WORD_PAIRS, "Numbers of words: source, target."),
+    "remembered": bool,
+    "truncated": bool,
+}
+
+
+def _post(
+    name: str,
+    answer: Callable[[Call], Awaitable[Response | Plain]],
+    summary: str,
+    fields: Fields,
+    returns: dict[str, Any],
+) -> Endpoint:
+    return Endpoint(
+        f"POST /v1/{name}", answer, summary, fields=fields, bodies=("json",), returns=returns, works=True
+    )
+
 
 ENDPOINTS = (
+    Endpoint("GET /v1/page", _page, "What the page offers.", returns=dict, works=True),
+    _post(
+        "words",
+        _words,
+        "Translate a text into sentences with words, their confidence and their alignment.",
+        _WHOLE,
+        {"source": str, "target": str, "text": str, "sentences": [_SHOWN]},
+    ),
+    _post(
+        "next_words",
+        _next_words,
+        "The likely next words of a translation that has begun.",
+        {**_SENTENCE, "most": whole(_NEXT_WORDS, least=1, most=16)},
+        {"words": [{"text": str, "prefix": str, "probability": float}]},
+    ),
+    _post(
+        "alternatives",
+        _alternatives,
+        "Other translations of a sentence.",
+        _SENTENCE,
+        {"text": str, "alternatives": [{"text": str}]},
+    ),
+    _post(
+        "matches", _matches, "What the memory has that is like a sentence.", _SENTENCE, {"matches": [MATCH]}
+    ),
+    _post(
+        "corrections",
+        _corrections,
+        "Store a translation that a person confirms.",
+        {**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
+        {"new": bool},
+    ),
     Endpoint(
-        route="GET /v1/page",
-        answer=_page,
-        summary="The choices on the page.",
-        returns={"type": "object"},
+        "GET /v1/how",
+        _offer,
+        "The models that can be inspected, their heads, and the limits.",
+        returns={"models": [dict], "limits": dict},
+        refuses=(501,),
         works=True,
     ),
     Endpoint(
-        route="POST /v1/words",
-        answer=_words,
-        summary="Translate a text into sentences with words, their confidence and their alignment.",
-        fields=_WHOLE,
+        "POST /v1/how",
+        _how,
+        "Inspect the translation of a sentence, as it is and with interventions.",
+        fields={
+            "text": text(required=True, empty=True),
+            "source": text(required=True),
+            "target": text(required=True),
+            "interventions": table("The changes; see the guide on inspection."),
+            "options": section(
+                {"beam": whole(None, least=1, most=BEAM), "length_penalty": number(least=0, most=10)}
+            ),
+        },
         bodies=("json",),
-        returns=structure({"source": TEXT, "target": TEXT, "text": TEXT, "sentences": array(_SHOWN)}),
-        works=True,
-    ),
-    Endpoint(
-        route="POST /v1/next_words",
-        answer=_next_words,
-        summary="The likely next words of a translation that has begun.",
-        fields={**_SENTENCE, "most": whole(_NEXT_WORDS, least=1, most=16)},
-        bodies=("json",),
-        returns=structure({"words": array(structure({"text": TEXT, "prefix": TEXT, "probability": NUMBER}))}),
-        works=True,
-    ),
-    Endpoint(
-        route="POST /v1/alternatives",
-        answer=_alternatives,
-        summary="Other translations of a sentence.",
-        fields=_SENTENCE,
-        bodies=("json",),
-        returns=structure({"text": TEXT, "alternatives": array(structure({"text": TEXT}))}),
-        works=True,
-    ),
-    Endpoint(
-        route="POST /v1/matches",
-        answer=_matches,
-        summary="The similar pairs of the memory for a sentence.",
-        fields=_SENTENCE,
-        bodies=("json",),
-        returns=structure({"matches": array(structure({"source": TEXT, "target": TEXT, "score": NUMBER}))}),
-        works=True,
-    ),
-    Endpoint(
-        route="POST /v1/corrections",
-        answer=_corrections,
-        summary="Store a translation that a person confirms.",
-        fields={**_SENTENCE, "translation": text(required=True), "machine": text(default="")},
-        bodies=("json",),
-        returns=structure({"new": FLAG}),
+        returns={"traces": [dict]},
+        refuses=(501,),
         works=True,
     ),
 )

@@ -6,11 +6,10 @@ Places count characters (Unicode code points) from the start of the sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import exp
 from typing import TYPE_CHECKING, Any
 
-from dragoman.text.sentences import between, spacing
 from dragoman.text.spans import Span, words_of
 
 if TYPE_CHECKING:
@@ -18,26 +17,6 @@ if TYPE_CHECKING:
     from dragoman.translation.translation import Translation
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
-
-
-def text_table(
-    pieces: Sequence[str], tables: Sequence[Mapping[str, Any]], source: str, target: str
-) -> tuple[str, list[dict[str, Any]]]:
-    """A translated text, and its sentences with their places in it (`target_at`) and in the source.
-
-    `pieces` are the sentences of the source with the space around them, `tables` the `sentence_table`
-    of each. A piece of nothing but space stays as it is.
-    """
-    shown, new, place = list[dict[str, Any]](), "", 0
-    for number, (piece, table) in enumerate(zip(pieces, tables, strict=True)):
-        before, sentence, after = spacing(piece)
-        new += before
-        if sentence:
-            shown.append({**table, "source_at": place + len(before), "target_at": len(new)})
-            last = number == len(pieces) - 1
-            new += table["text"] + (after if last else between(after, source, target))
-        place += len(piece)
-    return new, shown
 
 
 def sentence_table(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 from dragoman.serving.service.limits import Limits, Overloaded
 
@@ -26,30 +26,17 @@ Count = Literal[
 ]
 
 
-class Counting(Protocol):
-    """Keeps counts. Methods are called in the thread of the event loop and must not wait."""
+class Counting:
+    """Keeps no counts; a subclass may. Methods are called in the event loop's thread and must not wait."""
 
     def count(self, what: Count, amount: int = 1) -> None:
         """Something happened."""
-        ...
 
     def took(self, pair: tuple[str, str], seconds: float) -> None:
         """A request for a pair was answered in this time."""
-        ...
 
     def queued(self, characters: int) -> None:
         """Set the number of characters that wait or are being translated."""
-        ...
-
-
-class Uncounted:
-    """Keeps no counts."""
-
-    def count(self, what: Count, amount: int = 1) -> None: ...
-
-    def took(self, pair: tuple[str, str], seconds: float) -> None: ...
-
-    def queued(self, characters: int) -> None: ...
 
 
 _LEAST_RATE = 100.0  # characters a second, so that no client has to wait for hours

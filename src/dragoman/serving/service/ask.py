@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dragoman.text.segmenter import Splitting
 from dragoman.translation.search.options import Quality
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from dragoman.translation.translation import Translation
 
 Markup = Literal["text", "html", "xml"]
-Splitting = Literal["split", "lines", "one"]
 Want = Literal["tokens", "alignment", "risk"]
 
 
@@ -58,16 +58,6 @@ class Route:
         return self.languages[1:-1]
 
 
-@dataclass(frozen=True)
-class AnswerPart:
-    """A sentence of a text. Spans are places in the text and in its translation: [start, end)."""
-
-    source: tuple[int, int]
-    target: tuple[int, int]
-    translation: Translation | None  # None with a pivot, from the memory, and for text that is not language
-    match: Match | None = None  # the match of the memory
-
-
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """The translation of a text."""
@@ -79,7 +69,6 @@ class Answer:
     alternatives: tuple[str, ...] = ()  # fewer than asked if the search found fewer; none with markup
     translation: Translation | None = None
     """Of a text of one sentence, without markup and without a pivot: tokens, alignment, risk."""
-    parts: tuple[AnswerPart, ...] = ()  # the sentences in order; none with markup
     match: Match | None = None  # of the memory, for the whole text; with a score of 100 it was taken over
     cached: bool = False
 

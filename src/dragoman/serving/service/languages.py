@@ -84,10 +84,6 @@ class Pairs:
             raise UnknownLanguage(what, language=target, hint=f"to: {', '.join(routes) or 'nothing'}")
         return routes[target]
 
-    def name_of(self, language: str) -> str:
-        """The English name of a language, such as "German"; its code if it is not known."""
-        return language_name(language)
-
     def _closest(self, wanted: str, served: Iterable[str], way: str) -> str:
         served = tuple(served)
         code = canonical(wanted[:_LONGEST])

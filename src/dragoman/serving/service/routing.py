@@ -15,13 +15,13 @@ from dragoman.documents.markup.html.fragment import XmlFragment
 from dragoman.documents.markup.html.html import Html
 from dragoman.documents.translate import translate_segments
 from dragoman.serving.service.admission import Counting, QueuePlace
-from dragoman.serving.service.ask import Answer, AnswerPart, Ask, Route
-from dragoman.serving.service.coalescing import Coalescer
+from dragoman.serving.service.ask import Answer, Ask, Route
+from dragoman.serving.service.coalescing import Cache, Coalescer
 from dragoman.serving.service.languages import Pairs, detect_language
-from dragoman.serving.service.layout import Layout, laid_out
 from dragoman.serving.service.limits import Limits
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ServedModel
+from dragoman.text.segmenter import Segmented, segment_text
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Plan:
     text: str
     route: Route
     confidence: float | None
-    layout: Layout  # of a text without markup
+    parts: Segmented  # of a text without markup
 
 
 class Router:
@@ -90,19 +90,25 @@ class Router:
         pairs: Pairs,
         models: Iterable[ServedModel],
         memories: Memories,
-        translations: Coalescer[WorkKey, Translation | Marked],
-        words: Coalescer[WordsKey, tuple[NextWord, ...]],
+        threads: Executor,
         preparing: Executor,
         *,
         limits: Limits,
         default_source: str | None,
         counting: Counting,
     ) -> None:
-        """`preparing` runs short work: detection, splitting, looking up."""
+        """`threads` run the models, `preparing` what is short: detection, splitting, looking up."""
         self._pairs, self._models = pairs, {one.name: one for one in models}
         self._memories, self._preparing = memories, preparing
-        self._translations, self._words = translations, words
         self._limits, self._counting, self._default = limits, counting, default_source
+        most = limits.cache_bytes
+        self._translations = Coalescer[WorkKey, "Translation | Marked"](threads, Cache(most), counting)
+        self._words = Coalescer[WordsKey, "tuple[NextWord, ...]"](threads, Cache(most // 16), counting)
+
+    def stop(self) -> None:
+        """Stop all work, for good. Who waits for it gets NotReady."""
+        self._translations.stop()
+        self._words.stop()
 
     async def answers(self, texts: Sequence[str], ask: Ask, place: QueuePlace) -> list[Answer]:
         """Return an answer for each text, in order."""
@@ -161,14 +167,14 @@ class Router:
             guess = detect_language(text, among, default)[0]
             source, confidence = guess.language, guess.confidence
         route = self._pairs.find(source, ask.target, model=ask.model)
-        layout = Layout(())
+        parts = Segmented((), ("",))
         if ask.markup == "text":
             known = None
             if ask.memory and not ask.prefix and self._memory(route, ask) is not None:
                 known = cache(partial(self._memories.exact, (route.source, route.target)))
             ends = route.source, route.target
-            layout = laid_out(text, *ends, ask.sentences, known=known, asked=bool(ask.prefix))
-        return _Plan(text, route, confidence, layout)
+            parts = segment_text(text, *ends, how=ask.sentences, known=known, copying=not ask.prefix)
+        return _Plan(text, route, confidence, parts)
 
     def _memory(self, route: Route, ask: Ask) -> TranslationMemory | None:
         return self._memories.of((route.source, route.target)) if ask.memory else None
@@ -176,15 +182,15 @@ class Router:
     # ---- texts without markup ---------------------------------------------------------------------------
 
     async def _plain(self, route: Route, plans: Sequence[_Plan], ask: Ask, place: QueuePlace) -> list[Answer]:
-        sentences = [sentence for plan in plans for sentence in plan.layout.sentences]
+        sentences = [sentence for plan in plans for sentence in plan.parts.sentences]
         self._counting.count("sentences", len(sentences))
-        known = sum(one.match is not None for plan in plans for one in plan.layout.slivers)
+        known = sum(one.match is not None for plan in plans for one in plan.parts.pieces)
         self._counting.count("remembered", known)
         values, cached = await self._through(route, sentences, ask, place)
         left = iter(cast("Sequence[Translation]", values))
         answers = []
         for plan in plans:
-            own = [next(left) for _ in plan.layout.sentences]
+            own = [next(left) for _ in plan.parts.sentences]
             answers.append(_answer(plan, own, ask.n_best, cached=cached and bool(own)))
         return answers
 
@@ -290,42 +296,30 @@ def _untouched(plan: _Plan) -> Answer:
 
 
 def _answer(plan: _Plan, found: Sequence[Translation], n_best: int, *, cached: bool) -> Answer:
-    text, parts = _joined(plan, found)
-    only = parts[0] if len(parts) == 1 else None
+    text, _ = plan.parts.joined(plan.parts.bodies(one.text for one in found))
+    bodies = plan.parts.pieces
+    translation = found[0] if len(bodies) == 1 and bodies[0].asked else None
+    match = bodies[0].match if len(bodies) == 1 else None
     return Answer(
         text=text,
         source=plan.route.source,
         confidence=plan.confidence,
         route=plan.route,
-        alternatives=tuple(_alternatives(plan.layout, text, found, n_best)),
-        translation=only.translation if only else None,
-        parts=parts,
-        match=only.match if only else None,
+        alternatives=tuple(_alternatives(plan.parts, text, found, n_best)),
+        translation=None if plan.route.pivots else translation,
+        match=match or (translation.match if translation else None),
         cached=cached,
     )
 
 
-def _joined(plan: _Plan, found: Sequence[Translation]) -> tuple[str, tuple[AnswerPart, ...]]:
-    left, pivots = iter(found), bool(plan.route.pivots)
-    text, parts = "", list[AnswerPart]()
-    for one, body in plan.layout.bodies([each.text for each in found]):
-        text += one.before
-        translation = next(left) if one.asked else None
-        match = one.match or (translation.match if translation else None)
-        if one.body:
-            source, target = (one.start, one.start + len(one.body)), (len(text), len(text) + len(body))
-            parts.append(AnswerPart(source, target, None if pivots else translation, match))
-        text += body + one.after
-    return text, tuple(parts)
-
-
-def _alternatives(layout: Layout, text: str, found: Sequence[Translation], n_best: int) -> Iterable[str]:
+def _alternatives(parts: Segmented, text: str, found: Sequence[Translation], n_best: int) -> Iterable[str]:
     """Other translations of a text, best first: of the nth best of each sentence."""
     most = max((len(one.alternatives) for one in found), default=0)
-    texts = [
-        layout.text([one.alternatives[n].text if n < len(one.alternatives) else one.text for one in found])
+    nth = (
+        [one.alternatives[n].text if n < len(one.alternatives) else one.text for one in found]
         for n in range(min(most, n_best - 1))
-    ]
+    )
+    texts = [parts.joined(parts.bodies(each))[0] for each in nth]
     return (one for one in dict.fromkeys(texts) if one != text)
 
 

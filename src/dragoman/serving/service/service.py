@@ -20,16 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dragoman.base.errors import ConfigError
-from dragoman.serving.service.admission import Admission, Counting, QueuePlace, Uncounted
+from dragoman.serving.service.admission import Admission, Counting, QueuePlace
 from dragoman.serving.service.ask import Answer, Ask, Guess, TranslatedDocument
-from dragoman.serving.service.cache import Cache
-from dragoman.serving.service.coalescing import Coalescer
 from dragoman.serving.service.documents import FileTranslator
 from dragoman.serving.service.languages import Pairs, detect_language
 from dragoman.serving.service.limits import Late, Limits, NotReady, Overloaded, TooLong
 from dragoman.serving.service.memories import Memories
 from dragoman.serving.service.models import ModelSpec, ServedModel, load_all
-from dragoman.serving.service.routing import Marked, Router, WordsKey, WorkKey
+from dragoman.serving.service.routing import Router
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from dragoman.translation.memory.store import FuzzyMatch
     from dragoman.translation.native.choice import DType, EngineName
     from dragoman.translation.next_words import NextWord
-    from dragoman.translation.translation import Translation
 
 __all__ = ["ModelSpec", "ServedModel", "Service"]
 
@@ -65,7 +62,7 @@ class Service:
         """See `open`."""
         self.models, self.limits = tuple(models), limits or Limits()
         self.pairs = Pairs(leg for one in self.models for leg in one.legs)
-        self._memories, self._counting = memories or Memories({}), counting or Uncounted()
+        self._memories, self._counting = memories or Memories({}), counting or Counting()
         self._default = self.pairs.sources[0]
         if default_source is not None:
             self._default = self.pairs.find(default_source, default_source).source
@@ -73,19 +70,11 @@ class Service:
         self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
         self._reading = ThreadPoolExecutor(_READING, "read")
         self._admission = Admission(self.limits, self._counting, time.monotonic)
-        cache, words = self.limits.cache_bytes, self.limits.cache_bytes // 16
-        self._translations: Coalescer[WorkKey, Translation | Marked] = Coalescer(
-            self._threads, Cache(cache), self._counting
-        )
-        self._words: Coalescer[WordsKey, tuple[NextWord, ...]] = Coalescer(
-            self._threads, Cache(words), self._counting
-        )
         self._router = Router(
             self.pairs,
             self.models,
             self._memories,
-            self._translations,
-            self._words,
+            self._threads,
             self._preparing,
             limits=self.limits,
             default_source=self._default,
@@ -260,8 +249,7 @@ class Service:
         """
         self._draining = True
         await self._wait_until_idle(seconds)
-        self._translations.stop()
-        self._words.stop()
+        self._router.stop()
         await self._wait_until_idle(_GRACE)
         await asyncio.to_thread(self._close)
 

@@ -12,7 +12,7 @@ from dragoman.base.config import from_table
 from dragoman.base.errors import ModelError
 from dragoman.base.machine import has_pytorch
 from dragoman.models.shapes import Architecture
-from dragoman.serving.studio.recipes import recipe_at
+from dragoman.serving.studio.watch import recipe_at
 from dragoman.training.checkpoints.paths import Checkpoints
 
 if TYPE_CHECKING:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from dragoman.base.errors import DataError
-from dragoman.serving.studio.history import History
-from dragoman.serving.studio.recipes import flat, recipe_at
-from dragoman.serving.studio.series import Axis, Point
-from dragoman.serving.studio.tail import Tail
+from dragoman.base.config import read_toml
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.base.options import show
+from dragoman.serving.studio.history import Axis, History, Point
 
 METRICS, RECIPE = "metrics.jsonl", "training.toml"
 SHOWN = 600  # points of a curve that a page gets at first
@@ -194,3 +195,119 @@ def labels_of(paths: Sequence[Path]) -> list[str]:
 
 def _limit(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+CHUNK = 1 << 20  # bytes read at once, and of the longest line
+_ANCHOR = 4096  # bytes before the place of reading that must be as they were
+
+
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """The result of one look at the file."""
+
+    lines: tuple[bytes, ...] = ()
+    restarted: bool = False  # the file is another one now: forget the lines before these
+    more: bool = False  # there is more to read at once
+    missing: bool = False
+    error: str = ""  # why it cannot be read
+
+
+@dataclass
+class Tail:
+    """A place in a file. `read` returns the lines after it and moves on. A half-written line waits.
+
+    The file may be a copy that is synchronised from another machine: each copy is a new file that begins
+    like the old one, and reading resumes where it was.
+    """
+
+    path: Path
+    offset: int = 0  # after the last whole line
+    size: int = 0  # of the file, when it was last seen
+    changed: float = 0.0  # when it was last written, in seconds since 1970
+    broken: int = 0  # lines longer than CHUNK, which are skipped
+    _anchor: bytes = b""  # what is before `offset`
+    _skipping: bool = False  # within a line that is too long
+    _seen: tuple[int, ...] = field(default=())  # as the file was when there was nothing more to read
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the file ends within a line."""
+        return self.size > self.offset
+
+    def read(self) -> News:
+        """Return the whole lines of the next CHUNK. Never raises OSError."""
+        try:
+            if _identity(os.stat(self.path)) == self._seen:
+                return News()
+            with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                restarted = not self._continues(file, status.st_size)
+                if restarted:
+                    self.offset, self._anchor, self._skipping, self.broken = 0, b"", False, 0
+                file.seek(self.offset)
+                data = file.read(CHUNK)
+        except FileNotFoundError:
+            self._seen = ()
+            return News(missing=True)
+        except OSError as error:
+            self._seen = ()
+            return News(error=error.strerror or str(error))
+        self.size, self.changed = status.st_size, status.st_mtime
+        lines = self._whole(data)
+        more = len(data) == CHUNK
+        self._seen = () if more else _identity(status)
+        return News(lines=lines, restarted=restarted, more=more)
+
+    def _continues(self, file: IO[bytes], size: int) -> bool:
+        """Whether what was read is still there, before the place of reading."""
+        file.seek(self.offset - len(self._anchor))
+        return size >= self.offset and file.read(len(self._anchor)) == self._anchor
+
+    def _whole(self, data: bytes) -> tuple[bytes, ...]:
+        """Return the whole lines at the start of `data`, and move after them."""
+        end = data.rfind(b"\n") + 1
+        if not end:
+            if len(data) < CHUNK:
+                return ()
+            end = len(data)  # a line that is too long: its end is skipped, too
+            self.broken += not self._skipping
+            lines: list[bytes] = []
+            skipping = True
+        else:
+            lines = data[:end].split(b"\n")[:-1]
+            lines, skipping = lines[self._skipping :], False
+        self._skipping = skipping
+        self.offset += end
+        self._anchor = (self._anchor + data[:end])[-_ANCHOR:]
+        return tuple(lines)
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+_LARGEST = 1 << 18  # bytes
+_LONGEST = 300  # characters of a value
+
+
+def recipe_at(path: Path) -> dict[str, Any]:
+    """Return the tables of a recipe; empty if the file is missing, damaged or far too large."""
+    try:
+        return read_toml(path) if os.path.getsize(path) <= _LARGEST else {}
+    except (ConfigError, OSError, RecursionError):
+        return {}
+
+
+def flat(tables: Mapping[str, Any]) -> dict[str, str]:
+    """Return options by their full names, such as `model.heads`, with their values as TOML."""
+    return dict(_flat(tables, ""))
+
+
+def _flat(tables: Mapping[str, Any], section: str) -> Iterator[tuple[str, str]]:
+    for key, value in tables.items():
+        name = f"{section}.{key}" if section else key
+        if isinstance(value, Mapping):
+            yield from _flat(value, name)
+        else:
+            shown = show(value)
+            yield name, shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"

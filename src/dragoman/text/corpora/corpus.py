@@ -6,14 +6,15 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from itertools import count as counting
 from pathlib import Path
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import related
 from dragoman.base.tables import count
-from dragoman.text.corpora.formats import jsonl, plain, tmx, tsv
+from dragoman.text.corpora.formats import jsonl, tmx
 from dragoman.text.corpora.languages import Languages, first_known, of_pair, of_side
-from dragoman.text.corpora.lines import STDIN, Line, kept_file, one_line, open_text, read_lines
+from dragoman.text.corpora.lines import STDIN, Line, TextFile, kept_file, one_line, open_text, read_lines
 from dragoman.text.corpora.shards import kind_of, not_a_pair, shards_of
 
 __all__ = [
@@ -111,7 +112,7 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
             file = open_text(name)
             _check_direction(names, of_pair(name), languages)
             named = first_known(languages, of_pair(name))
-            return Corpus(file.name, lambda: tsv.read(file), named, files=files)
+            return Corpus(file.name, lambda: read_columns(file), named, files=files)
         case [name] if kind_of(name) in _JSONL:
             file = open_text(name)
             keys = first_known(languages, of_pair(name))
@@ -139,11 +140,48 @@ def _open_shard(names: Sequence[str], languages: Languages) -> Corpus:
             _check_direction(names, named, languages)
             return Corpus(
                 f"{source.name} and {target.name}",
-                lambda: plain.read(source, target),
+                lambda: read_side_by_side(source, target),
                 first_known(languages, named),
                 files=files,
             )
     raise not_a_pair(names)
+
+
+def read_columns(file: TextFile) -> Iterator[Line]:
+    """Yield the pairs of tab-separated values: each line is a sentence, a tab and its translation, unquoted.
+
+    An empty line is a pair of empty sentences. Raise DataError if a line does not have two columns.
+    """
+    for number, line in enumerate(file, 1):
+        columns = line.split("\t") if line else ["", ""]
+        if len(columns) != 2:
+            hint = "put a tab between the sentence and its translation"
+            raise DataError(
+                f"{file.name}:{number}: {count(len(columns), 'column')}, expected 2 (source<TAB>target)",
+                hint="cut -f1,2 keeps the first two columns" if len(columns) > 2 else hint,
+            )
+        yield Line(number, *columns)
+
+
+def read_side_by_side(source: TextFile, target: TextFile) -> Iterator[Line]:
+    """Yield the pairs of two plain files: line n of one is the translation of line n of the other.
+
+    Raise DataError at the end if one file has fewer lines than the other.
+    """
+    left, right = iter(source), iter(target)
+    for number in counting(1):
+        sentence, translation = next(left, None), next(right, None)
+        if sentence is not None and translation is not None:
+            yield Line(number, sentence, translation)
+            continue
+        if sentence is translation:  # both at their end
+            return
+        short, long, rest = (source, target, right) if sentence is None else (target, source, left)
+        lines = number + sum(1 for _ in rest)
+        raise DataError(
+            f"{short.name}: {number - 1} line{'s' * (number != 2)}, but {long.name} has {lines}",
+            hint="line n of one file must be the translation of line n of the other; keep empty lines",
+        )
 
 
 def _check_direction(names: Sequence[str], named: Languages, wanted: Languages) -> None:

@@ -1,23 +1,27 @@
 """Terms and their translations in parallel text, from which a model learns to read notes.
 
-A term is one word or several that are linked with each other's translations and with nothing else
-(`text/lexicon/word_links.py`): "print preview" and "Druckvorschau". Its note has the commonest form of the
+IBM Model 1 (`text/lexicon/lexicon.py`) gives p(target | source) and p(source | target) for words in lower
+case. The most frequent words are not linked: articles and prepositions take part in everything. A term is one
+word or several that are linked with each other's translations and with nothing else: "print preview" and
+"Druckvorschau". Its note has the commonest form of the
 translation, not the one of the sentence, so that a model learns to inflect it (Bergmanis and Pinnis 2021,
 "Facilitating Terminology Translation with Target Lemma Annotations").
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
+from dragoman.base.errors import DataError
 from dragoman.text.guidance import Note
+from dragoman.text.lexicon.lexicon import Lines, learn
 from dragoman.text.lexicon.stems import stems
-from dragoman.text.lexicon.word_links import Progress, WordLink, WordLinks, words_of_line
-from dragoman.text.tokenizers.words import PlacedWord
+from dragoman.text.tokenizers.words import PlacedWord, placed, split
 
 _LONGEST = 3  # words of a term between marks
 _LONGEST_TARGET = 6  # words of its translation; a character of Chinese is a word
@@ -26,6 +30,14 @@ _MOST = 3  # notes for a line
 _JOINED = 0.3  # chance that two neighbours whose translations are neighbours, too, become one note
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]  # to be read several times
+Progress = Callable[[str], None]
+_PAIRS = 100_000  # lines to learn from
+_WORDS = 60_000  # of a side: the most frequent ones
+_FREQUENT = 50  # words that are not linked, or a twentieth of all words, if those are fewer
+_WIDTH = 16  # translations of a word that are kept
+_POSSIBLE = 0.02  # probability of a translation: an inflected word has many
+_MUTUAL = 0.02  # probability in one direction times that in the other, if each word is the other's likeliest
+_LIKELY = 0.3  # probability of a link in one direction alone
 
 
 class TermPair(NamedTuple):
@@ -64,13 +76,12 @@ class TermPairs:
 
     def of(self, source: str, target: str) -> list[TermPair]:
         """Return the terms of a pair in the order of the source."""
-        return [
-            TermPair(*span, self._form(source[span[0] : span[1]], target[span[2] : span[3]]))
-            for span in _spans(self._links, source, target)
-        ]
-
-    def _form(self, source: str, written: str) -> str:
-        return self._forms.get(_key(source, written, self._target_language), written)
+        found = []
+        for span in _spans(self._links, source, target):
+            written = target[span[2] : span[3]]
+            key = _key(source[span[0] : span[1]], written, self._target_language)
+            found.append(TermPair(*span, self._forms.get(key, written)))
+        return found
 
 
 def draw_notes(terms: Sequence[TermPair], source: str, target: str, random: Random) -> tuple[Note, ...]:
@@ -140,3 +151,102 @@ def _groups(links: Iterable[WordLink]) -> list[list[WordLink]]:
         merged = [one for group in sharing for one in group] + [link]
         groups = [group for group in groups if group not in sharing] + [merged]
     return sorted(groups, key=lambda group: min(link.source for link in group))
+
+
+class WordLink(NamedTuple):
+    """A word of the source and one of the target, by their numbers in the line."""
+
+    source: int
+    target: int
+    mutual: bool  # each is the likeliest partner of the other
+
+
+class WordLinks:
+    """Links words of pairs."""
+
+    def __init__(self, forward: Mapping[str, dict[str, float]], backward: Mapping[str, dict[str, float]]):
+        """p(target | source) and p(source | target) of words in lower case, for words that may be linked."""
+        self._forward, self._backward = forward, backward
+
+    @classmethod
+    def learn(cls, pairs: Iterable[tuple[str, str]], *, progress: Progress = lambda text: None) -> WordLinks:
+        """Learn from pairs of lines, at most 100,000 of them, spread evenly. They are read once."""
+        ours, theirs = dict[str, int](), dict[str, int]()
+        lines = Lines(most=_PAIRS)
+        for source, target in pairs:
+            lines.add(_numbered(source, ours), _numbered(target, theirs))
+        sides = _Side([*ours], lines.source), _Side([*theirs], lines.target)
+        try:
+            forward = _table(*sides, progress)
+            backward = _table(sides[1], sides[0], progress)
+        except DataError:  # no pair has words on both sides
+            forward, backward = {}, {}
+        return cls(forward, backward)
+
+    def of(self, source: Sequence[PlacedWord], target: Sequence[PlacedWord]) -> list[WordLink]:
+        """Return the likely links between the words of a pair."""
+        ours, theirs = ([word.text.lower() for word in side] for side in (source, target))
+        there, back = _partners(ours, theirs, self._forward), _partners(theirs, ours, self._backward)
+        links = {WordLink(i, j, False) for i, (j, p) in there.items() if p >= _LIKELY}
+        links |= {WordLink(i, j, False) for j, (i, p) in back.items() if p >= _LIKELY}
+        for i, (j, p) in there.items():
+            if j in back and back[j][0] == i and p * back[j][1] >= _MUTUAL:
+                links = {*links - {WordLink(i, j, False)}, WordLink(i, j, True)}
+        return sorted(links)
+
+
+def words_of_line(line: str) -> list[PlacedWord]:
+    """Return the words of a line, without marks and numbers."""
+    return [word for word in placed(split(line)) if word.text[0].isalpha()]
+
+
+def _numbered(line: str, known: dict[str, int]) -> list[int]:
+    return [known.setdefault(word.text.lower(), len(known)) for word in words_of_line(line)]
+
+
+class _Side:
+    """The words of a side from the most frequent on, and its lines as their numbers, without rare words."""
+
+    def __init__(self, words: Sequence[str], lines: Sequence[array[int]]) -> None:
+        counts = Counter(number for line in lines for number in line)
+        ranked = [number for number, count in counts.most_common(_WORDS) if count > 1]
+        new = {number: place for place, number in enumerate(ranked)}
+        self.words = [words[number] for number in ranked]
+        self.lines = [array("i", [new[number] for number in line if number in new]) for line in lines]
+        self.unlinked = frozenset(self.words[: min(_FREQUENT, len(self.words) // 20)])
+
+
+def _table(ours: _Side, theirs: _Side, progress: Progress) -> dict[str, dict[str, float]]:
+    """word -> its likely translations, for words that are linked. Raises DataError without text."""
+    lexicon = learn(
+        Lines(most=len(ours.lines), source=ours.lines, target=theirs.lines),
+        source_vocab=max(len(ours.words), 1),
+        target_vocab=max(len(theirs.words), 1),
+        width=_WIDTH,
+        progress=progress,
+    )
+    table = {}
+    for word, ids, chances in zip(
+        ours.words, lexicon.candidates_VN.tolist(), lexicon.probability_VN.tolist(), strict=True
+    ):
+        likely = {theirs.words[i]: p for i, p in zip(ids, chances, strict=True) if p >= _POSSIBLE}
+        if word not in ours.unlinked:
+            table[word] = {other: p for other, p in likely.items() if other not in theirs.unlinked}
+    return table
+
+
+def _partners(
+    ours: Sequence[str], theirs: Sequence[str], table: Mapping[str, dict[str, float]]
+) -> dict[int, tuple[int, float]]:
+    """The likeliest partner of each word, the nearest of equal ones, and its probability."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(theirs):
+        places.setdefault(word, []).append(place)
+    partners = {}
+    for number, word in enumerate(ours):
+        likely = [(p, other) for other, p in table.get(word, {}).items() if other in places]
+        if likely:
+            p, other = max(likely)
+            expected = number * len(theirs) / len(ours)
+            partners[number] = min(places[other], key=lambda place: abs(place - expected)), p
+    return partners

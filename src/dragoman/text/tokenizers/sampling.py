@@ -37,7 +37,7 @@ class MergeSampler:
         self._ranks = {piece: -score for piece, score in scores.items()}
         # 1 / log(1 - amount), which turns the log of a uniform number into a geometric one
         self._scale = 1 / math.log1p(-amount) if 0 < amount < 1 else 0.0
-        self._cached = lru_cache(_CUTS)(self._merged_without)
+        self._cached = lru_cache(_CUTS)(lambda word, skipped: self._merge(word, skipped.__contains__))
 
     def sample(self, word: str, random: Uniform) -> tuple[str, ...]:
         """Return the pieces of one random cut; joined they are the word."""
@@ -58,9 +58,6 @@ class MergeSampler:
         if not self._amount:
             return _NEVER
         return min(int(math.log(1 - random()) * self._scale), _NEVER)
-
-    def _merged_without(self, word: str, skipped: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
-        return self._merge(word, skipped.__contains__)
 
     def _merge(self, word: str, skip: Callable[[int], bool]) -> tuple[tuple[str, ...], int]:
         """Return the pieces and the number of merges tried; merge n, from 0 on, is skipped if `skip(n)`."""

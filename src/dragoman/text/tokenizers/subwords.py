@@ -23,7 +23,7 @@ import sentencepiece
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.text.tokenizers import reserved
 from dragoman.text.tokenizers.ids import END, PAD, START, UNKNOWN
-from dragoman.text.tokenizers.sampling import LatticeSampler, MergeSampler, Uniform
+from dragoman.text.tokenizers.sampling import LatticeSampler, MergeSampler
 
 log = logging.getLogger(__name__)
 
@@ -129,19 +129,14 @@ class Subwords:
         with _text_alone(lines):
             texts = self._processor.normalize(list(lines))
         sampler, random = self._sampler(amount), Random(seed).random
-        return [
-            [token for part in self._parts(text) for token in self._sampled(part, sampler, random)]
-            for text in texts
-        ]
 
-    def _sampled(self, part: str, sampler: MergeSampler | LatticeSampler, random: Uniform) -> list[int]:
-        if part in self._reserved_ids:
-            return [self._reserved_ids[part]]
-        return self._ids(piece for word in self._words(part) for piece in sampler.sample(word, random))
+        def sampled(part: str) -> list[int]:
+            if part in self._reserved_ids:
+                return [self._reserved_ids[part]]
+            return self._ids(piece for word in self._words(part) for piece in sampler.sample(word, random))
 
-    def _parts(self, text: str) -> list[str]:
-        """Split a text at its reserved pieces."""
-        return _PARTS.findall(text) if self.reserved else [text]
+        parts = [_PARTS.findall(text) if self.reserved else [text] for text in texts]
+        return [[token for part in each for token in sampled(part)] for each in parts]
 
     def _reserved(self) -> Iterator[int]:
         """Yield the ids of the reserved pieces, which come before all others that text is cut into."""

@@ -89,8 +89,9 @@ class TokenizerConfig(Options, section="tokenizer"):
     sampling: Annotated[
         float,
         Option(
-            "Random cuts of the training text; 0 for none, 0.1 is usual. For bpe the chance to skip a merge "
-            "(Provilkov et al. 2020), for unigram the exponent of the probabilities (Kudo 2018).",
+            "Subword sampling of the training text; 0 for none, 0.1 is usual. For bpe the probability of "
+            "skipping a merge (Provilkov et al. 2020), for unigram the exponent of the probabilities (Kudo "
+            "2018).",
             at_least=0,
             below=1,
         ),
@@ -344,7 +345,12 @@ class Tokenizer:
         """Return the tokenizer in `folder`. Raise ModelError if it is missing, damaged or too new."""
         folder = Path(folder)
         path = folder / _NAME
-        table = _table(_read(path), path)
+        try:
+            table = json.loads(_read(path))
+        except (ValueError, RecursionError) as error:
+            raise ModelError(f"{path}: not valid JSON ({error})", hint=_RESTORE) from error
+        if not isinstance(table, dict):
+            raise ModelError(f"{path}: not a JSON object", hint=_RESTORE)
         version = table.get("format_version")
         if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
             raise ModelError(
@@ -355,7 +361,10 @@ class Tokenizer:
             config = from_table(TokenizerConfig, table["config"])
             specials = from_table(Specials, table.get("specials", {}))
             digests = {name: str(digest) for name, digest in table["files"].items()}
-            sides = [{end: f"tokenizer{side}{end}" for end in _suffixes(config)} for side in _sides(config)]
+            sides = [
+                {end: f"tokenizer{side}{end}" for end in _SUFFIXES.get(config.kind, [".spm"])}
+                for side in _sides(config)
+            ]
             missing = [name for side in sides for name in side.values() if name not in digests]
             if missing:
                 raise KeyError(missing[0])
@@ -363,7 +372,12 @@ class Tokenizer:
             raise ModelError(f"{path}: not a tokenizer's configuration ({error})", hint=_RESTORE) from error
         vocabularies = []
         for side in sides:
-            files = {suffix: _checked(folder / name, digests[name]) for suffix, name in side.items()}
+            files = {suffix: _read(folder / name) for suffix, name in side.items()}
+            for suffix, name in side.items():
+                if _digest(files[suffix]) != digests[name]:
+                    raise ModelError(
+                        f"{folder / name}: damaged, or from another model than {_NAME}", hint=_RESTORE
+                    )
             try:
                 vocabularies.append(_vocabulary(files, config, specials))
             except ValueError as error:
@@ -376,6 +390,8 @@ class Tokenizer:
         return cls(config, vocabularies[0], vocabularies[-1], specials=specials)
 
 
+# The ends of the names of a vocabulary's files; the other kinds have one file.
+_SUFFIXES = {"words": [".words.json"], "mapped": [".spm", ".vocab.json"]}
 _RESTORE = "restore the file, or train again in another folder"
 
 
@@ -404,17 +420,6 @@ def _sides(config: TokenizerConfig) -> list[str]:
     return [""] if config.shared else [".source", ".target"]
 
 
-def _suffixes(config: TokenizerConfig) -> list[str]:
-    """Return the ends of the names of a vocabulary's files."""
-    match config.kind:
-        case "words":
-            return [".words.json"]
-        case "mapped":
-            return [".spm", ".vocab.json"]
-        case _:
-            return [".spm"]
-
-
 def _vocabulary(files: dict[str, bytes], config: TokenizerConfig, specials: Specials) -> Vocabulary:
     """Return the vocabulary of one side. Raise ValueError if the files hold something else."""
     match config.kind:
@@ -430,14 +435,6 @@ def _vocabulary(files: dict[str, bytes], config: TokenizerConfig, specials: Spec
             return subwords.Subwords(files[".spm"])
 
 
-def _checked(path: Path, digest: str) -> bytes:
-    """Return the bytes of a file. Raise ModelError unless they have the digest."""
-    data = _read(path)
-    if _digest(data) != digest:
-        raise ModelError(f"{path}: damaged, or from another model than {_NAME}", hint=_RESTORE)
-    return data
-
-
 def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
@@ -449,13 +446,3 @@ def _read(path: Path) -> bytes:
         raise ModelError(f"{path}: missing", hint="is this the folder that training wrote?") from error
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_RESTORE) from error
-
-
-def _table(data: bytes, path: Path) -> dict[str, Any]:
-    try:
-        table = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: not valid JSON ({error})", hint=_RESTORE) from error
-    if not isinstance(table, dict):
-        raise ModelError(f"{path}: not a JSON object", hint=_RESTORE)
-    return table

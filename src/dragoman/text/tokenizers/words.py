@@ -132,12 +132,9 @@ def placed(tokens: Iterable[str]) -> list[PlacedWord]:
 def _pattern(reserved: bool) -> re.Pattern[str]:
     alone = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, Han
     # Python's \w lacks vowel signs, accents and the joiners of Persian and Hindi, which are part of a word.
-    joining = "".join(filter(_is_mark, map(chr, range(0x300, 0x1E960)))) + "\u200c\u200d"
+    characters = map(chr, range(0x300, 0x1E960))
+    joining = "".join(c for c in characters if unicodedata.category(c)[0] == "M") + "\u200c\u200d"
     words = f"[{alone}]|(?:(?![{alone}])[\\w{joining}])+|[^ ]"
     if reserved:
         return re.compile(f"{PIECE.pattern}| ?(?!{PIECE.pattern})(?:{words})| ")
     return re.compile(f" ?(?:{words})| ")
-
-
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character).startswith("M")

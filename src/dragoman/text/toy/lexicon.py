@@ -9,6 +9,13 @@ from __future__ import annotations
 
 Pair = tuple[str, str]
 
+
+def _pairs(table: str) -> tuple[Pair, ...]:
+    """The pairs of a table "english German, ..."; a word alone is the same in both languages."""
+    rows = ([word.replace("_", " ") for word in row.split()] for row in table.split(","))
+    return tuple((row[0], row[-1]) for row in rows)
+
+
 # --- nouns: "english/plural article German/Plural"; no plural: a mass noun, or the only one of its kind;
 # `*`: a weak masculine, whose accusative and dative singular equal its plural.
 # The words before the colon are the tags of the nouns: what they can be used as.
@@ -233,69 +240,30 @@ wanted_to     wollte wolltest wollte wollten     past
 WOMEN = tuple("Anna Maria Lena Emma Julia Clara Sophie".split())
 MEN = tuple("Peter Paul Max Tom Felix Jonas Simon".split())
 OWNERS = ("Anna", "Maria", "Lena", "Peter", "Paul")
-CITIES: tuple[Pair, ...] = (
-    ("Berlin", "Berlin"),
-    ("Hamburg", "Hamburg"),
-    ("London", "London"),
-    ("Paris", "Paris"),
-    ("Munich", "München"),
-    ("Vienna", "Wien"),
-    ("Cologne", "Köln"),
-    ("Rome", "Rom"),
-)
-NUMBERS: tuple[Pair, ...] = (
-    ("two", "zwei"),
-    ("three", "drei"),
-    ("four", "vier"),
-    ("five", "fünf"),
-    ("six", "sechs"),
-    ("ten", "zehn"),
-)
+CITIES = _pairs("Berlin, Hamburg, London, Paris, Munich München, Vienna Wien, Cologne Köln, Rome Rom")
+NUMBERS = _pairs("two zwei, three drei, four vier, five fünf, six sechs, ten zehn")
 
 # Adverbials of time by the kind of clause they fit. Those with "every" do not go with a negation.
-EVERY: tuple[Pair, ...] = (
-    ("every day", "jeden Tag"),
-    ("every week", "jede Woche"),
-    ("every evening", "jeden Abend"),
-    ("every morning", "jeden Morgen"),
+EVERY = _pairs(
+    "every_day jeden_Tag, every_week jede_Woche, every_evening jeden_Abend, every_morning jeden_Morgen"
 )
-SEASONS: tuple[Pair, ...] = (
-    ("in the morning", "am Morgen"),
-    ("in the evening", "am Abend"),
-    ("in summer", "im Sommer"),
-    ("in winter", "im Winter"),
+SEASONS = _pairs(
+    "in_the_morning am_Morgen, in_the_evening am_Abend, in_summer im_Sommer, in_winter im_Winter"
 )
-DAYS: tuple[Pair, ...] = (
-    ("on Monday", "am Montag"),
-    ("on Friday", "am Freitag"),
-    ("on Sunday", "am Sonntag"),
-)
+DAYS = _pairs("on_Monday am_Montag, on_Friday am_Freitag, on_Sunday am_Sonntag")
 TIMES: dict[str, tuple[Pair, ...]] = {
-    "present": (("today", "heute"),),
+    "present": _pairs("today heute"),
     "habit": SEASONS,
-    "past": (
-        ("yesterday", "gestern"),
-        ("last week", "letzte Woche"),
-        *DAYS,
-    ),
-    "future": (
-        ("tomorrow", "morgen"),
-        ("next week", "nächste Woche"),
-        *DAYS,
-    ),
+    "past": (*_pairs("yesterday gestern, last_week letzte_Woche"), *DAYS),
+    "future": (*_pairs("tomorrow morgen, next_week nächste_Woche"), *DAYS),
 }
 YEARS = {"past": ("last year", "letztes Jahr"), "future": ("next year", "nächstes Jahr")}
-AGO: tuple[Pair, ...] = (("days", "Tagen"), ("weeks", "Wochen"), ("years", "Jahren"))
-FREQUENCIES: tuple[Pair, ...] = (
-    ("often", "oft"),
-    ("always", "immer"),
-    ("sometimes", "manchmal"),
-    ("never", "nie"),
-)
-MANNERS: dict[str, tuple[Pair, ...]] = {
-    "early": (("early", "früh"), ("late", "spät")),
-    "fast": (("quickly", "schnell"), ("slowly", "langsam")),
-    "loud": (("loudly", "laut"),),
+AGO = _pairs("days Tagen, weeks Wochen, years Jahren")
+FREQUENCIES = _pairs("often oft, always immer, sometimes manchmal, never nie")
+MANNERS = {
+    "early": _pairs("early früh, late spät"),
+    "fast": _pairs("quickly schnell, slowly langsam"),
+    "loud": _pairs("loudly laut"),
 }
 # Prepositions with the dative for where things are, and with the accusative for where they are put.
-SURFACES: tuple[Pair, ...] = (("on", "auf"), ("under", "unter"), ("next to", "neben"), ("behind", "hinter"))
+SURFACES = _pairs("on auf, under unter, next_to neben, behind hinter")

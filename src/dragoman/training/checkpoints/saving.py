@@ -21,8 +21,6 @@ from dragoman.training.checkpoints import selection
 from dragoman.training.checkpoints import whole as checkpoint
 from dragoman.training.checkpoints.paths import PROGRESS, Checkpoints, is_sharded
 from dragoman.training.checkpoints.progress import Progress
-from dragoman.training.options import TrainingConfig
-from dragoman.training.processes.distributed import World
 from dragoman.training.step.update import Learner
 
 if TYPE_CHECKING:
@@ -44,8 +42,6 @@ class Saver:
 
     checkpoints: Checkpoints
     learner: Learner
-    config: TrainingConfig
-    world: World
     _writing: _Writing | None = field(default=None, init=False)
 
     def restore(self) -> Progress | None:
@@ -64,17 +60,17 @@ class Saver:
         """
         self.check_finite(progress.step)
         if not self.learner.sharded:
-            self.world.lead(lambda: self._write(progress, weights))
+            self.learner.world.lead(lambda: self._write(progress, weights))
             return
         from dragoman.training.checkpoints.shards import Snapshot
 
         self.finish()
         part = checkpoint.unfinished(self.checkpoints.latest)
-        self.world.lead(lambda: _make(part))
-        learner, world, step = self.learner, self.world, self.checkpoints.step(progress.step)
+        self.learner.world.lead(lambda: _make(part))
+        learner, world, step = self.learner, self.learner.world, self.checkpoints.step(progress.step)
         own = Snapshot.of(learner.trained, learner.optimizers, world.rank, world.size, learner.ema)
         # The moment of the checkpoint, not of its end.
-        kept = selection.kept(progress.candidates, self.config)
+        kept = selection.kept(progress.candidates, self.learner.config)
         self._writing = _Writing(own, part, progress.to_json(), kept, step, weights if world.leads else None)
         self._writing.start()
 
@@ -106,10 +102,10 @@ class Saver:
     def check_finite(self, step: int) -> None:
         """Raise TrainingError if a weight of any process is not finite."""
         names = not_finite(self.learner.own_weights())
-        if not int(self.world.greatest(torch.tensor(len(names), device=self.world.device))):
+        if not self._greatest(len(names)):
             return
-        names = sorted({name for some in self.world.gather(names) for name in some})
-        if not self.world.leads:
+        names = sorted({name for some in self.learner.world.gather(names) for name in some})
+        if not self.learner.world.leads:
             raise Elsewhere("weights are not finite, as the first process reports")
         raise TrainingError(
             f"after update {step} {listing(names, most=3)} {'is' if len(names) == 1 else 'are'} not finite. "
@@ -124,7 +120,7 @@ class Saver:
         checkpoint.save(self.checkpoints.latest, learner.model, learner.optimizers, progress, learner.ema)
         # Not earlier: the previous checkpoint may need more of them. And not only with a step: a run that
         # was killed before this has left one too many.
-        self.checkpoints.prune(selection.kept(progress.candidates, self.config))
+        self.checkpoints.prune(selection.kept(progress.candidates, self.learner.config))
 
     @property
     def state(self) -> int:
@@ -137,7 +133,12 @@ class Saver:
         """Wait until the checkpoint that is being written is complete. Raises TrainingError."""
         if self._writing is not None:
             self._writing.join()
-            self.complete(int(self.world.greatest(torch.tensor(self.state, device=self.world.device))))
+            self.complete(self._greatest(self.state))
+
+    def _greatest(self, number: int) -> int:
+        """The maximum over all processes."""
+        world = self.learner.world
+        return int(world.greatest(torch.tensor(number, device=world.device)))
 
     def complete(self, greatest: int) -> None:
         """Put the checkpoint in the place of the last one, if `greatest`, of the states of all, is 0.
@@ -154,7 +155,7 @@ class Saver:
                 writing.join()
             raise Elsewhere("a process of this run could not write its part of the checkpoint, as it reports")
         self._writing = None
-        self.world.lead(lambda: self._replace(writing))
+        self.learner.world.lead(lambda: self._replace(writing))
 
     def _replace(self, writing: _Writing) -> None:
         latest = self.checkpoints.latest

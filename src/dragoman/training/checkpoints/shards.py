@@ -6,7 +6,7 @@ shard-00000-of-00002.json          the digest of that file, and which rows it ha
 progress.json                      written last: without it there is no checkpoint
 
 Any number of processes can read them, also one that has all weights. Processes that share the weights also
-read the checkpoints of `checkpoint.py`. PyTorch's own distributed checkpoints pickle their plan, in a file
+read the checkpoints of `whole.py`. PyTorch's own distributed checkpoints pickle their plan, in a file
 and on the wire.
 """
 

@@ -9,7 +9,7 @@ B batch, S source length, T target length.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -110,27 +110,16 @@ def updates_of(
     source: Rows, target: Rows, *, batch_tokens: int, seed: int, epoch: int, each: int
 ) -> Iterator[list[Ints]]:
     """Yield the groups of rows of every update of one epoch: `each` of them, as `plan` makes them."""
-    if len(source) <= LARGE:
-        groups = plan(
-            source.lengths,
-            target.lengths,
-            batch_tokens=batch_tokens,
-            seed=seed,
-            epoch=epoch,
-            multiple_of=each,
-        )
-        yield from _by(each, groups)
-        return
-    for number, rows in enumerate(pools(len(source), seed=seed, epoch=epoch), 1):
+    numbered: Iterable[tuple[int, Ints]] = [(0, np.arange(len(source)))]
+    if len(source) > LARGE:
+        numbered = enumerate(pools(len(source), seed=seed, epoch=epoch), 1)
+    for number, rows in numbered:
         lengths = source.lengths_of(rows), target.lengths_of(rows)
         groups = plan(
             *lengths, batch_tokens=batch_tokens, seed=seed, epoch=epoch, multiple_of=each, pool=number
         )
-        yield from _by(each, [rows[group] for group in groups])
-
-
-def _by(each: int, groups: list[Ints]) -> Iterator[list[Ints]]:
-    return (groups[first : first + each] for first in range(0, len(groups), each))
+        for first in range(0, len(groups), each):
+            yield [rows[group] for group in groups[first : first + each]]
 
 
 def _by_length(source_len: Ints, target_len: Ints, rng: np.random.Generator) -> Ints:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,9 @@ class LessonRows(Protocol):
     @property
     def share(self) -> float: ...
     def __getitem__(self, row: int, /) -> Array: ...
+
+
+R = TypeVar("R", Rows, LessonRows)
 
 
 class TrainingText(Protocol):
@@ -124,7 +127,7 @@ class Mixture:
             for part, (source, _) in zip(self.parts, texts, strict=True)
         ]
         targets = [target for _, target in texts]
-        return _Joined(sources, choices), _Joined(targets, choices)
+        return _JoinedRows(sources, choices), _JoinedRows(targets, choices)
 
     def in_targets(self, vocab: int) -> Flags:
         """For each id of a vocabulary of this size, whether a target of any text has it or it is the end."""
@@ -202,12 +205,29 @@ class _Choice:
         return self._order[place // self._block] * self._block + place % self._block
 
 
-class _Joined:
+class _Joined(Generic[R]):
     """The chosen rows of several texts, one text after the other."""
 
-    def __init__(self, texts: Sequence[Rows], choices: Sequence[_Choice]) -> None:
-        self._texts, self._choices = texts, choices
+    def __init__(self, texts: Sequence[R], choices: Sequence[_Choice]) -> None:
+        self._texts: Sequence[R] = texts
+        self._choices = choices
         self._starts = [0, *accumulate(choice.rows for choice in choices)]
+
+    def __getitem__(self, row: int) -> Array:
+        part = bisect_right(self._starts, row) - 1
+        return self._texts[part][int(self._choices[part].row_at(int(row) - self._starts[part]))]
+
+
+class _JoinedLessons(_Joined[LessonRows]):
+    """The lessons for them."""
+
+    @property
+    def share(self) -> float:
+        return self._texts[0].share
+
+
+class _JoinedRows(_Joined[Rows]):
+    """Their tokens."""
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -222,19 +242,3 @@ class _Joined:
             mine = (rows >= start) & (rows < start + choice.rows)
             lengths[mine] = text.lengths_of(choice.row_at(rows[mine] - start))
         return lengths
-
-    def __getitem__(self, row: int) -> Array:
-        part = bisect_right(self._starts, row) - 1
-        return self._texts[part][int(self._choices[part].row_at(int(row) - self._starts[part]))]
-
-
-class _JoinedLessons:
-    """The lessons for the chosen rows of several texts."""
-
-    def __init__(self, texts: Sequence[LessonRows], choices: Sequence[_Choice]) -> None:
-        self._texts, self._choices, self.share = texts, choices, texts[0].share
-        self._starts = [0, *accumulate(choice.rows for choice in choices)]
-
-    def __getitem__(self, row: int) -> Array:
-        part = bisect_right(self._starts, row) - 1
-        return self._texts[part][int(self._choices[part].row_at(int(row) - self._starts[part]))]

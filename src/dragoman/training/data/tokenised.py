@@ -26,8 +26,15 @@ from dragoman.text.tokenizers.tokenizer import Side, Tokenizer
 from dragoman.training.data.annotations import Annotations, annotate, moved
 from dragoman.training.data.chunk import Chunker
 from dragoman.training.data.ragged import Ragged, writing
-from dragoman.training.data.tokenising import Changed, Tokenising, chunks_of, signed
-from dragoman.training.data.unfinished import LINE, LINES, UnfinishedCorpus
+from dragoman.training.data.tokenising import (
+    LINE,
+    LINES,
+    Changed,
+    Tokenising,
+    UnfinishedCorpus,
+    chunks_of,
+    signed,
+)
 from dragoman.training.distillation.distributions import Lessons
 from dragoman.training.options import NOTHING, Annotating
 

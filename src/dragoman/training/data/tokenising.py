@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dragoman.base.files import explaining
+from dragoman.base.files import explaining, sweep
+from dragoman.base.jobs import GrowingFiles, Record
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.filter import DUPLICATE, REASONS, FilterReport
-from dragoman.training.data import unfinished
 from dragoman.training.data.chunk import Array, Chunk, Chunker
-from dragoman.training.data.duplicates import SeenRows
-from dragoman.training.data.unfinished import Digests, UnfinishedCorpus
 from dragoman.training.data.workers import Workers
 
 
@@ -93,12 +96,10 @@ class Tokenising:
         reasons[rows[~fresh]] = 1 + REASONS.index(DUPLICATE)
         self._count(lines, reasons)
         files = self.files
-        files.append(unfinished.REASONS, reasons.tobytes())
+        files.append(REASONS_FILE, reasons.tobytes())
         numbers = np.array(lines.numbers, np.int64)[rows[fresh]]
-        files.append(
-            unfinished.LINES, np.where(numbers < 2**32, numbers, 0).astype(unfinished.LINE).tobytes()
-        )
-        files.append(unfinished.SEEN, chunk.digests[fresh].tobytes() if len(chunk.digests) else b"")
+        files.append(LINES, np.where(numbers < 2**32, numbers, 0).astype(LINE).tobytes())
+        files.append(SEEN, chunk.digests[fresh].tobytes() if len(chunk.digests) else b"")
         for side, values, lengths in (
             ("source", chunk.source, chunk.source_lengths),
             ("target", chunk.target, chunk.target_lengths),
@@ -142,7 +143,7 @@ class Tokenising:
         while lines < self.files.lines:
             if (chunk := next(chunks, None)) is None:
                 raise Changed(self.corpus.name)
-            reasons = self.files.past(unfinished.REASONS, lines, len(chunk.numbers), "uint8")
+            reasons = self.files.past(REASONS_FILE, lines, len(chunk.numbers), "uint8")
             if len(reasons) < len(chunk.numbers):
                 raise Changed(self.corpus.shards[chunk.shard].name)
             self._count(chunk, reasons)
@@ -156,14 +157,168 @@ class Tokenising:
     def _seen_so_far(self) -> SeenRows:
         seen, size = (
             SeenRows(self.files.folder),
-            self.files.table.get("sizes", {}).get(unfinished.SEEN, 0) // 8,
+            self.files.table.get("sizes", {}).get(SEEN, 0) // 8,
         )
         for first in range(0, size, seen.IN_MEMORY):
             count = min(seen.IN_MEMORY, size - first)
-            seen.add(self.files.past(unfinished.SEEN, first, count, "uint64"))
+            seen.add(self.files.past(SEEN, first, count, "uint64"))
         return seen
 
 
 def _chosen(values: Array, lengths: Array, rows: Array) -> Array:
     """The values of the chosen rows."""
     return values if rows.all() else values[np.repeat(rows, lengths)]
+
+
+class SeenRows:
+    """The 64-bit digests of rows. Two different texts of n have one digest with probability n squared / 2^65.
+
+    For 40 million texts that is 1 in 23,000. Runs of more than `IN_MEMORY` digests are files in `folder`
+    without a name, so nothing is left over if the process is killed.
+    """
+
+    IN_MEMORY = 1 << 18
+    BLOCK = 1 << 18  # digests of the longer run that are merged at once
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._runs: list[Array] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def add(self, digests: Array) -> Array:
+        """Add the digests; return for each whether it was new: not among earlier ones, here or before."""
+        unique, first = np.unique(digests, return_index=True)
+        known = np.zeros(len(unique), bool)
+        for run in self._runs:
+            places = np.minimum(np.searchsorted(run, unique), len(run) - 1)
+            known |= run[places] == unique
+        fresh = np.zeros(len(digests), bool)
+        fresh[first[~known]] = True
+        if not known.all():
+            self._append(unique[~known])
+        return fresh
+
+    def _append(self, run: Array) -> None:
+        self._runs.append(run)
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = self._merged(self._runs[-1], last)
+
+    def _merged(self, long: Array, short: Array) -> Array:
+        if len(long) + len(short) <= self.IN_MEMORY:
+            return np.concatenate([*self._blocks(long, short)])
+        # Without a name, so that it goes with the process; the map keeps it alive.
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            for block in self._blocks(long, short):
+                file.write(block.tobytes())
+            file.flush()
+            return np.memmap(file, np.uint64, "r")
+
+    def _blocks(self, long: Array, short: Array) -> Iterator[Array]:
+        """The merged runs, in blocks. Digests are spread evenly, so the parts of `short` are of like size."""
+        cuts = [*range(self.BLOCK, len(long), self.BLOCK)]
+        others = [0, *np.searchsorted(short, long[cuts]).tolist(), len(short)]
+        for i, start in enumerate([0, *cuts]):
+            block = np.concatenate([long[start : start + self.BLOCK], short[others[i] : others[i + 1]]])
+            block.sort(kind="stable")  # finds the two runs
+            yield block
+
+
+Digests = list[tuple[str, str]]  # the name of each shard, and a digest of the text up to its end
+
+REASONS_FILE, SEEN, _RECORD = "reasons", "seen", "record.json"
+LINES, LINE = "lines", np.dtype("<u4")  # the line number of each pair; 0 for one that does not fit
+
+
+class UnfinishedCorpus(GrowingFiles):
+    """A tokenised corpus that is not complete: its files grow, and after a kill they resume from the record.
+
+        unfinished/source.tokens ...  the files of the corpus so far
+        unfinished/lines              the line number of each pair in its shard
+        unfinished/reasons            a byte for each line that was read: 0, or why the pair was left out
+        unfinished/seen               a digest of 8 bytes for each pair, if duplicates are left out
+        unfinished/record.json        how many lines they hold, the sizes of the files, digests of the text
+
+    Bytes beyond the recorded sizes are cut off. The record has digests of the text up to the end of
+    each shard, so that a changed one can be named. `made_with` says what else the files depend on.
+    """
+
+    def __init__(self, folder: Path, made_with: str) -> None:
+        place = folder / "unfinished"
+        super().__init__(place, Record(place / _RECORD, made_with, key="made_with"))
+        self.target = folder
+        self._ends: dict[str, int] = {}  # of the last row of each ragged array
+        self.read()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def lines(self) -> int:
+        """How many lines of the text the files hold."""
+        return int(self.table.get("lines", 0))
+
+    def open(self, names: Iterable[str]) -> None:
+        """Open the files to resume from the record: these ragged arrays, reasons and seen."""
+        arrays = list(names)
+        with explaining(self.target):
+            if not self.table:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            sweep(self.folder)
+            super().open(
+                [*(f"{one}{end}" for one in arrays for end in ("", ".offsets")), LINES, REASONS_FILE, SEEN]
+            )
+            if not self.table:
+                for array in arrays:
+                    self.append(f"{array}.offsets", bytes(8))
+        self._ends = {array: self._last_offset(array) for array in arrays}
+
+    def past(self, name: str, first: int, count: int, dtype: str) -> Array:
+        """Numbers of a file, beginning with those present when it was opened."""
+        width = np.dtype(dtype).itemsize
+        return np.fromfile(self.folder / name, dtype, count, offset=first * width)
+
+    def append_rows(self, array: str, lengths: Array, values: bytes) -> None:
+        """Append rows to a ragged array; `lengths` are in values."""
+        offsets = self._ends[array] + np.cumsum(lengths, dtype=np.int64)
+        self.append(f"{array}.offsets", offsets.tobytes())
+        self.append(array, values)
+        if len(offsets):
+            self._ends[array] = int(offsets[-1])
+
+    def lasting(self) -> list[str]:
+        """The names of the files that the corpus keeps."""
+        names = (path.name for path in self.folder.iterdir() if path.is_file())
+        return [name for name in names if name not in (_RECORD, REASONS_FILE, SEEN)]
+
+    def move(self) -> None:
+        """Move the files to their places in the corpus. about.json must be written then."""
+        self.close()
+        with explaining(self.target):
+            (self.target / "about.json").unlink(missing_ok=True)
+            for name in (_RECORD, REASONS_FILE, SEEN):
+                (self.folder / name).unlink()
+            for path in sorted(self.folder.iterdir()):
+                os.replace(path, self.target / path.name)
+            self.folder.rmdir()
+
+    def discard(self) -> None:
+        """Delete the files."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.table = {}
+
+    def _last_offset(self, array: str) -> int:
+        file = self._files[f"{array}.offsets"]
+        file.flush()
+        file.seek(-8, os.SEEK_END)
+        return int.from_bytes(file.read(8), sys.byteorder, signed=True)
+
+    def _fits(self, table: dict[str, Any]) -> bool:
+        return table["lines"] > 0 and super()._fits(table)

@@ -21,7 +21,7 @@ from dragoman.base.machine import usable_cores
 from dragoman.base.progress import Meter
 from dragoman.models.ensemble import Average, averaged_logits
 from dragoman.models.seq2seq import AnySeq2Seq
-from dragoman.training.checkpoints.disk_space import check_space, size_text
+from dragoman.training.checkpoints.whole import check_space, size_text
 from dragoman.training.data.batches import Batch, Ints, batch_of, plan
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation.distributions import LessonsInProgress, shape_of

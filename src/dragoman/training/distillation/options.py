@@ -15,25 +15,25 @@ Outputs = Literal["best", "nearest", "all", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherConfig(Options, section="teacher"):
-    """Distillation (Kim and Rush 2016): models that teach a new one. Without `models` it is off."""
+    """Distillation (Kim and Rush 2016): a new model learns from the teachers in `models`."""
 
     models: Annotated[
         tuple[str, ...],
         Option(
-            "The teachers, one model or several that translate together: folders or archives, also below "
+            "The teachers, one model or an ensemble of several: folders or archives, also below "
             "--data, or models of Marian or Hugging Face. `dragoman distil` takes them as arguments."
         ),
     ] = ()
     digests: Annotated[
-        tuple[str, ...], Option("Digests of their weights. A run notes them; set, they are checked.")
+        tuple[str, ...], Option("Digests of their weights. A run records them; if set, they are checked.")
     ] = ()
-    average: Annotated[
-        Average, Option("The mean that several teachers take of their distributions at each step.")
-    ] = "log-probabilities"
+    average: Annotated[Average, Option("How several teachers average their distributions at each step.")] = (
+        "log-probabilities"
+    )
     outputs: Annotated[
         Outputs,
         Option(
-            "What to train on of their translations of the training text (section 3.2). best: the best of "
+            "Which of their translations of the training text to train on (section 3.2). best: the best of "
             "the beam; nearest: of n_best, the one with the highest BLEU against the reference (section "
             "3.3); all: each of n_best; none: no translations, for words alone."
         ),
@@ -44,7 +44,7 @@ class TeacherConfig(Options, section="teacher"):
     dtype: Annotated[
         DType,
         Option(
-            "Number type of the teachers when they translate, as --dtype of `dragoman translate`. bfloat16 "
+            "Number type of the teachers when they translate, like --dtype of `dragoman translate`. bfloat16 "
             "and int8 save time. Distributions for `words` are always computed in float32."
         ),
     ] = "auto"
@@ -64,7 +64,7 @@ class TeacherConfig(Options, section="teacher"):
         float,
         Option(
             "How often an epoch has each pair of the training text itself; 0 leaves it out, and text that "
-            "has only sources needs that.",
+            "has only sources requires 0.",
             at_least=0,
         ),
     ] = 1.0

@@ -27,7 +27,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.training.data.batches import Batch
 from dragoman.training.processes.distributed import World
 from dragoman.training.step.loss import Objective
-from dragoman.training.step.optimizer import muon_rate, orthogonal
+from dragoman.training.step.optimizer import averaged_gradient, muon_rate, orthogonal
 from dragoman.training.step.precision import working_copies
 
 Precision = Literal["fp32", "bf16"]
@@ -176,12 +176,8 @@ class MuonOfShards(torch.optim.Muon):
             for parameter in group["params"]:
                 if parameter.grad is None:
                     continue
-                state, gradient = self.state[parameter], parameter.grad
-                if "momentum_buffer" not in state:
-                    state["momentum_buffer"] = torch.zeros_like(gradient)
-                momentum = state["momentum_buffer"]
-                momentum.lerp_(gradient, 1 - group["momentum"])
-                averaged = whole_of(gradient.lerp(momentum, group["momentum"]))
+                averaged = averaged_gradient(self.state[parameter], parameter.grad, group["momentum"])
+                averaged = whole_of(averaged)
                 (change_RC,) = orthogonal(averaged[None], group)
                 own = local_part(parameter)
                 own.mul_(1 - group["lr"] * group["weight_decay"])

@@ -177,7 +177,7 @@ class Watchdog:
             if now - self._reached >= silence:
                 return self._keeper
             for other in self._others:
-                if reason := self._reason(other):
+                if reason := self._text(f"left/{other}"):
                     return f"{self._name(other)} ended: {reason}"
             silent = [other for other, about in self._others.items() if now - about.seen >= silence]
             silent = [other for other in silent if not self._left(other)]
@@ -194,19 +194,16 @@ class Watchdog:
         except RuntimeError:
             return False
 
-    def _reason(self, other: int) -> str:
+    def _text(self, key: str) -> str:
+        """What a process put into the store; empty if it did not, or the store cannot be reached."""
         try:
-            key = [f"left/{other}"]
-            return self._store.multi_get(key)[0].decode() if self._store.check(key) else ""
+            return self._store.multi_get([key])[0].decode() if self._store.check([key]) else ""
         except RuntimeError:
             return ""
 
     def _name(self, other: int) -> str:
-        try:
-            host = self._store.multi_get([f"host/{other}"])[0].decode()
-        except RuntimeError:
-            return f"process {other}"
-        return f"process {other} on {host}"
+        host = self._text(f"host/{other}")
+        return f"process {other} on {host}" if host else f"process {other}"
 
     @property
     def _keeper(self) -> str:

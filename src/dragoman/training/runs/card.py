@@ -101,7 +101,7 @@ def render(
     ]
     for title, (names, *rows) in sections.items():
         lines += [f"## {title}", "", *markdown(names, rows), ""]
-    lines += tuned.effect.to_markdown() if tuned is not None else []
+    lines += tuned.to_markdown() if tuned is not None else []
     return "\n".join([*lines, "The recipe is in `training.toml`, every measurement in `metrics.jsonl`.", ""])
 
 

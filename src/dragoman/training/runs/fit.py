@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import torch
 
-from dragoman.base.errors import DataError, DragomanError
-from dragoman.evaluation.risk.folder import calibrate_folder
+from dragoman.base.errors import DataError, DragomanError, ModelError
+from dragoman.base.tables import count, listing
+from dragoman.evaluation.risk.calibrate import calibrate_folder
 from dragoman.models import loops as native
 from dragoman.models.folder import bundle as model_folder
 from dragoman.models.folder.bundle import Bundle
-from dragoman.models.folder.weights import put_weights, read_weights
-from dragoman.models.seq2seq import AnySeq2Seq
+from dragoman.models.folder.weights import not_finite, put_weights, read_weights, weights_of
+from dragoman.models.layers.embeddings import close, open_tokens, reopen
+from dragoman.models.lora import add_lora
+from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.training.events import Finished, Observer, Started, Stop
 from dragoman.training.profile import Profile
 from dragoman.training.runs import card
-from dragoman.training.runs.initial_model import initial_model
 from dragoman.training.runs.prepare import Prepared
 from dragoman.training.runs.tuning.outcome import finish_tuning
 from dragoman.training.runs.validation_scores import search_name, translate_and_score
@@ -149,7 +154,7 @@ def _write(
     tuned = None
     if base is not None:
         tuned = finish_tuning(trainer, prepared, base=base, tuned=bundle)
-        if (bleu := tuned.effect.bleu) is not None:
+        if (bleu := tuned.bleu) is not None:
             search = search_name(bundle.generation)
             row |= {"bleu": bleu.value, "signature": bleu.signature, "search": search}
         if prepared.validation is not None:
@@ -157,3 +162,44 @@ def _write(
     folder.metrics.add({"kind": "result", "step": finished.step, **row})
     card.write(prepared, started=started, finished=finished, tuned=tuned)
     model_folder.save(bundle, folder.path)  # writes the weights last: if they exist, all files do
+
+
+def initial_model(prepared: Prepared, say: Callable[[str], None]) -> tuple[AnySeq2Seq, Bundle | None]:
+    """Return the model before its first update, and in tuning the base that it starts from.
+
+    Raises ModelError for a base that is not finite.
+    """
+    recipe, tokenizer = prepared.recipe, prepared.tokenizer
+    config = replace(
+        recipe.model,
+        source_vocab=tokenizer.source_size,
+        target_vocab=tokenizer.target_size,
+        pad_id=tokenizer.pad_id,
+        start_id=tokenizer.start_id,
+        end_id=tokenizer.end_id,
+    )
+    model = build_model(config)
+    base = None if prepared.base is None else prepared.base.load()
+    if base is not None:
+        _start_from(base, model, prepared, say)
+    if recipe.training.close_unseen:
+        close(model.logits, torch.from_numpy(~prepared.training.in_targets(config.target_vocab)))
+    return model, base
+
+
+def _start_from(base: Bundle, model: AnySeq2Seq, prepared: Prepared, say: Callable[[str], None]) -> None:
+    """Give the model the weights of the base, and adapters if the recipe trains some."""
+    tuning = prepared.recipe.tuning
+    if names := not_finite(weights_of(base.model)):
+        raise ModelError(
+            f"{tuning.base}: NaN or infinite in {listing(names, most=3)}", hint="choose another base"
+        )
+    if open_tokens(base.model.logits.bias) is not None:
+        seen_V = torch.from_numpy(prepared.training.in_targets(model.config.target_vocab))
+        # In the base, too: the tuned weights are averaged with its weights at the end.
+        if opened := reopen(base.model.logits, seen_V):
+            alone = "; an adapter alone does not open them" if tuning.adapter is not None else ""
+            say(f"opened {count(opened, 'token')} of this text that the base never predicts{alone}")
+    put_weights(model, weights_of(base.model), tuning.base)
+    if tuning.adapter is not None:
+        add_lora(model, rank=tuning.adapter.rank, alpha=tuning.adapter.alpha, on=tuning.adapter.on)

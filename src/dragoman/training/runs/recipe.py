@@ -87,9 +87,9 @@ class DataConfig(Options, section="data"):
     placeholders: Annotated[
         float,
         Option(
-            "Share of the training pairs in which reserved pieces take the place of copied placeholders, "
-            "and of some copied numbers and names; the choice changes with every epoch. Without "
-            "tokenizer.placeholders nothing is replaced.",
+            "Share of the training pairs in which reserved pieces replace copied placeholders, and some "
+            "copied numbers and names; the choice changes with every epoch. Without tokenizer.placeholders "
+            "nothing is replaced.",
             at_least=0,
             at_most=1,
         ),
@@ -97,9 +97,9 @@ class DataConfig(Options, section="data"):
     terms: Annotated[
         float,
         Option(
-            "Share of the training pairs in which the model reads the translations of some words beside "
-            "them; the choice changes with every epoch. 0.3 suits a model that is to use lists of terms "
-            "(Dinu et al. 2019). The translations are found by word alignment.",
+            "Share of the training pairs in which the model reads the translations of some words next to "
+            "them; the choice changes with every epoch. 0.3 suits a model for lists of terms (Dinu et al. "
+            "2019). The translations are found by word alignment.",
             at_least=0,
             at_most=1,
         ),
@@ -108,8 +108,8 @@ class DataConfig(Options, section="data"):
         float,
         Option(
             "Share of the training pairs in which the model reads the translation of a similar pair, if "
-            "there is one; the choice changes with every epoch. 0.5 suits a model that is to use a "
-            "translation memory (Bulté and Tezcan 2019).",
+            "there is one; the choice changes with every epoch. 0.5 suits a model for translation memories "
+            "(Bulté and Tezcan 2019).",
             at_least=0,
             at_most=1,
         ),
@@ -125,9 +125,9 @@ class DataConfig(Options, section="data"):
     corpora: Annotated[
         tuple[CorpusConfig, ...],
         Option(
-            "In place of data.train, several texts with weights, each a table [[data.corpora]] with a name, "
+            "Several texts with weights instead of data.train, each a table [[data.corpora]] with a name, "
             "its train files, and a weight: how often an epoch has each of its pairs. tagged = true marks "
-            "sources that a model made: see `dragoman back-translate`."
+            "synthetic sources: see `dragoman back-translate`."
         ),
     ] = ()
     filter: FilterConfig = FilterConfig()
@@ -206,13 +206,8 @@ class Recipe(Options):
 
     def _check_words(self) -> None:
         """The teachers' distributions are of fixed tokens."""
-        changing = {
-            "tokenizer.sampling": self.tokenizer.sampling,
-            "data.terms": self.data.terms,
-            "data.matches": self.data.matches,
-            "data.placeholders": self.data.placeholders if self.tokenizer.reserved else 0,
-        }
-        if self.teacher.words and (names := [name for name, share in changing.items() if share]):
+        names = self._changing("terms", "matches", "placeholders")
+        if self.teacher.words and names:
             raise ConfigError(
                 f"teacher.words = {self.teacher.words:g}, but {names[0]} changes the tokens in every epoch",
                 hint=f"set {names[0]}=0, or teacher.words=0 to learn from the teachers' translations alone",
@@ -231,12 +226,15 @@ class Recipe(Options):
             raise ConfigError(
                 "training.close_unseen = true is for a new model", hint="set training.close_unseen=false"
             )
-        changing = {
-            "tokenizer.sampling": self.tokenizer.sampling,
-            "data.placeholders": self.data.placeholders if self.tokenizer.reserved else 0,
-        }
-        if names := [name for name, share in changing.items() if share]:
+        if names := self._changing("placeholders"):
             raise changes_targets(names[0])
+
+    def _changing(self, *shares: str) -> list[str]:
+        """Those of the options that change tokens in every epoch: sampling, and these of [data]."""
+        names = [f"data.{name}" for name in shares if getattr(self.data, name)]
+        if not self.tokenizer.reserved and "data.placeholders" in names:
+            names.remove("data.placeholders")
+        return ["tokenizer.sampling", *names] if self.tokenizer.sampling else names
 
 
 def changes_targets(name: str) -> ConfigError:

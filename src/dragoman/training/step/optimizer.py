@@ -78,7 +78,9 @@ class StackedMuon(torch.optim.Muon):
                 if parameter.grad is not None:
                     alike[parameter.shape][parameter] = parameter.grad
             for number, (shape, gradients) in enumerate(alike.items()):
-                averaged = [self._averaged(*item, group["momentum"]) for item in gradients.items()]
+                averaged = [
+                    averaged_gradient(self.state[p], g, group["momentum"]) for p, g in gradients.items()
+                ]
                 changes_NRC = self._changes(torch.stack(averaged), number, group)
                 for parameter, change_RC in zip(gradients, changes_NRC, strict=True):
                     parameter.mul_(1 - group["lr"] * group["weight_decay"])
@@ -94,13 +96,13 @@ class StackedMuon(torch.optim.Muon):
             changes_NRC[own] = orthogonal(averaged_NRC[own], group).to(changes_NRC.dtype)
         return self._world.sum(changes_NRC)  # the others' are zeros
 
-    def _averaged(self, parameter: nn.Parameter, gradient: Tensor, decay: float) -> Tensor:
-        """The gradient with Nesterov's momentum."""
-        state = self.state[parameter]
-        if "momentum_buffer" not in state:
-            state["momentum_buffer"] = torch.zeros_like(gradient)
-        momentum: Tensor = state["momentum_buffer"].lerp_(gradient, 1 - decay)
-        return gradient.lerp(momentum, decay)
+
+def averaged_gradient(state: dict[str, Any], gradient: Tensor, decay: float) -> Tensor:
+    """The gradient with Nesterov's momentum, which is in the state of its parameter."""
+    if "momentum_buffer" not in state:
+        state["momentum_buffer"] = torch.zeros_like(gradient)
+    momentum: Tensor = state["momentum_buffer"].lerp_(gradient, 1 - decay)
+    return gradient.lerp(momentum, decay)
 
 
 def muon_rate(shape: torch.Size, group: dict[str, Any]) -> float:

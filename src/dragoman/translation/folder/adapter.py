@@ -12,9 +12,8 @@ used only with the weights that its digest names, or with a folder that was quan
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from dragoman.base.config import from_table, to_table
 from dragoman.base.errors import ConfigError, ModelError
@@ -44,11 +43,6 @@ class AdapterConfig:
     weights: str  # the digest of adapter.safetensors
 
 
-@dataclass(frozen=True)
-class _Shape:
-    shape: AdapterShape
-
-
 def write_adapter_config(config: AdapterConfig, folder: Path) -> None:
     """Write adapter.json."""
     table = {"format_version": _VERSION, **to_table(config)}
@@ -68,25 +62,16 @@ def read_adapter_config(folder: Path) -> AdapterConfig:
         raise ModelError(
             f"{path}: format_version {version!r}, this dragoman reads {_VERSION}", hint="upgrade dragoman"
         )
-    for name in ("base", "weights"):
-        if not is_digest(table.get(name)):
-            raise _unusable(path, f"{name} = {table.get(name)!r} is not a digest")
-    for name in ("name", "source_language", "target_language", "base_name"):
-        if not isinstance(table.get(name), str):
-            raise _unusable(path, f"{name} = {table.get(name)!r} is not a text")
     try:
-        shape = from_table(_Shape, {"shape": table["shape"]}).shape
+        for name in ("base", "weights"):
+            if not is_digest(table[name]):
+                raise TypeError(f"{name} = {table[name]!r} is not a digest")
+        return from_table(AdapterConfig, {field.name: table[field.name] for field in fields(AdapterConfig)})
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
-        raise _unusable(path, error) from error
-    return AdapterConfig(
-        name=table["name"],
-        source_language=table["source_language"],
-        target_language=table["target_language"],
-        shape=shape,
-        base=table["base"],
-        base_name=table["base_name"],
-        weights=table["weights"],
-    )
+        reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        if isinstance(error, ConfigError) and error.hint:
+            reason += f" ({error.hint})"
+        raise ModelError(f"{path}: not a usable adapter: {reason}", hint=_RESTORE) from error
 
 
 def read_adapter(folder: Path, base: Path, config: FolderConfig) -> AdapterConfig:
@@ -128,9 +113,3 @@ def check_adapter_digest(folder: Path, adapter: AdapterConfig) -> None:
         raise ModelError(
             f"{path}: damaged, or not the weights that {ADAPTER} names: their digests differ", hint=_RESTORE
         )
-
-
-def _unusable(path: Path, reason: Any) -> ModelError:
-    if isinstance(reason, KeyError):
-        reason = f"{reason.args[0]} is missing"
-    return ModelError(f"{path}: not a usable adapter: {reason}", hint=_RESTORE)

@@ -79,15 +79,8 @@ def render_card(summary: Summary, sections: Mapping[str, Rows] | None = None) ->
         ["tokenizer", vocabulary_of(summary.tokenizer)],
         ["weights", f"`{config.weights}`" if config.weights else "without a digest"],
     ]
-    lines = [
-        f"# {languages}",
-        "",
-        f"Translates from {languages}.",
-        "",
-        "    dragoman translate THIS_FOLDER FILE",
-        "",
-    ]
-    return "\n".join(lines + _sections({"Model": model, **(sections or {})}))
+    about = f"Translates from {languages}."
+    return _card(languages, about, "THIS_FOLDER FILE", {"Model": model, **(sections or {})})
 
 
 def render_adapter_card(config: AdapterConfig, parameters: int) -> str:
@@ -100,16 +93,16 @@ def render_adapter_card(config: AdapterConfig, parameters: int) -> str:
         ["on", ", ".join(shape.on)],
         ["weights", f"`{config.weights}`"],
     ]
-    lines = [
-        f"# {' '.join(config.name.split())}",
-        "",
-        f"Adapts {' '.join(config.base_name.split())}, which translates from {config.source_language} to "
-        f"{config.target_language}.",
-        "",
-        "    dragoman translate MODEL --adapter THIS_FOLDER FILE",
-        "",
-    ]
-    return "\n".join(lines + _sections({"Adapter": adapter}))
+    languages = f"{config.source_language} to {config.target_language}"
+    about = f"Adapts {' '.join(config.base_name.split())}, which translates from {languages}."
+    return _card(
+        " ".join(config.name.split()), about, "MODEL --adapter THIS_FOLDER FILE", {"Adapter": adapter}
+    )
+
+
+def _card(title: str, about: str, arguments: str, sections: Mapping[str, Rows]) -> str:
+    lines = [f"# {title}", "", about, "", f"    dragoman translate {arguments}", ""]
+    return "\n".join(lines + _sections(sections))
 
 
 def _sections(sections: Mapping[str, Rows]) -> list[str]:

@@ -28,7 +28,8 @@ _NEEDED = ("config.json", "generation.json", "tokenizer.json")
 ADAPTER = "adapter.json"  # instead of config.json, in an adapter folder (`translation/folder/adapter.py`)
 CARD = "README.md"
 _RESTORE = "restore the file or train again"
-ARCHITECTURES = [kind.architecture for kind in get_args(Architecture)]
+_SHAPES: dict[str, type[Architecture]] = {kind.architecture: kind for kind in get_args(Architecture)}
+ARCHITECTURES = list(_SHAPES)
 
 
 # The options of each section in release 0.1, which refuses a folder that has any other. Later options are
@@ -60,11 +61,6 @@ class FolderConfig:
     guidance: tuple[str, ...] = ()  # what it was trained to read with a line: "terms", "matches"
     quantised: Quantised | None = None  # the type of its matrices (`quantised.py`); None for floats
     original: str | None = None  # the digest of the weights that these were quantised from
-
-
-@dataclass(frozen=True)
-class _Shape:
-    model: Architecture
 
 
 def read_config(folder: Path) -> FolderConfig:
@@ -111,15 +107,18 @@ def read_model_config(folder: Path) -> FolderConfig:
             f"{_version(quantised)}",
             hint=_RESTORE,
         )
+    guidance = table.get("guidance", [])
     try:
-        shape = from_table(_Shape, {"model": {**table["model"], "architecture": architecture}}).model
+        if not isinstance(guidance, list) or not all(isinstance(name, str) for name in guidance):
+            raise TypeError(f"guidance = {guidance!r} is not a list of names")
+        shape = from_table(_SHAPES[architecture], table["model"], "model")
         return FolderConfig(
             model=shape,
             source_language=str(table["source_language"]),
             target_language=str(table["target_language"]),
             weights=weights,
             alignment=_alignment(table.get("alignment"), shape),
-            guidance=_guidance(table.get("guidance", [])),
+            guidance=tuple(guidance),
             quantised=quantised,
             original=original,
         )
@@ -151,16 +150,14 @@ def write_config(config: FolderConfig, folder: Path) -> None:
         "target_language": config.target_language,
         "model": options_to_write(config.model, architecture),
     }
-    if config.weights is not None:
-        table["weights"] = config.weights
-    if config.alignment is not None:
-        table["alignment"] = str(config.alignment)
-    if config.guidance:
-        table["guidance"] = list(config.guidance)
-    if config.quantised is not None:
-        table["quantised"] = config.quantised
-    if config.original is not None:
-        table["original"] = config.original
+    optional = {
+        "weights": config.weights,
+        "alignment": config.alignment and str(config.alignment),
+        "guidance": list(config.guidance),
+        "quantised": config.quantised,
+        "original": config.original,
+    }
+    table |= {name: value for name, value in optional.items() if value}
     write_whole(folder / "config.json", json.dumps(table, indent=2) + "\n")
     generation = options_to_write(config.generation, "generation")
     write_whole(folder / "generation.json", json.dumps(generation, indent=2) + "\n")
@@ -223,13 +220,6 @@ def _alignment(text: Any, shape: Architecture) -> AttentionOf | None:
         raise ConfigError(f'alignment = "{text}" is not a head of this decoder', hint=_RESTORE)
     head.check(shape.decoder_layers, shape.heads)
     return head
-
-
-def _guidance(names: Any) -> tuple[str, ...]:
-    """The guidance that the model reads with a line. Names of later releases stay. Raises ConfigError."""
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"guidance = {names!r} is not a list of names", hint=_RESTORE)
-    return tuple(names)
 
 
 def _version(quantised: Quantised | None) -> int:

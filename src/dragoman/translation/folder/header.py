@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dragoman.base.errors import ModelError
 
@@ -52,23 +53,24 @@ def read_header(path: Path) -> dict[str, Outline]:
     """
     try:
         with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            size = path.stat().st_size - 8 - length
-            if size < 0 or length > _LONGEST:
-                raise ValueError(f"its header is {length:,} bytes long")
-            table = json.loads(file.read(length), object_pairs_hook=_once)
-        if not isinstance(table, dict):
-            raise ValueError("its header is not a JSON object")
-        return {
-            name: _outline(name, row, size, 8 + length)
-            for name, row in table.items()
-            if name != "__metadata__"
-        }
-    except OSError as error:
-        reason = error.strerror or str(error)
+            return parse_header(file)[0]
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{path}: cannot be read as weights ({reason})", hint=_DAMAGED) from error
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read as weights ({error})", hint=_DAMAGED) from error
+
+
+def parse_header(file: BinaryIO) -> tuple[dict[str, Outline], dict[str, Any]]:
+    """Return shape and type of each tensor in an open file, and its metadata. Raises ValueError."""
+    length = int.from_bytes(file.read(8), "little")
+    size = os.fstat(file.fileno()).st_size - 8 - length
+    if size < 0 or length > _LONGEST:
+        raise ValueError(f"its header is {length:,} bytes long")
+    table = json.loads(file.read(length), object_pairs_hook=_once)
+    if not isinstance(table, dict):
+        raise ValueError("its header is not a JSON object")
+    about = table.pop("__metadata__", None)
+    outlines = {name: _outline(name, row, size, 8 + length) for name, row in table.items()}
+    return outlines, about if isinstance(about, dict) else {}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -137,9 +137,7 @@ def _without_lists(table: Mapping[str, Any], names: list[str]) -> dict[str, Any]
                 bias += weight * standardised(average, mean, scale)
         return {"terms": terms, "bias": bias}
 
-    sides = {
-        side: {kind: converted(table[side][kind]) for kind in DETECTED} for side in ("searched", "given")
-    }
+    sides = {s: {kind: converted(table[s][kind]) for kind in DETECTED} for s in ("searched", "given")}
     return {**table, "correction": converted(table["correction"]), **sides}
 
 

@@ -1,19 +1,38 @@
-"""The vocabulary shortlist of a model folder: learn it from parallel text, and read it. Imports no torch."""
+"""The vocabulary shortlist of a model folder: the target tokens that a translation of a sentence may use.
+
+A shortlist has the most frequent target tokens and, for each source token, its likeliest translations. A
+sentence may use the frequent ones and the translations of its own tokens (Jean et al. 2015, section 3.3), so
+that a search computes a few hundred logits instead of a whole vocabulary.
+
+`shortlist.safetensors` has these tensors. V is the source vocabulary.
+
+    candidates   I32 [V, N]  translations of each source token, likeliest first; -1 fills a row
+    frequent     I32 [K]     the most frequent target tokens, the most frequent first
+    probability  F32 [V, N]  p(translation | source token) of the candidates; 0 where these are -1
+
+Its metadata has the format, its version, and the digest of the tokenizer whose ids it holds.
+
+Reading it takes neither numpy nor torch: the file is mapped, and a row is read when its token occurs.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import mmap
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-from dragoman.base.errors import ConfigError
+from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.files import write_whole
 from dragoman.text.corpora.lines import Line
-from dragoman.text.lexicon.shortlist import SHORTLIST, Shortlist, write
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.config import (
     FolderConfig,
@@ -23,9 +42,74 @@ from dragoman.translation.folder.config import (
     read_json,
     write_digests,
 )
+from dragoman.translation.folder.header import Outline, parse_header
 
+if TYPE_CHECKING:
+    import numpy as np
+
+SHORTLIST = "shortlist.safetensors"
+_FORMAT = {"format": "dragoman-shortlist", "version": "1"}
+_REMAKE = "delete it, or make it again with dragoman model shortlist"
 _AT_ONCE = 4096  # lines encoded
 _LOOKED_AT = 1000  # lines whose shortlists are counted
+
+
+class Shortlist:
+    """The target tokens that each source token allows.
+
+    `candidates` has `width` target ids for each source token, row after row, -1 for none.
+    """
+
+    def __init__(
+        self, frequent: Iterable[int], candidates: memoryview, width: int, *, target_vocab: int
+    ) -> None:
+        """Raises ValueError if a frequent token is not in the target vocabulary."""
+        self.frequent, self.width, self.target_vocab = frozenset(frequent), width, target_vocab
+        self._candidates = candidates
+        self._row = lru_cache(maxsize=4096)(self._read_row)
+        self._check(self.frequent)
+
+    @classmethod
+    def read(cls, path: Path, *, tokenizer: str, source_vocab: int, target_vocab: int) -> Shortlist:
+        """Map the file at `path`. Raises ModelError if it is damaged or made for another tokenizer."""
+        try:
+            with path.open("rb") as file:
+                tensors, about = parse_header(file)
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if any(about.get(name) != value for name, value in _FORMAT.items()):
+                raise ValueError(f"its header is not that of a {' of version '.join(_FORMAT.values())}")
+            if about.get("tokenizer") != tokenizer:
+                raise ValueError("it was made for another tokenizer")
+            (rows, width), candidates = _numbers(mapped, tensors, "candidates", 2)
+            _, frequent = _numbers(mapped, tensors, "frequent", 1)
+            if rows != source_vocab:
+                raise ValueError(f"it has {rows:,} source tokens, the model {source_vocab:,}")
+            return cls(frequent, candidates, width, target_vocab=target_vocab)
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be read ({error.strerror or error})", hint=_REMAKE) from error
+        except (ValueError, RecursionError) as error:
+            raise ModelError(f"{path}: not a shortlist of this model ({error})", hint=_REMAKE) from error
+
+    def of(self, source: Iterable[int]) -> tuple[int, ...]:
+        """Return the target ids that a translation of these source tokens may use, sorted.
+
+        Raises ModelError if the file has an id outside the target vocabulary.
+        """
+        try:
+            return tuple(sorted(self.frequent.union(*map(self._row, set(source)))))
+        except ValueError as error:
+            raise ModelError(f"{SHORTLIST}: {error}", hint=_REMAKE) from error
+
+    def _read_row(self, token: int) -> frozenset[int]:
+        row = frozenset(self._candidates[token * self.width : (token + 1) * self.width]) - {-1}
+        self._check(row)
+        return row
+
+    def _check(self, tokens: frozenset[int]) -> None:
+        if tokens and not 0 <= min(tokens) <= max(tokens) < self.target_vocab:
+            raise ValueError(
+                f"tokens from {min(tokens)} to {max(tokens)}, of a vocabulary of {self.target_vocab:,}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +189,7 @@ def read_shortlist(folder: Path, config: FolderConfig, *, whole: bool = False) -
     if not (folder / SHORTLIST).exists():
         return None
     shortlist = _read(folder, config)
-    check_optional(folder, SHORTLIST, hint="delete it, or make it again with dragoman model shortlist")
+    check_optional(folder, SHORTLIST, hint=_REMAKE)
     if whole:
         shortlist.of(range(config.model.source_vocab))
     return shortlist
@@ -132,3 +216,31 @@ def _digest(folder: Path) -> str:
     """Return the digest of the tokenizer's files, from their digests in tokenizer.json."""
     files = read_json(folder, "tokenizer.json").get("files")
     return blake2b(json.dumps(files, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def write(
+    path: Path, *, tokenizer: str, frequent: np.ndarray, candidates: np.ndarray, probability: np.ndarray
+) -> None:
+    """Write a shortlist, whole or not at all: int32 [K], int32 [V, N] and float32 [V, N].
+
+    `tokenizer` is the digest of the tokenizer.
+    """
+    from safetensors.numpy import save
+
+    tensors = {"frequent": frequent, "candidates": candidates, "probability": probability}
+    write_whole(path, save(tensors, {**_FORMAT, "tokenizer": tokenizer}))
+
+
+def _numbers(
+    mapped: mmap.mmap, tensors: Mapping[str, Outline], name: str, dimensions: int
+) -> tuple[tuple[int, ...], memoryview]:
+    """Return the shape of an I32 tensor and its numbers. Raises ValueError if it is not of this kind."""
+    outline = tensors.get(name)
+    if outline is None or outline.dtype != "int32" or len(outline.shape) != dimensions or not outline.count:
+        raise ValueError(f"{name} does not have the shape and type of a shortlist")
+    view = memoryview(mapped)[outline.place : outline.place + 4 * outline.count].cast("i")
+    if sys.byteorder == "big":  # the file is little-endian
+        swapped = array("i", view)
+        swapped.byteswap()
+        view = memoryview(swapped)
+    return outline.shape, view

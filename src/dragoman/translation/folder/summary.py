@@ -13,6 +13,7 @@ from dragoman.base.tables import aligned, count, read_markdown
 from dragoman.models.shapes import Architecture
 from dragoman.text.clean import clean
 from dragoman.text.tokenizers.tokenizer import Tokenizer
+from dragoman.translation.folder.adapter import ADAPTER_WEIGHTS, AdapterConfig, read_adapter_config
 from dragoman.translation.folder.config import (
     CARD,
     WEIGHTS,
@@ -133,10 +134,12 @@ class Summary:
             ["digest", config.weights or "none: written by release 0.1"],
             ["format version", str(self.format_version)],
         ]
-        parameters = [
-            *([_label(part), f"{part.parameters:,}", _share(part, self.parameters)] for part in self.parts),
-            ["all", f"{self.parameters:,}", ""],
-        ]
+        parameters = []
+        for part in self.parts:
+            name = f"{part.name} (tied: also {' and '.join(part.tied)})" if part.tied else part.name
+            share = part.parameters / max(self.parameters, 1)
+            parameters.append([name, f"{part.parameters:,}", f"{share:.1%}"])
+        parameters.append(["all", f"{self.parameters:,}", ""])
         blocks = {
             f"{self.folder}: translates from {config.source_language} to {config.target_language}": facts,
             "Parameters": parameters,
@@ -163,7 +166,9 @@ def summary_of(folder: Path) -> Summary:
         weights=dequantised(stored, folder / WEIGHTS),
         stored=stored,
         sizes={
-            path.name + "/" * path.is_dir(): _bytes(path)
+            path.name + "/" * path.is_dir(): sum(
+                file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()
+            )
             for path in sorted(folder.iterdir())
             if not path.name.startswith(".")
         },
@@ -198,11 +203,6 @@ def vocabulary_of(tokenizer: Tokenizer) -> str:
     return f"{tokenizer.config.kind}, vocabularies of {sizes}"
 
 
-def _bytes(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
-
-
 def _dtypes(weights: Mapping[str, Outline]) -> list[str]:
     return sorted({outline.dtype for outline in weights.values()})
 
@@ -211,17 +211,64 @@ def _listed(table: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in table.items())
 
 
-def _label(part: ModelPart) -> str:
-    return f"{part.name} (tied: also {' and '.join(part.tied)})" if part.tied else part.name
-
-
-def _share(part: ModelPart, parameters: int) -> str:
-    return f"{part.parameters / max(parameters, 1):.1%}"
-
-
 def _indented(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of columns, two spaces in. Rows of a card may have different numbers of cells."""
     width = max(map(len, rows), default=0)
     cells = [[clean(cell) for cell in row] + [""] * (width - len(row)) for row in rows if any(row)]
     right = (1, 2) if rows and rows[-1][0] == "all" else ()
     return [f"  {line}" for line in aligned(cells, right=right)] if cells else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterSummary:
+    """The content of an adapter folder."""
+
+    folder: Path
+    config: AdapterConfig
+    layers: int
+    parameters: int
+    bytes: int  # of the weights
+
+    def to_table(self) -> dict[str, Any]:
+        """The summary as plain values, for JSON."""
+        return {
+            "folder": str(self.folder),
+            "adapter": to_table(self.config),
+            "layers": self.layers,
+            "parameters": self.parameters,
+            "bytes": self.bytes,
+        }
+
+    def to_text(self) -> str:
+        """The summary for people."""
+        config = self.config
+        languages = f"from {config.source_language} to {config.target_language}"
+        rows = [
+            ["for", config.base_name],
+            ["weights of the model", config.base],
+            ["rank", str(config.shape.rank)],
+            ["alpha", f"{config.shape.alpha:g}"],
+            ["on", ", ".join(config.shape.on)],
+            ["layers", f"{self.layers:,}"],
+            ["parameters", f"{self.parameters:,}"],
+            ["weights", f"{config.weights}, {self.bytes:,} bytes"],
+        ]
+        title = f"{self.folder}: {config.name}, an adapter for a model that translates {languages}"
+        cells = [[clean(cell) for cell in row] for row in rows]
+        return "\n".join([clean(title), *(f"  {line}" for line in aligned(cells))])
+
+
+def adapter_summary_of(folder: Path) -> AdapterSummary:
+    """Read what is in an adapter folder, without the numbers of its weights.
+
+    Raises ModelError if a file is missing, damaged or of a newer format.
+    """
+    config, path = read_adapter_config(folder), folder / ADAPTER_WEIGHTS
+    header = read_header(path)
+    return AdapterSummary(
+        folder=folder,
+        config=config,
+        layers=len(header) // 2,
+        parameters=sum(outline.count for outline in header.values()),
+        bytes=path.stat().st_size,
+    )

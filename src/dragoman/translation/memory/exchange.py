@@ -12,18 +12,17 @@ from pathlib import Path, PurePath
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.files import replacing
-from dragoman.text.corpora.compressed import without_suffix
 from dragoman.text.corpora.corpus import open_corpus
 from dragoman.text.corpora.formats import tmx
 from dragoman.text.corpora.languages import Languages
 from dragoman.text.corpora.lines import kept_file
+from dragoman.text.corpora.shards import OF_PAIRS, kind_of
 from dragoman.translation.memory.store import Added, TranslationMemory
-from dragoman.translation.memory.store_rows import Remembered
+from dragoman.translation.memory.store_file import Remembered
 
 _SMALL = 20_000  # pairs of a file that is read for one translation
 _TMX_TIME = "%Y%m%dT%H%M%SZ"
 _TIMES = re.compile(r"\d{8}T\d{6}Z")
-_FILES = {".tmx", ".tsv", ".jsonl", ".ndjson"}
 
 
 def import_memory(memory: TranslationMemory, paths: Sequence[str | Path], *, author: str = "") -> Added:
@@ -57,7 +56,8 @@ def export_memory(memory: TranslationMemory, path: str | Path) -> int:
     pairs = (pair for pair, _ in zip(memory.pairs(), counted, strict=False))
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         if kind == ".tsv":
-            file.writelines(f"{_cell(pair.source)}\t{_cell(pair.target)}\n" for pair in pairs)
+            cells = str.maketrans("\t\r\n", "   ")
+            file.writelines(f"{p.source.translate(cells)}\t{p.target.translate(cells)}\n" for p in pairs)
         else:
             units = ((tmx.holdable(pair.source), tmx.holdable(pair.target), _about(pair)) for pair in pairs)
             tmx.write_units(file, units, source=memory.source_language, target=memory.target_language)
@@ -70,7 +70,7 @@ def is_exchanged(path: str | Path) -> bool:
         raise DataError(
             f"{path}: no such translation memory", hint=f"make one: dragoman memory import {path} FILE.tmx"
         )
-    return _kind(path) in _FILES
+    return kind_of(str(path)) in OF_PAIRS
 
 
 def open_memory(path: str | Path, languages: Languages = (None, None)) -> TranslationMemory:
@@ -103,7 +103,7 @@ def _few(pairs: Iterator[Remembered], path: str | Path) -> Iterator[Remembered]:
 
 def _pairs(paths: Sequence[str | Path], languages: Languages, author: str) -> Iterator[Remembered]:
     origin = " ".join(Path(path).name for path in paths)
-    if [_kind(path) for path in paths] == [".tmx"]:
+    if [kind_of(str(path)) for path in paths] == [".tmx"]:
         for unit, source, target in tmx.read_units(kept_file(paths[0]), languages):
             yield _from_unit(unit, source, target, author, origin)
     else:
@@ -146,12 +146,3 @@ def _time(text: str | None) -> datetime | None:
         return datetime.strptime(text, _TMX_TIME).replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split("\t")).replace("\r", " ").replace("\n", " ")
-
-
-def _kind(path: str | Path) -> str:
-    """The suffix that names the format: .tmx for old.tmx.gz."""
-    return PurePath(without_suffix(str(path))).suffix

@@ -28,10 +28,10 @@ from dragoman.base.languages import canonical
 from dragoman.text.guidance import LEAST, Guidance, Match
 from dragoman.translation.memory import store_index
 from dragoman.translation.memory.likeness import LONGEST, likeness, single_spaced
-from dragoman.translation.memory.store_file import StoreFile
-from dragoman.translation.memory.store_rows import (
+from dragoman.translation.memory.store_file import (
     COLUMNS,
     Remembered,
+    StoreFile,
     insert,
     milliseconds,
     pair_of,
@@ -142,11 +142,9 @@ class TranslationMemory:
         if used and self._file.writable:
             with contextlib.suppress(DataError), self._file.writing() as connection:
                 for (source, target), count in used.items():
-                    known = next(
-                        (row for row in same_source(connection, source) if row.target == target), None
-                    )
-                    if known is not None:
-                        connection.execute("UPDATE pairs SET used = used + ? WHERE id = ?", (count, known.id))
+                    same = same_source(connection, source)
+                    for row in [row for row in same if row.target == target][:1]:
+                        connection.execute("UPDATE pairs SET used = used + ? WHERE id = ?", (count, row.id))
         self._file.close()
 
     # ---- add confirmed translations ------------------------------------------------------------------------
@@ -283,15 +281,8 @@ class TranslationMemory:
                 "SELECT count(*), count(DISTINCT key), max(changed), sum(used) FROM pairs"
             ).fetchone()
             newest = None if changed is None else time_of(changed)
-        return MemorySummary(
-            self.source_language,
-            self.target_language,
-            pairs,
-            segments,
-            newest,
-            used or 0,
-            self.path.stat().st_size,
-        )
+        languages, size = (self.source_language, self.target_language), self.path.stat().st_size
+        return MemorySummary(*languages, pairs, segments, newest, used or 0, size)
 
 
 class MemoryGuide:

@@ -24,7 +24,7 @@ CANDIDATES = 16  # translations of a line to choose from, if no number is given
 # More than needed, and few enough that a typing error does not take hours or all memory.
 _WIDEST, _LONGEST, _STEEPEST = 1000, 100_000, 100
 
-_BANNED = Option("Ids that are never generated, besides padding and start.", at_least=0)
+_BANNED = Option("Ids that are never generated, in addition to padding and start.", at_least=0)
 _RENORMALIZE = Option(
     "Share the probability of padding, start and banned ids among the others. Otherwise it is lost."
 )

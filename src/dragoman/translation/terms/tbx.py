@@ -15,11 +15,11 @@ import codecs
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from xml.parsers import expat
 
 from dragoman.base.errors import DataError
 from dragoman.base.languages import closest
 from dragoman.base.tables import listing
+from dragoman.text.xml import SafeReader
 
 _ENTRIES = frozenset(("termEntry", "conceptEntry", "entry"))
 _LANGUAGES = frozenset(("langSet", "langSec", "langGroup"))  # TBX-Min has the last
@@ -44,13 +44,7 @@ def read(data: bytes, name: str, source: str, target: str) -> Iterator[tuple[str
     Raises DataError naming file and line if it is not TBX, or no concept has both languages.
     """
     reader = _Reader(name)
-    try:
-        reader.parser.Parse(data, True)
-    except expat.ExpatError as error:
-        reason = expat.ErrorString(error.code)
-        raise DataError(f"{name}:{error.lineno}: not valid XML ({reason})", hint=_HINT) from error
-    except (LookupError, ValueError) as error:  # an encoding that is not known, or of several bytes
-        raise DataError(f"{name}: {error}", hint="save it as UTF-8") from error
+    reader.feed(data, final=True)
     both = False
     for concept in reader.concepts:
         codes = [*dict.fromkeys(one.language for one in concept)]
@@ -87,32 +81,21 @@ class _Term:
         return any(one.startswith("preferred") for one in self.status)
 
 
-class _Reader:
-    """The handlers of an XML parser that collects `concepts`."""
+class _Reader(SafeReader):
+    """Collects `concepts`."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        super().__init__(name, _HINT, separator=" ")
         self.concepts: list[list[_Term]] = []
         self._language = ""
         self._term: _Term | None = None
         self._text: list[str] | None = None  # of the open term or note
         self._opened: list[str] = []  # the elements around the next
-        self.parser = expat.ParserCreate(namespace_separator=" ")
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-        self.parser.EntityDeclHandler = self._refuse
-        self.parser.ExternalEntityRefHandler = self._refuse
-        self.parser.SkippedEntityHandler = self._refuse
-
-    def _problem(self, what: str, hint: str = _HINT) -> DataError:
-        return DataError(f"{self.name}:{self.parser.CurrentLineNumber}: {what}", hint=hint)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(" ")[2]
         if not self._opened and tag not in _ROOTS:
-            raise self._problem(f"not a TBX file: it begins with <{tag}>")
+            raise self.problem(f"not a TBX file: it begins with <{tag}>")
         self._opened.append(tag)
         if tag in _ENTRIES:
             self.concepts.append([])
@@ -129,21 +112,15 @@ class _Reader:
         opened = self._opened.pop()
         text = None if self._text is None else " ".join("".join(self._text).split())
         if opened in _TERMS:
-            self._keep()
+            term, self._term = self._term, None
+            if term is not None and term.text and self.concepts:
+                self.concepts[-1].append(term)
         elif self._term is not None and text is not None and opened == "term":
             self._term.text, self._text = unicodedata.normalize("NFC", text), None
         elif self._term is not None and text is not None and (opened == "termNote" or opened in _STATUS):
             self._term.status.append(text.lower())
             self._text = None
 
-    def _keep(self) -> None:
-        term, self._term = self._term, None
-        if term is not None and term.text and self.concepts:
-            self.concepts[-1].append(term)
-
     def _characters(self, text: str) -> None:
         if self._text is not None:
             self._text.append(text)
-
-    def _refuse(self, *_: object) -> int:
-        raise self._problem("declares or uses an entity, which is refused", hint="write the character itself")

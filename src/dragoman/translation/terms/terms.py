@@ -114,7 +114,9 @@ class TermGuide:
             pairs = zip(found, written, strict=True)
             notes = tuple(Note(one.start, one.end, texts[0]) for one, texts in pairs)
         if self.mode == "hard":
-            phrases = tuple(dict.fromkeys(map(_with_capitals, written)))
+            # Each also with the capital that it has where a sentence begins.
+            both = ([*each, *(text[:1].upper() + text[1:] for text in each)] for each in written)
+            phrases = tuple(dict.fromkeys(tuple(dict.fromkeys(forms)) for forms in both))
         return Guidance(notes=notes, phrases=phrases, terms=terms)
 
 
@@ -141,8 +143,3 @@ def _as_written(line: str, found: FoundTerm) -> tuple[str, ...]:
     written = line[found.start : found.end]
     shouted = len(written) > 1 and written.isupper() and not source.isupper()
     return tuple(target.upper() for target in targets) if shouted else targets
-
-
-def _with_capitals(targets: Sequence[str]) -> tuple[str, ...]:
-    """The translations, and each with the capital that it has where a sentence begins."""
-    return tuple(dict.fromkeys([*targets, *(target[:1].upper() + target[1:] for target in targets)]))

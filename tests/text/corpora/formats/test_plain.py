@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.text.corpora.formats import plain
+from dragoman.text.corpora.corpus import read_side_by_side
 from dragoman.text.corpora.lines import Line, TextFile
 
 
@@ -17,7 +17,7 @@ def files(folder: Path, source: str, target: str) -> tuple[TextFile, TextFile]:
 
 
 def test_lines_are_paired_and_counted_from_one_with_the_empty_ones(tmp_path: Path) -> None:
-    assert list(plain.read(*files(tmp_path, "a\n\nc\n", "A\nB\n\n"))) == [
+    assert list(read_side_by_side(*files(tmp_path, "a\n\nc\n", "A\nB\n\n"))) == [
         Line(1, "a", "A"),
         Line(2, "", "B"),
         Line(3, "c", ""),
@@ -33,7 +33,7 @@ def test_lines_are_paired_and_counted_from_one_with_the_empty_ones(tmp_path: Pat
     ],
 )
 def test_uneven_files(tmp_path: Path, source: str, target: str, message: str) -> None:
-    pairs = plain.read(*files(tmp_path, source, target))
+    pairs = read_side_by_side(*files(tmp_path, source, target))
 
     with pytest.raises(DataError) as caught:
         list(pairs)

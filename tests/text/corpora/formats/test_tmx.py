@@ -211,7 +211,7 @@ def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory,
 
     written = [tuple(re.sub(" +", " ", side) for side in pair) for pair in written]
     file = io.StringIO()
-    tmx.write(file, written, source="en", target="de-AT")
+    tmx.write_units(file, ((*pair, {}) for pair in written), source="en", target="de-AT")
     path = tmp_path_factory.mktemp("m") / "m.tmx"
     path.write_text(file.getvalue(), encoding="utf-8", newline="")
 
@@ -222,7 +222,7 @@ def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory,
 
 def test_a_character_that_xml_cannot_hold_is_not_written() -> None:
     with pytest.raises(DataError, match=r"pair 2: .*U\+0007"):
-        tmx.write(io.StringIO(), [("a", "b"), ("c", "\a")], source="en", target="de")
+        tmx.write_units(io.StringIO(), [("a", "b", {}), ("c", "\a", {})], source="en", target="de")
 
 
 def test_what_is_known_of_a_unit_is_written_and_read(tmp_path: Path) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.text.corpora.formats import tsv
+from dragoman.text.corpora.corpus import read_columns
 from dragoman.text.corpora.lines import Line, TextFile
 
 
 def read(folder: Path, text: str) -> list[Line]:
     path = folder / "t"
     path.write_text(text, encoding="utf-8", newline="")
-    return list(tsv.read(TextFile("train.tsv", path)))
+    return list(read_columns(TextFile("train.tsv", path)))
 
 
 def test_columns_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from dragoman.base.errors import ConfigError, DataError, Interrupted, ModelError
 from dragoman.models.folder.bundle import load, save
 from dragoman.models.folder.weights import read_weights
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
-from dragoman.training.checkpoints import disk_space as room
+from dragoman.training.checkpoints import whole as room
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.distillation import compute
 from dragoman.training.distillation.distributions import LessonsInProgress, lessons_of

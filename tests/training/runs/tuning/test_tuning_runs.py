@@ -22,7 +22,7 @@ from dragoman.text.corpora.formats import tmx
 from dragoman.training.events import Finished, Quiet, Started
 from dragoman.training.runs.run import train
 from dragoman.training.runs.tuning.base import open_base
-from dragoman.training.runs.tuning.replay import own_text
+from dragoman.training.runs.tuning.texts import own_text
 from dragoman.translation.folder.config import read_config
 from dragoman.translation.translator import Translator
 
@@ -250,7 +250,7 @@ def test_validation_text_of_the_user_is_used_as_it_is(bare: Path, tmp_path: Path
 @pytest.mark.thorough
 def test_files_of_all_kinds(bare: Path, tmp_path: Path) -> None:
     with (tmp_path / "m.tmx").open("w", encoding="utf-8") as file:
-        tmx.write(file, MEMORY, source="en-US", target="de-DE")
+        tmx.write_units(file, ((*pair, {}) for pair in MEMORY), source="en-US", target="de-DE")
     lines = ["\t".join(pair) + "\n" for pair in MEMORY]
     (tmp_path / "m.tsv").write_text("".join(lines), encoding="utf-8")
     for side, name in enumerate(("m.en", "m.de")):

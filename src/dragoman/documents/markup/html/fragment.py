@@ -15,9 +15,9 @@ from dragoman.documents.edits import Edit, apply
 from dragoman.documents.flat import DIVIDING
 from dragoman.documents.markup.html.runs import spaced_items, uncrowded
 from dragoman.documents.markup.html.tokens import HtmlToken, tokens
-from dragoman.documents.markup.inline import Item, has_words, merged, paired, trimmed
+from dragoman.documents.markup.inline import Item, has_words, matches, paired, trimmed
 from dragoman.documents.markup.spans import Span, changed_spans
-from dragoman.documents.segment import Code, Result, Segment
+from dragoman.documents.segment import Code, Result, Segment, merged
 
 _LINE_BREAKS = frozenset(("br", "hr"))
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});")
@@ -33,16 +33,13 @@ class XmlFragment:
     def __init__(self, text: str, *, ignored: frozenset[str] = frozenset(), stand_ins: bool = False) -> None:
         self._text, self._ignored, self._stand_ins = text, ignored, stand_ins
         self._tokens = list(tokens(text, True))
-        self._ends = _ends(self._tokens)
+        kinds = ["closed" if one.closed else one.kind for one in self._tokens]
+        self._ends = matches(kinds, [one.name for one in self._tokens], "start", "end")
         self._spans: list[Span] = []
         self._items: list[Item] = []
         self._opened = 0  # elements of the run that are open
         self._read()
-        self._segments = [span.segment for span in self._spans]
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self._segments
+        self.segments = [span.segment for span in self._spans]
 
     def render(self, results: list[Result | None]) -> bytes:
         """Return the piece with these translations in UTF-8. See `Document.render`."""
@@ -130,25 +127,6 @@ def _decoded(raw: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;")
-
-
-def _ends(found: Sequence[HtmlToken]) -> dict[int, int]:
-    """The places of the end tags that belong to start tags. Crossing ones have none."""
-    ends: dict[int, int] = {}
-    opened: list[int] = []
-    names: dict[str, int] = {}
-    for place, token in enumerate(found):
-        if token.kind == "start" and not token.closed:
-            opened.append(place)
-            names[token.name] = names.get(token.name, 0) + 1
-        elif token.kind == "end" and names.get(token.name):
-            while True:
-                start = opened.pop()
-                names[found[start].name] -= 1
-                if found[start].name == token.name:
-                    break
-            ends[start] = place
-    return ends
 
 
 def _delimiters(text: str, found: Sequence[HtmlToken], ends: dict[int, int]) -> set[int]:

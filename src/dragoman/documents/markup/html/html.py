@@ -15,7 +15,7 @@ from dragoman.documents.formats import Languages
 from dragoman.documents.markup.html.runs import read_segments
 from dragoman.documents.markup.html.tokens import tokens
 from dragoman.documents.markup.spans import Span, changed_spans, outside, updated
-from dragoman.documents.segment import Code, Content, Result, Segment
+from dragoman.documents.segment import Code, Content, Result
 
 _DECLARED = re.compile(rb"\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
 _META = re.compile(rb"<meta[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z][\w.:-]*)", re.IGNORECASE)
@@ -52,11 +52,7 @@ class Html:
         bare = not declared and not self._xml and self._root is not None and decoded.text.isascii()
         self._characters = "ascii" if bare else decoded.encoding
         self._spans = read_segments(decoded.text, found, self._xml, ignored)
-        self._segments = [span.segment for span in self._spans]
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self._segments
+        self.segments = [span.segment for span in self._spans]
 
     def render(self, results: list[Result | None]) -> bytes:
         text = self._decoded.text

@@ -33,12 +33,11 @@ _BREAKOUT = frozenset(
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute with the place of its value. `quote` is empty if the value has none."""
+    """An attribute with the place of its value."""
 
     name: str
     start: int
     end: int
-    quote: str
 
 
 @dataclass(frozen=True)
@@ -123,11 +122,8 @@ def _tag(text: str, start: int, place: int) -> HtmlToken:
         if found is None or found["open"]:  # an unclosed quote
             return HtmlToken("other", start, len(text))
         value = next((kind for kind in ("double", "single", "bare") if found[kind] is not None), None)
-        if value is not None:
-            quote = {"double": '"', "single": "'", "bare": ""}[value]
-            attributes.append(Attribute(found["name"].lower(), *found.span(value), quote))
-        else:
-            attributes.append(Attribute(found["name"].lower(), found.end(), found.end(), ""))
+        span = (found.end(), found.end()) if value is None else found.span(value)
+        attributes.append(Attribute(found["name"].lower(), *span))
         place = found.end()
     kind: Literal["start", "end"] = "end" if text[start + 1] == "/" else "start"
     return HtmlToken(kind, start, place + 1, name, attributes, gap.group().endswith("/"))

@@ -61,11 +61,7 @@ class Markdown:
         self._starts = [line.start for line in lines(decoded.text)]
         self._blocks = [self._texts(block) for block in self._parsed.blocks]
         self._spans = [span for one in self._blocks for span in ([one.main] if one.main else []) + one.images]
-        self._segments = [span.segment for span in self._spans]
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self._segments
+        self.segments = [span.segment for span in self._spans]
 
     def render(self, results: list[Result | None]) -> bytes:
         new = {id(span): made for span, made in changed_spans(self._spans, results)}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dragoman.documents.markup.inline import Item, content, merged
+from dragoman.documents.markup.inline import Item, content
 from dragoman.documents.markup.lines import spaced, wrap
 from dragoman.documents.markup.markdown.blocks import Block
 from dragoman.documents.markup.markdown.inline import alt_text, read_inline
-from dragoman.documents.segment import Code, Content
+from dragoman.documents.segment import Code, Content, merged
 from dragoman.text.width import columns
 
 _PLAIN, _ESCAPED, _WHOLLY_ESCAPED = range(3)  # how much is escaped: certain markup, all but URLs, all
@@ -67,18 +67,9 @@ def written_alt(new: Content, references: dict[str, Any]) -> Iterator[str]:
 
 
 def _essence(parts: Content) -> list[tuple[str, str]]:
-    """The part of a content that must survive a round trip: all but space and the numbers of pairs."""
-    bare = [
-        (one.kind, "".join(one.text.split())) if isinstance(one, Code) else ("text", "".join(one.split()))
-        for one in merged(parts)
-    ]
-    found: list[tuple[str, str]] = []
-    for kind, text in bare:
-        if kind == "text" and found and found[-1][0] == "text":
-            found[-1] = ("text", found[-1][1] + text)
-        elif text or kind != "text":
-            found.append((kind, text))
-    return found
+    """What has to come back when a content is read again: all but space, and the numbers of pairs."""
+    bare = merged("".join(one.split()) if isinstance(one, str) else one for one in parts)
+    return [(one.kind, "".join(one.text.split())) if isinstance(one, Code) else ("text", one) for one in bare]
 
 
 def _hugged(new: Content) -> Content:
@@ -106,24 +97,21 @@ def _is_mark(one: str | Code, kind: str) -> bool:
 
 def _starred(parts: Content) -> Content:
     """Emphasis with stars, which may stand inside words."""
-    return tuple(
-        replace(one, text=one.text.replace("_", "*"))
-        if isinstance(one, Code) and (_is_mark(one, "open") or _is_mark(one, "close"))
-        else one
-        for one in parts
-    )
+    return _remarked(parts, lambda one: one.text.replace("_", "*"))
 
 
 def _tagged(parts: Content) -> Content:
     """Emphasis as HTML, which may stand anywhere."""
-    found: list[str | Code] = []
-    for one in parts:
-        if isinstance(one, Code) and _is_mark(one, "open"):
-            one = replace(one, text=f"<{_TAGS[one.text]}>")
-        elif isinstance(one, Code) and _is_mark(one, "close"):
-            one = replace(one, text=f"</{_TAGS[one.text]}>")
-        found.append(one)
-    return tuple(found)
+    return _remarked(parts, lambda one: f"<{'/' * (one.kind == 'close')}{_TAGS[one.text]}>")
+
+
+def _remarked(parts: Content, text: Callable[[Code], str]) -> Content:
+    return tuple(
+        replace(one, text=text(one))
+        if isinstance(one, Code) and (_is_mark(one, "open") or _is_mark(one, "close"))
+        else one
+        for one in parts
+    )
 
 
 def _marked(parts: Content, place: Place, level: int) -> tuple[list[str], list[str]]:
@@ -167,11 +155,9 @@ def _begun(text: str, place: Place, first: bool) -> str:
     begins = not first or place.start == 0 or place.block.text[place.start - 1] == "\n"
     if place.block.kind != "paragraph" or not begins:
         return text
-    return (
-        _LINE_START.sub(lambda found: rf"{found[2] or ''}\{found[1] or found[3]}", text, count=1)
-        if (_LINE_START.match(text))
-        else text
-    )
+    if not _LINE_START.match(text):
+        return text
+    return _LINE_START.sub(lambda found: rf"{found[2] or ''}\{found[1] or found[3]}", text, count=1)
 
 
 def _laid_out(rows: list[str], codes: list[str], place: Place, width: int) -> str:

@@ -1,1 +1,1 @@
-"""Formats of parallel text, one file each. Each reads `TextFile`s and yields `Line`s as a stream."""
+"""Formats of parallel text that need a reader of their own. It yields `Line`s as a stream."""

@@ -10,14 +10,12 @@ inside <hi>.
 
 from __future__ import annotations
 
-import html
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from io import TextIOBase
 from typing import BinaryIO
-from xml.parsers import expat
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import closest
@@ -26,6 +24,7 @@ from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.corpora.compressed import damage, decompressed
 from dragoman.text.corpora.languages import Languages
 from dragoman.text.corpora.lines import Line, TextFile, open_bytes
+from dragoman.text.xml import FORBIDDEN, SafeReader, escape, escape_attribute, forbidden
 
 _BLOCK = 1 << 16  # bytes read at once
 _LONGEST = 1 << 22  # characters of a unit; a longer one is not a segment, and could fill the memory
@@ -34,8 +33,6 @@ MACHINE = "dragoman"
 """The type of the <prop> of a variant that dragoman translated and nobody has confirmed. It is left out."""
 _CODES = frozenset(("bpt", "ept", "ph", "it", "ut"))
 _LANGUAGE = ("xml:lang", "lang")  # TMX 1.4, and versions before it
-# https://www.w3.org/TR/xml/#charsets
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ABOUT = ("creationdate", "creationid", "changedate", "changeid", "usagecount")
 _ORIGIN = "x-origin"  # the type of the <prop> that says where a pair comes from
 _SPACES = re.compile(r"[ \t\r\n]+")
@@ -119,21 +116,13 @@ def read_units(file: TextFile, languages: Languages) -> Iterator[tuple[Unit, str
         )
 
 
-def write(file: TextIOBase, pairs: Iterable[tuple[str, str]], *, source: str, target: str) -> None:
-    """Write pairs as a memory from the language `source` to `target`. `read` returns the same pairs,
-    with single spaces.
-
-    Raise DataError for a character that XML cannot hold.
-    """
-    write_units(file, ((*pair, {}) for pair in pairs), source=source, target=target)
-
-
 def write_units(
     file: TextIOBase, units: Iterable[tuple[str, str, Mapping[str, str]]], *, source: str, target: str
 ) -> None:
-    """Write pairs as `write` does, each with the content of `Unit.about`.
+    """Write pairs, each with what is in `Unit.about`, as a memory from the language `source` to `target`.
 
-    Raise DataError for a character that XML cannot hold.
+    `read_units` returns the same pairs, with single spaces. Raise DataError for a character that XML cannot
+    hold.
     """
     from dragoman.version import __version__
 
@@ -161,32 +150,28 @@ def write_units(
 
 def holdable(text: str) -> str:
     """Return the text with a space in place of each character that XML cannot hold."""
-    return _FORBIDDEN.sub(" ", text)
+    return FORBIDDEN.sub(" ", text)
 
 
 def _escaped(text: str, number: int) -> str:
-    return html.escape(_allowed(text, number), quote=False)
+    return escape(_allowed(text, number))
 
 
 def _quoted(text: str, number: int) -> str:
-    """The value of an attribute, whose line ends a parser would make spaces."""
-    escaped = html.escape(_allowed(text, number)).replace("\t", "&#9;").replace("\n", "&#10;")
-    return '"' + escaped.replace("\r", "&#13;") + '"'
+    return f'"{escape_attribute(_allowed(text, number))}"'
 
 
 def _allowed(text: str, number: int) -> str:
-    if wrong := _FORBIDDEN.search(text):
-        raise DataError(
-            f"pair {number}: XML cannot hold the character U+{ord(wrong[0]):04X}", hint="remove it"
-        )
+    if wrong := forbidden(text):
+        raise DataError(f"pair {number}: XML cannot hold the character U+{ord(wrong):04X}", hint="remove it")
     return text
 
 
-class _Reader:
-    """The handlers of an XML parser that collects whole units in `units`."""
+class _Reader(SafeReader):
+    """Collects whole units in `units`."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        super().__init__(name, _HINT)
         self.source = ""  # of the header
         self.units: list[Unit] = []
         self._path: list[str] = []  # the open elements, without those around the units
@@ -198,17 +183,6 @@ class _Reader:
         self._aside: tuple[str, list[str]] | None = None  # the open note, or another element about the unit
         self._size = 0
         self._root = True
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-        self.parser.EntityDeclHandler = self._refuse
-        self.parser.ExternalEntityRefHandler = self._refuse
-        self.parser.SkippedEntityHandler = self._refuse
-
-    def problem(self, what: str, hint: str = _HINT) -> DataError:
-        return DataError(f"{self.name}:{self.parser.CurrentLineNumber}: {what}", hint=hint)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if self._root and tag != "tmx":
@@ -267,9 +241,6 @@ class _Reader:
         if open_text is not None:
             open_text.append(text)
 
-    def _refuse(self, *_: object) -> int:
-        raise self.problem("declares or uses an entity, which is refused", hint="write the character itself")
-
 
 def _about(attributes: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in attributes.items() if name in _ABOUT}
@@ -289,20 +260,13 @@ def _units(file: TextFile, reader: _Reader) -> Iterator[Unit]:
         blocks = iter(partial(stream.read, _BLOCK), b"")
         try:
             for number, block in enumerate(blocks, 1):
-                reader.parser.Parse(block, False)
+                reader.feed(block, final=False)
                 yield from reader.units
                 reader.units.clear()
                 # The parser keeps a tag until its end, and looks for that from the start each time.
                 if number * _BLOCK - reader.parser.CurrentByteIndex > _LONGEST:
                     raise reader.problem(f"a tag or a name of more than {_LONGEST:,} bytes")
-            reader.parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            reason = expat.ErrorString(error.code)
-            raise DataError(f"{file.name}:{error.lineno}: not valid XML ({reason})", hint=_HINT) from error
-        except (ValueError, LookupError) as error:  # encodings that expat or Python does not know
-            raise DataError(
-                f"{file.name}: {error}", hint="convert it to UTF-8, also in its first line"
-            ) from error
+            reader.feed(b"", final=True)
         except Exception as error:
             if fault := damage(error, file.name):
                 raise DataError(f"{file.name}: {fault}", hint="copy or download it again") from error

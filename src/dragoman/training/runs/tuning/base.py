@@ -66,35 +66,24 @@ def open_model(source: str | Path) -> Iterator[Base]:
     Only models of other programs need PyTorch at once. Raises ModelError for a model that cannot be read.
     """
     with opened(source) as folder:
-        yield _ours(str(source), folder) if format_of(folder) is None else _imported(str(source), folder)
-
-
-def _ours(name: str, folder: Path) -> Base:
-    config = read_config(folder)
-    read_header(folder / WEIGHTS)  # so that missing weights are found before the text is read
-    return Base(
-        name=name,
-        config=config,
-        tokenizer=tokenizer_of_folder(folder, config),
-        digest=config.weights or digest_of(folder / WEIGHTS),
-        checkpoints=Checkpoints(folder / "checkpoints"),
-        general=_REPLAYED if _is_tuned(folder) else _OWN,
-        load=lambda: read_model(folder),
-        folder=folder,
-    )
-
-
-def _imported(name: str, folder: Path) -> Base:
-    bundle = read_model(folder)
-    return Base(
-        name=name,
-        config=bundle.config,
-        tokenizer=bundle.tokenizer,
-        digest=_digest(bundle),
-        checkpoints=Checkpoints(folder / "checkpoints"),
-        general=_OWN,
-        load=lambda: read_model(folder),
-    )
+        if ours := format_of(folder) is None:
+            config = read_config(folder)
+            read_header(folder / WEIGHTS)  # so that missing weights are found before the text is read
+            tokenizer, digest = tokenizer_of_folder(folder, config), config.weights
+            digest = digest or digest_of(folder / WEIGHTS)
+        else:
+            bundle = read_model(folder)
+            config, tokenizer, digest = bundle.config, bundle.tokenizer, _digest(bundle)
+        yield Base(
+            name=str(source),
+            config=config,
+            tokenizer=tokenizer,
+            digest=digest,
+            checkpoints=Checkpoints(folder / "checkpoints"),
+            general=_REPLAYED if ours and _is_tuned(folder) else _OWN,
+            load=lambda: read_model(folder),
+            folder=folder if ours else None,
+        )
 
 
 def _is_tuned(folder: Path) -> bool:

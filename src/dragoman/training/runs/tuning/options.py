@@ -46,7 +46,7 @@ class TuningConfig(Options, section="tuning"):
         ReplayFrom,
         Option(
             "Where general text comes from. files: --replay; base: the text that the base was trained on, if "
-            "its checkpoints folder still has it; self: sources of the memory as the base translates them; "
+            "its checkpoints folder still has it; self: the memory's sources, translated by the base; "
             "auto: files if they are named, else base if it has text, else none."
         ),
     ] = "auto"
@@ -69,8 +69,8 @@ class TuningConfig(Options, section="tuning"):
     lora_rank: Annotated[
         int,
         Option(
-            "Rank of low-rank adapters, which are then trained in place of the weights and added to them at "
-            "the end (LoRA, Hu et al. 2021). 0 trains all weights.",
+            "Rank of low-rank adapters, which are trained instead of the weights and added to them at the "
+            "end (LoRA, Hu et al. 2021). 0 trains all weights.",
             at_least=0,
         ),
     ] = 0

@@ -36,15 +36,6 @@ _ENOUGH = 0.95  # of the gain in domain, if general text is unknown
 Weights = Mapping[str, Tensor]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tuned:
-    """The result of a tuning run."""
-
-    base: str  # name of the model it started from
-    share: float  # of the tuned weights in the mean
-    effect: Effect
-
-
 def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: Bundle) -> Tuned:
     """Give `tuned` its final weights, write them as the run's final ones, and compare it with the base.
 
@@ -82,12 +73,17 @@ def finish_tuning(trainer: Trainer, prepared: Prepared, *, base: Bundle, tuned: 
         write_adapter(learnt, weaker, adapter, base=folder, name=adapter.absolute().parent.name)
         say(f"the adapter alone is in {adapter}: use it with the base and --adapter")
     say("translating with the base and with the tuned model")
-    effect = effect_of(base, tuned, {IN_DOMAIN: prepared.validation_pairs, GENERAL: prepared.general_pairs})
-    for row in effect.to_table():
+    texts = {IN_DOMAIN: prepared.validation_pairs, GENERAL: prepared.general_pairs}
+    outcome = Tuned(
+        base=prepared.base.name if prepared.base is not None else "",
+        share=share,
+        comparisons=compared(base, tuned, texts),
+    )
+    for row in outcome.to_table():
         trainer.metrics.add(row)
-    for line in effect.lines():
+    for line in outcome.lines():
         say(line)
-    return Tuned(base=prepared.base.name if prepared.base is not None else "", share=share, effect=effect)
+    return outcome
 
 
 def mean(first: Weights, last: Weights, share: float) -> dict[str, Tensor]:
@@ -133,10 +129,12 @@ def chosen_share(rows: list[dict[str, float]]) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effect:
-    """Scores of each text before and after tuning, by its name."""
+class Tuned:
+    """The result of a tuning run."""
 
-    comparisons: dict[str, Comparison]
+    base: str  # name of the model it started from
+    share: float  # of the tuned weights in the mean
+    comparisons: dict[str, Comparison]  # the scores of each text before and after, by its name
 
     @property
     def bleu(self) -> Score | None:
@@ -197,7 +195,7 @@ _NOTES = (
 )
 
 
-def effect_of(base: Bundle, tuned: Bundle, texts: dict[str, Sequence[Pair]]) -> Effect:
+def compared(base: Bundle, tuned: Bundle, texts: Mapping[str, Sequence[Pair]]) -> dict[str, Comparison]:
     """Translate and score each text that has pairs with both models, with the default search."""
     translators = {
         name: Translator.of(bundle, engine=None) for name, bundle in ((BEFORE, base), (AFTER, tuned))
@@ -216,7 +214,7 @@ def effect_of(base: Bundle, tuned: Bundle, texts: dict[str, Sequence[Pair]]) -> 
                 metrics=("bleu", "chrf"),
                 target_language=tuned.target_language,
             )
-    return Effect(comparisons=comparisons)
+    return comparisons
 
 
 def _rows(comparison: Comparison) -> Iterator[tuple[Score, Score, Difference]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from dragoman.base.config import from_table, to_table
@@ -72,7 +71,8 @@ def tuned_recipe(
     if _trains_its_head(base):
         training["alignment_weight"] = _ALIGNMENT_WEIGHT
     table: dict[str, Any] = {
-        "model": to_table(_with_dropout(base)),
+        # A converted model may have no dropout.
+        "model": to_table(config.model) | {"dropout": max(config.model.dropout, _LEAST_DROPOUT)},
         "tokenizer": to_table(base.tokenizer.config),
         "generation": to_table(config.generation),
         "training": training,
@@ -113,11 +113,6 @@ def replay_share(pairs: int) -> float:
 
 def _row(pairs: int) -> tuple[float, int, int, float]:
     return next(row for row in _BY_SIZE if pairs < row[0])
-
-
-def _with_dropout(base: Base) -> Any:
-    """The model of the base, with dropout, which a converted model may not have."""
-    return replace(base.config.model, dropout=max(base.config.model.dropout, _LEAST_DROPOUT))
 
 
 def _trains_its_head(base: Base) -> bool:

@@ -1,25 +1,30 @@
-"""`dragoman serve`: a translation server for clients of LibreTranslate and DeepL, and a page."""
+"""`dragoman serve` and `dragoman studio`: a translation server with a page, and a page of training runs."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.options import Flag, Flags, NumberType, Quiet
-from dragoman.cli.outcome import waiting, warn
+from dragoman.cli.outcome import tell, waiting, warn
 from dragoman.serving.service.limits import Limits
 
 if TYPE_CHECKING:
+    from socket import socket as Socket
+
+    from dragoman.serving.apis.endpoints import ServerState
     from dragoman.serving.http.logs import LogFormat
     from dragoman.serving.http.settings import Settings
     from dragoman.serving.service.service import ModelSpec, Service
+
 
 _EXTRA = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "py3langid")
 _MEGABYTE = 2**20
@@ -40,17 +45,14 @@ def serve(
     host: Annotated[str, Flag("Listen here. 0.0.0.0 is every address.", metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, Flag("0 is any free port.", flag="--port -p")] = 5000,
     keys: Annotated[
-        Path | None,
-        Flag("Serve only clients with a key. Each line is the SHA-256 digest of one."),
+        Path | None, Flag("Serve only clients with a key. Each line is the SHA-256 digest of one.")
     ] = None,
     allow_open: Annotated[bool, Flag("Serve everybody who reaches --host, without keys.")] = False,
     allow_host: Annotated[
-        Several,
-        Flag("A host name of this server. Repeat it for more.", metavar="NAME"),
+        Several, Flag("A host name of this server. Repeat it for more.", metavar="NAME")
     ] = None,
     cors_origin: Annotated[
-        Several,
-        Flag("Allow requests from pages of this site. Repeat it for more.", metavar="URL"),
+        Several, Flag("Allow requests from pages of this site. Repeat it for more.", metavar="URL")
     ] = None,
     trusted_proxy: Annotated[
         Several,
@@ -78,10 +80,7 @@ def serve(
             metavar="[MODEL:][NAME=]FOLDER",
         ),
     ] = None,
-    compat_title: Annotated[
-        bool,
-        Flag('Say "LibreTranslate" in /spec: some clients insist on it.'),
-    ] = False,
+    compat_title: Annotated[bool, Flag('Say "LibreTranslate" in /spec: some clients insist on it.')] = False,
     suggestions: Annotated[bool, Flag("Let clients put suggestions into --memory by /suggest.")] = False,
     limits: Annotated[
         Limits,
@@ -127,10 +126,22 @@ def serve(
       dragoman serve runs/en-de --check
     """
     _require_extra()
+    from dragoman.serving.apis.endpoints import ServerState
+    from dragoman.serving.http.metrics import ServerMetrics
     from dragoman.serving.http.server import listen
+    from dragoman.serving.http.settings import Keys, Settings, names_of, origins_of, proxies_of
+    from dragoman.serving.service.service import Service
 
-    settings = _settings(
-        host, port, keys, allow_open, allow_host, cors_origin, trusted_proxy, compat_title, suggestions
+    settings = Settings(
+        host=host,
+        port=port,
+        keys=None if keys is None else Keys.read(keys),
+        allow_open=allow_open,
+        names=names_of(allow_host or []),
+        origins=origins_of(cors_origin or []),
+        proxies=proxies_of(trusted_proxy or []),
+        compat_title=compat_title,
+        suggestions=suggestions,
     )
     if max_file is not None:
         limits = replace(limits, file_bytes=max_file * _MEGABYTE)
@@ -141,69 +152,52 @@ def serve(
         os.environ["OMP_NUM_THREADS"] = str(threads)  # both engines read it when they start
     if suggestions and not memory:
         raise ConfigError("--suggestions without --memory", hint="name a memory to keep them: --memory FILE")
-    options: dict[str, Any] = {"memories": memory or [], "engine": engine, "dtype": dtype}
-    if check:
-        _check(specs, limits, settings, options, quiet=quiet)
-        return
-    with listen(host, port) as socket:
-        _run(specs, limits, settings, options, socket, log=log, quiet=quiet)
+    metrics = ServerMetrics()
+    with nullcontext() if check else listen(host, port) as socket:
+        with waiting("loading", shown=not quiet):
+            service = Service.open(
+                specs, limits, memories=memory or [], engine=engine, dtype=dtype, counting=metrics
+            )
+        if socket is None:
+            _say_served(service, settings, memory or [])
+        else:
+            _run(ServerState(service, settings, metrics), socket, log=log, quiet=quiet)
 
 
-def _run(
-    specs: Sequence[ModelSpec],
-    limits: Limits,
-    settings: Settings,
-    options: dict[str, Any],
-    socket: Any,
-    *,
-    log: LogFormat,
-    quiet: bool,
-) -> None:
-    from dragoman.serving.apis.endpoints import ServerState
+def _run(state: ServerState, socket: Socket, *, log: LogFormat, quiet: bool) -> None:
     from dragoman.serving.app import server_of
     from dragoman.serving.http.logs import logging_to
-    from dragoman.serving.http.metrics import ServerMetrics
-    from dragoman.serving.service.service import Service
 
-    metrics = ServerMetrics()
-    with waiting("loading", shown=not quiet):
-        service = Service.open(specs, limits, counting=metrics, **options)
-    socket.listen()  # so that a reader of the address can connect at once
+    socket.listen()  # so that who reads the address can connect at once
     if not quiet:
-        _say_open(settings)
-        address = f"[{settings.host}]" if ":" in settings.host else settings.host
-        print(f"Serving {_pairs(service)} at http://{address}:{socket.getsockname()[1]}", file=sys.stderr)
+        if _who(state.settings) == "for everybody":
+            warn("no keys are set: everybody who reaches this address can translate")
+        pairs = [f"{source}-{target}" for source, target in state.service.pairs]
+        more = f" and {len(pairs) - 8} more pairs" if len(pairs) > 8 else ""
+        tell(f"Serving {', '.join(pairs[:8])}{more} at {_address(state.settings.host, socket)}")
     with logging_to(sys.stderr, log):
-        server_of(ServerState(service, settings, metrics)).run([socket])
+        server_of(state).run([socket])
 
 
-def _check(
-    specs: Sequence[ModelSpec],
-    limits: Limits,
-    settings: Settings,
-    options: dict[str, Any],
-    *,
-    quiet: bool,
-) -> None:
-    """Load everything and report it."""
+def _address(host: str, socket: Socket) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
+
+
+def _say_served(service: Service, settings: Settings, memories: Sequence[Path]) -> None:
+    """Say what would be served, and end the service."""
     import asyncio
 
-    from dragoman.serving.service.service import Service
-
-    with waiting("loading", shown=not quiet):
-        service = Service.open(specs, limits, **options)
     for model in service.models:
         extras = [f"adapter {name}" for name in model.adapters] + [f"terms {name}" for name in model.terms]
         also = f" ({', '.join(extras)})" if extras else ""
         print(
             f"model {model.name}: {model.source} to {', '.join(model.targets)}, {model.engine} engine{also}"
         )
-    for source in service.pairs.sources:
-        for target in service.pairs.targets_of(source):
-            route = service.pairs.find(source, target)
-            through = f" through {', '.join(route.pivots)}" if route.pivots else ""
-            print(f"pair {source} to {target}{through}")
-    for path in options["memories"]:
+    for source, target in service.pairs:
+        route = service.pairs.find(source, target)
+        through = f" through {', '.join(route.pivots)}" if route.pivots else ""
+        print(f"pair {source} to {target}{through}")
+    for path in memories:
         print(f"memory {path}")
     print(f"address http://{settings.host}:{settings.port}, {_who(settings)}")
     if (resident := _resident()) is not None:
@@ -220,53 +214,12 @@ def _require_extra() -> None:
         raise ConfigError(f"serving needs {', '.join(missing)}", hint="pip install 'dragoman[serve]'")
 
 
-def _settings(
-    host: str,
-    port: int,
-    keys: Path | None,
-    allow_open: bool,
-    names: Several,
-    origins: Several,
-    proxies: Several,
-    compat_title: bool,
-    suggestions: bool,
-) -> Settings:
-    from dragoman.serving.http.keys import Keys
-    from dragoman.serving.http.settings import Settings, names_of, origins_of, proxies_of
-
-    return Settings(
-        host=host,
-        port=port,
-        keys=None if keys is None else Keys.read(keys),
-        allow_open=allow_open,
-        names=names_of(names or []),
-        origins=origins_of(origins or []),
-        proxies=proxies_of(proxies or []),
-        compat_title=compat_title,
-        suggestions=suggestions,
-    )
-
-
-def _pairs(service: Service) -> str:
-    pairs = [
-        f"{source}-{target}"
-        for source in service.pairs.sources
-        for target in service.pairs.targets_of(source)
-    ]
-    return ", ".join(pairs[:8]) + (f" and {len(pairs) - 8} more pairs" if len(pairs) > 8 else "")
-
-
 def _who(settings: Settings) -> str:
     from dragoman.serving.http.settings import is_loopback
 
     if settings.keys is not None:
         return f"for {len(settings.keys.names)} keys"
     return "for this machine" if is_loopback(settings.host) else "for everybody"
-
-
-def _say_open(settings: Settings) -> None:
-    if _who(settings) == "for everybody":
-        warn("no keys are set: everybody who reaches this address can translate")
 
 
 def _resident() -> int | None:
@@ -323,3 +276,46 @@ def _by_model(option: str, texts: Sequence[str], models: Sequence[str]) -> dict[
             raise ConfigError(f"{option}: the name {name} twice", hint=f"write {option} NAME={path}")
         found[model][name] = path
     return found
+
+
+def studio(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="Training folders, or their metrics.jsonl.", show_default=False),
+    ],
+    host: Annotated[str, Flag("Address to serve on.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, Flag("Port; 0 takes a free one.")] = 8090,
+    allow_open: Annotated[bool, Flag("Serve on an address that other machines reach.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Watch training runs on a page: loss, BLEU, translations, attention, recipes.
+
+    It reads metrics.jsonl and training.toml, so a run may be on another machine, and its folder a copy that
+    is synchronised. Attention also needs the checkpoints and PyTorch. It never changes a run. Ctrl-C ends it.
+
+    \b
+      dragoman studio runs/en-de
+      dragoman studio runs/en-de runs/wider
+    """
+    # One thread for attention: on the machine that trains, the others are taken.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        from dragoman.serving.http.server import listen
+        from dragoman.serving.http.settings import is_loopback
+        from dragoman.serving.studio.app import Studio, server_of
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn"):
+            raise
+        raise ConfigError(
+            "the studio needs Starlette and uvicorn", hint="pip install 'dragoman[serve]'"
+        ) from error
+    if not is_loopback(host) and not allow_open:
+        raise ConfigError(
+            f"--host {host}: other machines could read the runs",
+            hint="use ssh -L to reach 127.0.0.1 from elsewhere, or add --allow-open",
+        )
+    served = Studio(runs, host=host)
+    with listen(host, port) as door:
+        door.listen()  # so that who reads the address can connect at once
+        tell(f"{_address(host, door)}/  (Ctrl-C ends it)", quiet=quiet)
+        server_of(served).run(sockets=[door])

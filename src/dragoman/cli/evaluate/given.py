@@ -1,21 +1,21 @@
-"""`dragoman align`: link the words of given translations to the words of their sources."""
+"""`dragoman align` and `dragoman risk`: the words and the doubts of given translations."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.cli.input import keep_apart
-from dragoman.cli.models import files_of_models
+from dragoman.cli.models import files_of_models, model_and_pairs
 from dragoman.cli.options import Flag, Flags, Model, NumberType, OutputFile, Quiet, TextAndTranslation
-from dragoman.cli.outcome import waiting
+from dragoman.cli.outcome import to_json, waiting, warn
+from dragoman.cli.writing import opened
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
 
 _ATTENTION = "Align by this attention: of a head or the mean of a layer, from 1. [default: the model's]"
-_TOGETHER = 1024  # pairs that are held at once
+_TOGETHER, _JUDGED = 1024, 256  # pairs that are held at once
 
 
 def align(
@@ -56,36 +56,24 @@ def align(
     """
     if as_json and gold is None:
         raise ConfigError("--json without --gold", hint="leave it out: alignments are lines of text")
-    from dragoman.base.files import replacing
     from dragoman.evaluation.alignment import score_alignments
-    from dragoman.text.corpora.corpus import open_corpus
     from dragoman.text.corpora.lines import open_text
-    from dragoman.translation.translator import Translator
 
-    translator = Translator.load(model, dtype=dtype)
-    # The model's languages say which key of a JSONL file is the source.
-    languages = translator.source_language, decoding.to or translator.target_language
     keep_apart(output, [*text, gold, *files_of_models([model])])
-    corpus = open_corpus(text, languages=languages)
+    translator, corpus = model_and_pairs(model, text, decoding.to, dtype)
     golds = (
         None if gold is None else [_gold(line, f"{gold}:{n}") for n, line in enumerate(open_text(gold), 1)]
     )
     alignments = _alignments(translator, corpus, decoding)
-    with ExitStack() as stack:
-        out = None if gold is not None else sys.stdout
-        if output is not None:
-            part = stack.enter_context(replacing(output))
-            out = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
-        say = stack.enter_context(waiting("aligning", shown=not quiet and out is not sys.stdout))
+    silent = gold is not None and output is None
+    shown = not quiet and (silent or output is not None)
+    with nullcontext() if silent else opened(output) as out, waiting("aligning", shown=shown) as say:
         links = _written(alignments, out, say)
         if golds is None:
             deque(links, maxlen=0)
             return
         scores = score_alignments(links, golds)
-    if as_json:
-        print(json.dumps(scores.to_table(), indent=2))
-    else:
-        print(scores.to_text())
+    print(to_json(scores.to_table()) if as_json else scores.to_text())
 
 
 def _written(
@@ -110,12 +98,54 @@ def _gold(line: str, where: str) -> Gold:
 
 
 def _alignments(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[Alignment]:
-    lines = iter(corpus)
-    while together := list(islice(lines, _TOGETHER)):
+    for sources, targets in _sides(corpus, _TOGETHER):
         yield from translator.align(
-            [line.source for line in together],
-            [line.target for line in together],
-            to=decoding.to,
-            attention=decoding.attention,
-            batch_tokens=decoding.batch_tokens,
+            sources, targets, to=decoding.to, attention=decoding.attention, batch_tokens=decoding.batch_tokens
         )
+
+
+def risk(
+    model: Model,
+    text: TextAndTranslation,
+    *,
+    output: OutputFile = None,
+    decoding: Annotated[Decoding, Flags("to", batch_tokens=Flag(default=2048))],
+    dtype: NumberType = None,
+    quiet: Quiet = False,
+) -> None:
+    """Flag doubtful translations, by any translator, using a model: one JSON object a line.
+
+    The flags are the same as of translate --risk, with thresholds for translations by others. The
+    probability is calibrated for the model's own translations only.
+
+    \b
+      dragoman risk runs/en-de test.en test.de -o test.risk.jsonl
+    """
+    from dragoman.base.languages import closest
+
+    keep_apart(output, [*text, *files_of_models([model])])
+    translator, corpus = model_and_pairs(model, text, decoding.to, dtype)
+    if closest(decoding.to or translator.target_language, translator.risk_models) is None and not quiet:
+        into = f" for {decoding.to}" if decoding.to else ""
+        warn(
+            f"{model}: its risk is not calibrated{into}: no probabilities, and only flags that need no model"
+        )
+    with opened(output) as out, waiting("scoring", shown=not quiet and output is not None) as say:
+        for number, row in enumerate(_rows(translator, corpus, decoding), 1):
+            out.write(json.dumps({"line": number, **row}, ensure_ascii=False) + "\n")
+            if number % _JUDGED == 0:
+                say(f"scoring: {number:,} lines")
+
+
+def _rows(translator: Translator, corpus: Corpus, decoding: Decoding) -> Iterator[dict[str, Any]]:
+    for sources, targets in _sides(corpus, _JUDGED):
+        found = translator.risk(sources, targets, to=decoding.to, batch_tokens=decoding.batch_tokens)
+        for source, target, one in zip(sources, targets, found, strict=True):
+            yield {"source": source, "text": target, "risk": one.to_table()}
+
+
+def _sides(corpus: Corpus, most: int) -> Iterator[tuple[list[str], list[str]]]:
+    """The sources and the targets of so many pairs at a time."""
+    lines = iter(corpus)
+    while together := list(islice(lines, most)):
+        yield [line.source for line in together], [line.target for line in together]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dragoman.base.errors import ModelError
-from dragoman.text.lexicon.shortlist import Shortlist, write
+from dragoman.translation.folder.shortlist import Shortlist, write
 
 CANDIDATES = [[5, 2, 3], [-1, -1, -1], [7, -1, -1], [0, 9, 1]]
 FREQUENT = [6, 2]
@@ -67,7 +67,7 @@ def test_reading_loads_neither_numpy_nor_torch(path: Path) -> None:
     code = f"""
 import sys
 from pathlib import Path
-from dragoman.text.lexicon.shortlist import Shortlist
+from dragoman.translation.folder.shortlist import Shortlist
 shortlist = Shortlist.read(Path({str(path)!r}), tokenizer="t", source_vocab=4, target_vocab=10)
 assert shortlist.of([0]) == (2, 3, 5, 6)
 print([name for name in ("numpy", "torch", "safetensors") if name in sys.modules])

@@ -1,0 +1,151 @@
+"""`dragoman import` and `dragoman export`: models of other programs, and models for them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.base.errors import ConfigError, DataError
+from dragoman.cli.options import Flag, Model, NoVerify, Quiet, VerifyOn
+from dragoman.cli.outcome import tell, waiting, warn
+from dragoman.interop.formats import FORMATS, ExportFormat
+
+if TYPE_CHECKING:
+    from dragoman.interop.exports import Exported
+    from dragoman.interop.imports import Imported
+
+
+def import_model(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A folder, a zip or tar archive, or the name of a model on the Hugging Face hub, such as "
+            "Helsinki-NLP/opus-mt-en-de.",
+        ),
+    ],
+    output: Annotated[Path, Flag("The new model folder to write.", flag="--output -o", metavar="FOLDER")],
+    source_language: Annotated[
+        str | None, Flag("The source language. [default: as the model says]", metavar="CODE")
+    ] = None,
+    target_language: Annotated[
+        str | None, Flag("The target language. [default: as the model says]", metavar="CODE")
+    ] = None,
+    revision: Annotated[str | None, Flag("A branch, tag or commit on the hub.", metavar="NAME")] = None,
+    verify_on: VerifyOn = None,
+    no_verify: NoVerify = False,
+    quiet: Quiet = False,
+) -> None:
+    """Import a model: Hugging Face's Marian models, such as OPUS-MT, and Marian's own .npz.
+
+    Both programs translate the same lines, if the other one is installed, and the folder is written only if
+    they agree. Nothing in the source is executed.
+
+    \b
+      dragoman import Helsinki-NLP/opus-mt-en-de -o models/en-de
+      dragoman import opus-2020-02-26.zip -o models/en-fr
+      dragoman translate models/en-de test.en
+    """
+    from dragoman.interop.imports import import_model
+
+    lines = lines_to_verify(verify_on, no_verify=no_verify)
+    with waiting(f"importing {source}", shown=not quiet):
+        done = import_model(
+            source,
+            output,
+            verified=not no_verify,
+            lines=lines,
+            revision=revision,
+            source_language=source_language,
+            target_language=target_language,
+        )
+    _say_verified(done, no_verify=no_verify, quiet=quiet)
+    if quiet:
+        return
+    languages = done.bundle.tokenizer.languages
+    target = f"{', '.join(languages)} (choose with --to)" if languages else done.bundle.target_language
+    print(f"{output}: translates from {done.bundle.source_language} to {target}", file=sys.stderr)
+    if "und" in (done.bundle.source_language, done.bundle.target_language):
+        warn("the model does not name its languages: --source-language and --target-language do")
+
+
+def _say_verified(done: Imported | Exported, *, no_verify: bool, quiet: bool) -> None:
+    """Say how the two programs agree, or why they were not compared."""
+    if done.unverified is not None and not no_verify:
+        warn(f"not compared with {done.program}: {done.unverified}")
+    if done.comparison is not None:
+        tell(f"verified with {done.comparison}", quiet=quiet)
+
+
+def lines_to_verify(path: str | None, *, no_verify: bool) -> list[str]:
+    """The lines of --verify-on that have text. Raises ConfigError with --no-verify, DataError if none has."""
+    if path is None:
+        return []
+    if no_verify:
+        raise ConfigError("--verify-on together with --no-verify", hint="leave out one of them")
+    from dragoman.text.corpora.lines import read_lines
+
+    lines = [line for line in read_lines(path) if line.strip()]
+    if not lines:
+        raise DataError(f"{path}: no lines to compare on", hint="choose a text in the source language")
+    return lines
+
+
+def export_model(
+    model: Model,
+    to: Annotated[str, Flag(f"The format: {', '.join(FORMATS)}.", metavar="FORMAT")],
+    output: Annotated[
+        Path,
+        Flag(
+            "The new folder to write; for Argos, a new .argosmodel file.", flag="--output -o", metavar="PATH"
+        ),
+    ],
+    quantization: Annotated[
+        str | None,
+        Flag(
+            "Type of the weights in CTranslate2 and Argos packages, such as int8 or float16. "
+            "[default: float32]",
+            metavar="TYPE",
+        ),
+    ] = None,
+    verify_on: VerifyOn = None,
+    no_verify: NoVerify = False,
+    quiet: Quiet = False,
+) -> None:
+    """Export a model to another program.
+
+    Both programs translate the same lines, if the other one is installed, and the output is written only if
+    they agree. A model that the format cannot hold is refused before anything is written.
+
+    \b
+      dragoman export runs/en-de --to ctranslate2 -o en-de-ct2 --quantization int8
+      dragoman export runs/en-de --to argos -o en-de.argosmodel
+      dragoman export runs/en-de --to onnx -o en-de-onnx
+    """
+    target = _format(to)
+    if (suffix := FORMATS[target].suffix) and output.suffix != suffix:
+        raise ConfigError(f"{output}: not an {suffix} file", hint=f"write to {output}{suffix}")
+    from dragoman.interop import exports
+    from dragoman.translation.translator import Translator
+
+    lines = lines_to_verify(verify_on, no_verify=no_verify)
+    with waiting(f"exporting to {to}", shown=not quiet):
+        bundle = Translator.load(model, device="cpu", engine="pytorch").bundle
+        done = exports.export_model(
+            bundle, target, output, quantization=quantization, verified=not no_verify, lines=lines
+        )
+    for text in done.notes:
+        warn(text)
+    _say_verified(done, no_verify=no_verify, quiet=quiet)
+    tell(f"{output}: written", quiet=quiet)
+
+
+def _format(name: str) -> ExportFormat:
+    """Return the format of that name, in any case. Raises ConfigError for an unknown one."""
+    for known in FORMATS:
+        if name.lower() == known:
+            return known
+    raise ConfigError(f"--to {name}: unknown format", hint=f"choose {', '.join(FORMATS)}")

@@ -1,0 +1,161 @@
+"""A text as pieces that are translated, and the space between them, which stays as it is.
+
+parts = segment_text("One.  Two.\n\n", "en", "de")
+parts.sentences  # ["One.", "Two."]
+parts.joined(["Eins.", "Zwei."])  # ("Eins.  Zwei.\n\n", [(0, 5), (7, 12)])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dragoman.base.languages import base
+from dragoman.text.checks.placeholders import has_language
+from dragoman.text.guidance import Match
+from dragoman.text.sentences import LONGEST, split_sentences
+from dragoman.text.spans import Span
+
+Splitting = Literal["split", "lines", "one"]
+Known = Callable[[str], Match | None]
+
+_UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is translated at once: `body`, which is text[start:end], without space around it."""
+
+    start: int
+    end: int
+    body: str
+    match: Match | None = None  # of the memory, for the body
+    copied: bool = False  # the body is not language
+
+    @property
+    def asked(self) -> bool:
+        """Whether a model has to translate it."""
+        return self.match is None and not self.copied
+
+
+@dataclass(frozen=True)
+class Segmented:
+    """The pieces of a text, and the space before, between and after them as the target language has it."""
+
+    pieces: tuple[Piece, ...]
+    gaps: tuple[str, ...]  # one more than pieces
+
+    @property
+    def sentences(self) -> list[str]:
+        """What a model has to translate, each in one line."""
+        return [_one_line(one.body) for one in self.pieces if one.asked]
+
+    def bodies(self, translations: Iterable[str]) -> Iterator[str]:
+        """Yield the translation of each piece, given those of `sentences`."""
+        left = iter(translations)
+        for one in self.pieces:
+            if one.match is not None:
+                yield one.match.target if "\n" in one.body else _one_line(one.match.target)
+            else:
+                yield next(left) if one.asked else one.body
+
+    def joined(self, bodies: Iterable[str]) -> tuple[str, list[Span]]:
+        """Return the translation of the text from those of all its pieces, and the place of each in it."""
+        text, spans = self.gaps[0], list[Span]()
+        for body, gap in zip(bodies, self.gaps[1:], strict=True):
+            spans.append((len(text), len(text) + len(body)))
+            text += body + gap
+        return text, spans
+
+
+def segment_text(
+    text: str,
+    source: str,
+    target: str,
+    *,
+    how: Splitting = "split",
+    longest: int | None = LONGEST,
+    kept: Sequence[Span] = (),
+    known: Known | None = None,
+    copying: bool = False,
+) -> Segmented:
+    """Cut a text into sentences, into lines (`how` = "lines"), or not at all ("one").
+
+    A sentence of more than `longest` characters is cut at its clauses or between words. Any piece of more
+    than twice that is cut, whatever `how` says, because models do not read the rest. None cuts neither. No
+    piece ends inside the spans `kept`. `known` returns what a memory has for the text, a line or a sentence,
+    which is then not cut. With `copying`, pieces without language are not translated.
+    """
+    pieces: list[Piece] = []
+    gaps: list[str] = []
+    done = 0
+    for start, end, match in _cuts(text, source, how, longest, kept, known or (lambda _: None)):
+        if body := text[start:end].strip():
+            start = text.index(body, start)
+            gap = text[done:start]
+            gaps.append(between(gap, source, target) if pieces else gap)
+            done = start + len(body)
+            pieces.append(Piece(start, done, body, match, copying and not has_language(body)))
+    return Segmented(tuple(pieces), (*gaps, text[done:]))
+
+
+def between(space: str, source: str, target: str) -> str:
+    """Return the space between two sentences in the target language, for that in the source language.
+
+    Chinese, for instance, has none. Other space than a single one stays as it is.
+    """
+    if space not in ("", " "):
+        return space
+    source, target = base(source), base(target)
+    if (source in _UNSPACED) == (target in _UNSPACED):
+        return space
+    return "" if target in _UNSPACED else " "
+
+
+def _cuts(
+    text: str, source: str, how: Splitting, longest: int | None, kept: Sequence[Span], known: Known
+) -> Iterator[tuple[int, int, Match | None]]:
+    """Yield the spans of the pieces, which tile the text, and what is known of each."""
+    if (match := _known(text, known)) is not None:
+        yield 0, len(text), match
+        return
+    most = len(text) if longest is None else 2 * longest
+    for start, end in [(0, len(text))] if how == "one" else _lines(text, kept):
+        line = text[start:end]
+        if (match := _known(line, known)) is not None:
+            yield start, end, match
+            continue
+        own = [(a - start, b - start) for a, b in kept if start <= a < end]
+        split = how == "split" or len(line) > most
+        for sentence in split_sentences(line, source, kept=own, longest=longest) if split else [line]:
+            end = start + len(sentence)
+            # A word without end cannot be cut between words.
+            while end - start > most and not any(a < start + most < b for a, b in kept):
+                yield start, start + most, _known(text[start : start + most], known)
+                start += most
+            yield start, end, _known(text[start:end], known)
+            start = end
+
+
+def _lines(text: str, kept: Sequence[Span]) -> Iterator[Span]:
+    """Yield the spans of the lines with their ends. A line that ends inside a kept span continues."""
+    start = end = 0
+    for line in text.splitlines(keepends=True):
+        end += len(line)
+        if not any(a < end < b for a, b in kept):
+            yield start, end
+            start = end
+    if start < end:
+        yield start, end
+
+
+def _known(text: str, known: Known) -> Match | None:
+    body = text.strip()
+    match = known(body) if body else None
+    # A memory finds texts that differ in their space, but lines have to stay lines.
+    return match if match is not None and match.source.count("\n") == body.count("\n") else None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines())

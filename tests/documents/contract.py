@@ -1,0 +1,421 @@
+"""The formats and a small file of each, with all kinds of content that the format has.
+
+A new format is a row of `CASES`. tests/documents/test_contract.py holds it to the promises.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from dragoman.documents.formats import FORMATS, Languages
+from dragoman.documents.segment import Document
+from tests.documents.markup import test_html, test_markdown
+from tests.documents.office import office_files as office
+from tests.documents.office import test_docx, test_odt
+from tests.documents.strings import test_android, test_json
+from tests.documents.subtitles import test_subtitles
+from tests.documents.xliff import test_tmx
+from tests.documents.xliff.xliff_files import V12, V20, files2, files12
+
+_PLURAL = "{n, plural, one {# boat} other {# boats}}"
+_BODY = (
+    '<w:p><w:r><w:t xml:space="preserve">The </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>old</w:t></w:r>'
+    '<w:hyperlink r:id="rId5"><w:r><w:t xml:space="preserve"> boat</w:t></w:r></w:hyperlink>'
+    "<w:r><w:tab/><w:t>leaves.</w:t></w:r>"
+    "<w:r><w:drawing><w:txbxContent><w:p><w:r><w:t>Inside</w:t></w:r></w:p></w:txbxContent></w:drawing></w:r>"
+    "</w:p><w:p><w:r><w:t> </w:t></w:r></w:p><w:p/><w:p><w:r><w:t>5 nets &amp; ropes</w:t></w:r></w:p>"
+)
+_NOTE = (
+    '<text:note text:note-class="footnote"><text:note-citation>1</text:note-citation>'
+    "<text:note-body><text:p>Inside</text:p></text:note-body></text:note>"
+)
+_ODT_BODY = (
+    '<text:h>The <text:span text:style-name="T1">old</text:span><text:a xlink:href="x"> boat</text:a>'
+    f"<text:tab/>leaves.{_NOTE}</text:h><text:p> </text:p><text:p/><text:p>5 nets &amp; ropes</text:p>"
+)
+_ODT_STYLES = (
+    '<style:style style:name="T1" style:family="text"><style:text-properties fo:font-weight="bold"/>'
+    "</style:style>"
+)
+_ENTITY = '<!DOCTYPE a [<!ENTITY b "boom">]><a>&b;</a>'
+
+
+@dataclass(frozen=True)
+class Case:
+    """A format under contract.
+
+    `done` are the translations of people in the sample, for formats that hold both languages. `bad` pairs
+    files with a part of the message that refuses them. `encodings` are those that the sample may be written
+    in, none for zipped formats. `kept` must be in every translation as often as in the sample. `files`
+    makes others,
+    `hostile` are texts that took parsers much time, and `seen` is what another program sees in a file besides
+    the case of letters.
+    """
+
+    name: str
+    format: str
+    data: bytes
+    segments: int
+    kept: tuple[str, ...]
+    done: tuple[str, ...] | None = None
+    encodings: tuple[str, ...] = ("utf-8", "utf-8-sig", "utf-16", "utf-32")
+    small: tuple[str, ...] = ()
+    bad: tuple[tuple[bytes, str], ...] = field(default=(), repr=False)
+    hostile: tuple[str, ...] = field(default=(), repr=False)
+    files: st.SearchStrategy[bytes] | None = field(default=None, repr=False)
+    seen: Callable[[bytes], object] = lambda data: None
+
+    def parse(self, data: bytes | None = None) -> Document:
+        return FORMATS[self.format].parse(self.data if data is None else data, Languages("en", "de"))
+
+    @property
+    def zipped(self) -> bool:
+        return not self.encodings
+
+    def parts(self, data: bytes) -> dict[str, bytes]:
+        """The members of a zipped file, each inflated; any other file is one part."""
+        if not self.zipped:
+            return {"": data}
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            assert package.testzip() is None
+            return {name: package.read(name) for name in package.namelist()}
+
+
+def _refused(text: str, message: str) -> tuple[bytes, str]:
+    return text.encode(), message
+
+
+_NOT_UTF8 = (b"One\n\xff\xfetwo", "line 2: not utf-8")
+_NOT_XML = (
+    (b"", "line 1: not well-formed"),
+    (b"<a>\n<b>\n</a>", "line 3: not well-formed"),
+    (b"<!DOCTYPE a [\n<!ENTITY b 'c'>]><a>&b;</a>", "line 2: an entity is declared"),
+    (b"<a>" * 1001 + b"</a>" * 1001, "line 1: more than 1,000 elements inside each other"),
+    (b'<?xml version="1.0" encoding="klingon"?><a/>', "unknown encoding"),
+)
+CASES = [
+    Case(
+        "text",
+        "text",
+        b"The boats lie in the harbour until\nthe storm is over.\n\n- a rope\n- 2 lamps\n\n-----\n  \n"
+        b"Name:\tAnn\n",
+        4,
+        kept=("-----", "\t", "\n- "),
+        small=("", "\n", "  \n\t"),
+        bad=(_NOT_UTF8,),
+    ),
+    Case(
+        "markdown",
+        "markdown",
+        b"---\ntitle: x\n---\n# The *old* boat\n\nSee [the map][map] `code` and\n"
+        b"![a picture](a.png) <b>now</b>.\n\n"
+        b"| Name | Age |\n|---|---|\n| Ann | 5 nets |\n\n```\nx = 1\n```\n\n> - quoted\n\n[map]: /m\n",
+        8,
+        kept=("---\ntitle: x\n---\n", "](a.png)", "[map]: /m", "x = 1", "> - ", "|---|---|", "`code`"),
+        hostile=test_markdown.HOSTILE,
+        files=test_markdown.FILES.map(str.encode),
+        small=("", "\n", "---\n"),
+        bad=(_NOT_UTF8,),
+    ),
+    Case(
+        "html",
+        "html",
+        b'<!doctype html>\n<html lang="en"><head><title>Boats &amp; nets</title></head><body>\n'
+        b"<p>The <b>old</b> boat"
+        b'<br>leaves <img alt="A map" src="m.png"> at 5.</p><p> </p><script>no()</script>'
+        b"<p>Press <kbd>Esc</kbd>.</p></body></html>\n",
+        4,
+        kept=("<b>", "</b>", "<br>", 'src="m.png"', "<script>no()</script>", "<kbd>Esc</kbd>", "<p> </p>"),
+        hostile=test_html.HOSTILE,
+        files=test_html.FILES.map(str.encode),
+        seen=lambda data: [tag.lower() for tag in test_html.Tags(data.decode()).tags],
+        small=("", "\n", "<p>"),
+        bad=(
+            (b"<p>a\n\xff", "line 2: not utf-8"),
+            (b"<meta charset=klingon><p>a", "unknown encoding"),
+            (b"<meta charset=iso-2022-jp>\x1b$B\x1b(B\x1b(B", "cannot be written back"),
+        ),
+    ),
+    Case(
+        "po",
+        "po",
+        (
+            b'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
+            b'"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n'
+            b'# Of people.\n#. For the sign.\n#: a.c:1\n#, c-format\nmsgctxt "sign"\nmsgid "At %s."\n'
+            b'msgstr "Um %s."\n\nmsgid "One boat"\nmsgid_plural "%d boats"\nmsgstr[0] ""\nmsgstr[1] ""\n\n'
+            b'msgid ""\n"2 lines\\n"\n"\\"more\\""\nmsgstr ""\n\n#~ msgid "Old"\n#~ msgstr "Alt"\n'
+        ),
+        4,
+        kept=('msgid "At %s."', "# Of people.", '#~ msgid "Old"', 'msgctxt "sign"'),
+        done=("Um %s.",),
+        encodings=("utf-8", "utf-8-sig"),
+        small=("", "\n\n", "# nothing\n", 'msgid ""\nmsgstr ""\n'),
+        bad=(
+            _refused('msgid "a\nmsgstr "b"\n', "line 1: the string has no end"),
+            _refused('\nmsgid "a"\n', "line 2: msgid without msgstr"),
+            _refused('"a"\n', "line 1: a string without a keyword"),
+        ),
+    ),
+    Case(
+        "xliff 1.2",
+        "xliff",
+        (
+            f'<?xml version="1.0"?>\n<xliff xmlns="{V12}" version="1.2">\n<file source-language="en"'
+            ' target-language="de"><body>\n'
+            '<trans-unit id="1">\n<source>The <g id="1">old</g> boat<x id="2"/></source>\n<note>n</note>\n'
+            "</trans-unit>\n"
+            '<trans-unit id="2">\n<source>5 nets &amp; ropes</source>\n'
+            '<target state="final">5 Netze</target>\n'
+            '</trans-unit>\n<trans-unit id="3"><source> </source></trans-unit>\n'
+            '<trans-unit id="4">\n<source>One. Two.</source>\n'
+            '<seg-source><mrk mtype="seg" mid="1">One.</mrk> '
+            '<mrk mtype="seg" mid="2">Two.</mrk></seg-source>\n</trans-unit>\n</body></file></xliff>\n'
+        ).encode(),
+        4,
+        kept=("<note>n</note>", "<source> </source>", '<mrk mtype="seg" mid="2">Two.</mrk>'),
+        files=files12(),
+        done=("5 Netze",),
+        small=('<xliff version="1.2"/>',),
+        bad=(
+            *_NOT_XML,
+            _refused("<html/>", "line 1: <html> is not <xliff>"),
+            _refused("\n<xliff/>", "line 2: version '' of XLIFF"),
+            _refused(
+                '<xliff version="1.2">\n<file source-language="en" target-language="fr"><body/></file>'
+                "</xliff>",
+                "line 2: target-language is 'fr', not 'de'",
+            ),
+        ),
+    ),
+    Case(
+        "xliff 2",
+        "xliff",
+        (
+            f'<xliff xmlns="{V20}" version="2.1" srcLang="en" trgLang="de">\n<file id="f">\n'
+            '<unit id="1">\n<segment>\n<source>The <pc id="1">old</pc> boat<ph id="2"/></source>\n'
+            "</segment>\n"
+            '</unit>\n<unit id="2">\n<segment state="final">\n<source>5 nets &amp; ropes</source>\n'
+            '<target>5 Netze</target>\n</segment>\n</unit>\n<unit id="3"><segment><source> </source>'
+            "</segment>"
+            '</unit>\n<unit id="4">\n<segment><source>One.</source></segment>\n'
+            "<ignorable><source> </source></ignorable>\n<segment><source>Two.</source></segment>\n</unit>\n"
+            "</file></xliff>\n"
+        ).encode(),
+        4,
+        kept=('<unit id="3"><segment><source> </source></segment></unit>', "<source>Two.</source>"),
+        files=files2(),
+        done=("5 Netze",),
+        bad=(
+            *_NOT_XML,
+            _refused('<xliff version="3.0"/>', "line 1: version '3.0' of XLIFF"),
+            _refused(f'<xliff version="2.9" xmlns="{V20}"/>', "line 1: version='2.9'"),
+            _refused(
+                f'<xliff version="2.0" srcLang="en" trgLang="fr" xmlns="{V20}"><file id="f"><unit id="u">'
+                "<segment><source/></segment></unit></file></xliff>",
+                "line 1: trgLang is 'fr', not 'de'",
+            ),
+        ),
+    ),
+    Case(
+        "tmx",
+        "tmx",
+        (
+            b'<?xml version="1.0"?>\n<tmx version="1.4">\n<header srclang="en"/>\n<body>\n'
+            b'<tu>\n<tuv xml:lang="en"><seg>The <hi>old</hi> boat<ph>{0}</ph></seg>'
+            b'</tuv>\n</tu>\n<tu><note>n</note>\n<tuv xml:lang="en"><seg>5 nets &amp; ropes</seg></tuv>\n'
+            b'<tuv xml:lang="de-DE"><seg>5 Netze</seg></tuv>\n</tu>\n'
+            b'<tu><tuv xml:lang="en"><seg> </seg></tuv></tu>\n</body>\n</tmx>\n'
+        ),
+        2,
+        kept=("<note>n</note>", "<seg> </seg>"),
+        files=test_tmx.files(),
+        done=("5 Netze",),
+        small=("<tmx/>", "<tmx><header/><body/></tmx>"),
+        bad=(
+            *_NOT_XML,
+            _refused("\n<xliff/>", "line 2: <xliff> is not <tmx>"),
+            _refused(
+                '<tmx><body>\n<tu><tuv lang="fr"><seg>a</seg></tuv></tu></body></tmx>',
+                "line 2: no text in 'en'",
+            ),
+        ),
+    ),
+    Case(
+        "srt",
+        "srt",
+        b"1\n00:00:00,000 --> 00:00:01,000\nI have waited <i>here</i>\n\n2\n00:00:01,100 --> "
+        b"00:00:02,000\nfor 3 days.\n\n"
+        b"3\n00:00:04,000 --> 00:00:05,000\n- Hi, Tom.\n- Hello.\n\n4\n00:00:06,000 --> 00:00:07,000\n"
+        b"{\\an8}[thunder]\n",
+        4,
+        kept=("00:00:01,100 --> 00:00:02,000", "<i>", "</i>", "{\\an8}["),
+        files=test_subtitles.SRT,
+        seen=test_subtitles.timings,
+        small=("", "\n"),
+        bad=(
+            (b"1\n00:00:01 --> 00:00:02\nHi\n", "line 2: not a timing"),
+            (b"Just a text.\n", "no cue"),
+            _NOT_UTF8,
+        ),
+    ),
+    Case(
+        "vtt",
+        "vtt",
+        b"WEBVTT\n\nNOTE\nThis stays.\n\nintro\n00:01.000 --> 00:02.000 align:start\n"
+        b"<v Anna>Tom &amp; I <c.loud>were</c>\n\n"
+        b"00:02.100 --> 00:03.000\n<v Anna>there 3 times.\n\n00:03.100 --> 00:04.000\n<v Tom>And me.</v>\n",
+        2,
+        kept=(
+            "NOTE\nThis stays.",
+            "intro\n00:01.000 --> 00:02.000 align:start",
+            "<c.loud>",
+            "</c>",
+            "<v Anna>",
+        ),
+        files=test_subtitles.VTT,
+        small=("WEBVTT", "WEBVTT\n"),
+        bad=((b"WEBVTT\n\n00:01.0x --> 5\nHi\n", "line 3: not a timing"), _NOT_UTF8),
+    ),
+    Case(
+        "json",
+        "json",
+        (
+            '{\n "a": {"b": ["The 3 boats", 5, null]},\n "n": "' + _PLURAL + '",\n'
+            ' "q": "A \\"net\\" for {name}",'
+            '\n "e": "", "s": " "\n}\n'
+        ).encode(),
+        5,
+        kept=('"b": [', "5, null", '"e": ""', '"s": " "', "{n, plural, one {", "{name}"),
+        files=test_json.FILES,
+        small=("12", "{}", '""', "[]"),
+        bad=(
+            _refused('{"a":\n"b', "line 2: not JSON"),
+            _refused("[\n" * 999, "line 201: nested more than 200 deep"),
+            (b'{"a":\n"\xfc"}', "line 2: not utf-8"),
+        ),
+    ),
+    Case(
+        "properties",
+        "properties",
+        (
+            "# A licence.\n\n! Shown at night.\nboat.leaves = The boat leaves, \\\n  at 5\nempty =\n"
+            f"plural = {_PLURAL}\nname: for {{0}} & {{1}}\n"
+        ).encode(),
+        4,
+        kept=("# A licence.", "boat.leaves = ", "empty =\n", "{0}", "{1}"),
+        small=("", "\n", "#", "=", "\\", "a\\", "a=b\\", " \\\n\n", "a=\\\r\n\\\r\nb"),
+        bad=((b"# a\n\nb=\\u00f", r"line 3: incomplete \\uXXXX"),),
+    ),
+    Case(
+        "android",
+        "android",
+        (
+            b'<?xml version="1.0"?>\n<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">\n'
+            b"    <!-- Shown at night. -->\n"
+            b'    <string name="a">The <b>old</b> boat\\n at <xliff:g id="t">%1$s</xliff:g></string>\n'
+            b'    <string name="n" translatable="false">Brand</string>\n    <string name="e"/>\n'
+            b'    <string name="c"><![CDATA[<p>5 nets</p>]]></string>\n'
+            b'    <plurals name="p">\n        <item quantity="one">One boat</item>\n'
+            b'        <item quantity="other">%d boats</item>\n    </plurals>\n'
+            b'    <string-array name="d">\n        <item>"Monday  "</item>\n        <item>@null</item>\n'
+            b"    </string-array>\n</resources>\n"
+        ),
+        5,
+        kept=(
+            "Brand</string>",
+            "<b>",
+            "</b>",
+            '<xliff:g id="t">%1$s</xliff:g>',
+            "<![CDATA[",
+            "<item>@null</item>",
+        ),
+        files=test_android.FILES,
+        small=("<resources/>", '<resources><string name="a">@string/x</string></resources>'),
+        bad=(
+            *_NOT_XML,
+            _refused("<manifest/>", "line 1: <manifest> is not Android's <resources>"),
+            _refused('<resources><string name="a">\\u12</string></resources>', r"line 1: incomplete \\uXXXX"),
+        ),
+    ),
+    Case(
+        "docx",
+        "docx",
+        office.docx(
+            _BODY,
+            {
+                "word/header1.xml": office.word_xml("<w:p><w:r><w:t>Head</w:t></w:r></w:p>", "w:hdr"),
+                "word/comments.xml": office.word_xml("<w:p><w:r><w:t>No</w:t></w:r></w:p>", "w:comments"),
+            },
+        ),
+        4,
+        kept=('<w:hyperlink r:id="rId5">', "</w:hyperlink>", "<w:tab/>", "<w:txbxContent>", "<w:p/>", ">No<"),
+        files=test_docx.DOCUMENTS,
+        seen=test_docx.looks,
+        encodings=(),
+        bad=(
+            (b"hello", "not a zip file"),
+            (b"PK\3\4", "incomplete"),
+            (office.packed({"a.txt": "hello"}), "no list of content types"),
+            (office.docx("", main="application/vnd.ms-excel.sheet.main+xml"), "no Word document"),
+            (office.docx("<w:p>"), "word/document.xml, line 2: not well-formed"),
+            (office.docx("", {"word/header1.xml": "<a>"}), "word/header1.xml, line 1: not well-formed"),
+            (office.docx("", {"word/styles.xml": "<a>"}), "word/styles.xml, line 1: not well-formed"),
+            (office.docx("", {"[Content_Types].xml": ""}), "Content_Types"),
+            (office.docx("", {"word/document.xml": _ENTITY}), "entity"),
+            (office.docx("<w:p>" * 2000 + "</w:p>" * 2000), "1,000 elements inside each other"),
+            (office.docx("<w:p>" * 21 + "</w:p>" * 21), "20 paragraphs inside each other"),
+            (
+                office.docx(f"<w:p>{'<w:ins>' * 51}<w:r><w:t>a</w:t></w:r>{'</w:ins>' * 51}</w:p>"),
+                "50 elements inside each other",
+            ),
+        ),
+    ),
+    Case(
+        "odt",
+        "odt",
+        office.odt(
+            _ODT_BODY,
+            _ODT_STYLES,
+            {
+                "styles.xml": office.odf_xml("office:document-styles", "<text:p>Head</text:p>"),
+                "meta.xml": "<m/>",
+            },
+        ),
+        4,
+        kept=('<text:a xlink:href="x">', "</text:a>", "<text:tab/>", "<text:note-body>", "<text:p/>"),
+        files=test_odt.DOCUMENTS,
+        seen=test_odt.looks,
+        encodings=(),
+        bad=(
+            (b"hello", "not a zip file"),
+            (b"PK\3\4", "incomplete"),
+            (office.packed({"a.txt": "hello"}), "(?m)not an OpenDocument text$"),
+            (
+                office.odt("", parts={"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
+                "opendocument.spreadsheet",
+            ),
+            (
+                office.packed({"mimetype": "application/vnd.oasis.opendocument.text"}),
+                "content.xml is missing",
+            ),
+            (office.odt("<text:p>"), "content.xml, line 2: not well-formed"),
+            (office.odt("", parts={"styles.xml": "<a>"}), "styles.xml, line 1: not well-formed"),
+            (office.odt("", parts={"content.xml": _ENTITY}), "entity"),
+            (office.odt("<text:p>" * 21 + "</text:p>" * 21), "20 paragraphs inside each other"),
+            (
+                office.odt(f"<text:p>{'<text:span>' * 51}{'</text:span>' * 51}</text:p>"),
+                "50 elements inside each other",
+            ),
+            (
+                office.odt(f"<text:p>{'<text:span>' * 1001}{'</text:span>' * 1001}</text:p>"),
+                "1,000 elements inside",
+            ),
+        ),
+    ),
+]
