@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.translation.test_ensemble import another
 
 from dragoman import Translator
 from dragoman.cli.models import models_and_text
-from dragoman.cli.translate.translate import _about
+from dragoman.cli.writing import made_from
 from dragoman.models.folder.bundle import save
 
 
@@ -56,9 +57,10 @@ def test_unfinished_work_of_other_models_is_not_gone_on_with(place: Path) -> Non
     given = dict.fromkeys(("adapter", "memory", "prefix_file", "reverse", "terms"))
     one, two = ([place / "1", place / name] for name in ("2", "3"))
     text = [str(place / "in.en")]
-    assert _about(given, one, text) == _about(given, one, text)
-    assert _about(given, one, text) != _about(given, two, text)
-    assert _about(given, one, text) != _about(given, one[:1], text)
+    about = partial(made_from, given, text=text, files=("adapter", "terms"), apart=("model", "quiet"))
+    assert about(one) == about(one)
+    assert about(one) != about(two)
+    assert about(one) != about(one[:1])
 
 
 def test_evaluate_several(dragoman_, place: Path) -> None:

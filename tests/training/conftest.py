@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.training.runs import Corpora, corpus, tokenizer
+from tests.training.small_runs import Corpora, corpus, tokenizer
 
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests.training.runs import Corpora, config, model, moments, tokenizer, trainer, weights
+from tests.training.small_runs import Corpora, config, model, moments, tokenizer, trainer, weights
 
 from dragoman.base.errors import Interrupted
 from dragoman.models.folder.weights import write_weights

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.training.runs import (
+from tests.training.small_runs import (
     Corpora,
     Recorder,
     config,

@@ -22,6 +22,7 @@ from tests.serving.standin import StandIn, keys_file, running
 
 from dragoman import Translator
 from dragoman.inspection import Intervention, arrays
+from dragoman.serving.http.settings import Keys
 from dragoman.serving.page import routes as page
 from dragoman.serving.service import inspection as inspecting
 from dragoman.serving.service.inspection import Inspector, Question

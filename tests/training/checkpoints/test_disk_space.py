@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.training.runs import config, model, tokenizer
+from tests.training.small_runs import config, model, tokenizer
 
 from dragoman.base.errors import TrainingError
 from dragoman.training.checkpoints.progress import Progress

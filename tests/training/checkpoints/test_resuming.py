@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.runs import (
+from tests.training.small_runs import (
     TIMES,
     Corpora,
     config,

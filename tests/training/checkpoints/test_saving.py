@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from tests.training.runs import ALONE, config, model, tokenizer
+from tests.training.small_runs import ALONE, config, model, tokenizer
 
 from dragoman.base.errors import Elsewhere, TrainingError
 from dragoman.models.folder.weights import read_weights, weights_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.training.runs import config
+from tests.training.small_runs import config
 
 from dragoman.training.checkpoints import selection
 from dragoman.training.checkpoints.progress import Candidate

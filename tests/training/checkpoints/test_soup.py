@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.training.runs import Corpora, config, metrics, model, step_files, trainer
+from tests.training.small_runs import Corpora, config, metrics, model, step_files, trainer
 from torch import Tensor
 
 from dragoman.base.errors import ConfigError

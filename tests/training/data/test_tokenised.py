@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.models.folder.test_weights import disk_full_after
-from tests.training.runs import pairs
+from tests.training.small_runs import pairs
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.text.corpora.corpus import Corpus, Line, open_pairs

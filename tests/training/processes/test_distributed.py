@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 from tests.training.ranks import AVERAGED, LONG, MUON, run_of, stop_at
-from tests.training.runs import (
+from tests.training.small_runs import (
     ALONE,
     Corpora,
     corpus,

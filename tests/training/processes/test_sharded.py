@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 import torch
 import torch.distributed as dist
-from tests.training.runs import ALONE, tokenizer
+from tests.training.small_runs import ALONE, tokenizer
 from torch import nn
 from torch.func import functional_call
 

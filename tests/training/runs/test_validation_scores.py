@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.training.runs import model, pairs, tokenizer
+from tests.training.small_runs import model, pairs, tokenizer
 
 from dragoman.evaluation.evaluate import evaluate
 from dragoman.models.folder.bundle import Bundle

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.runs import model, pairs, tokenizer
+from tests.training.small_runs import model, pairs, tokenizer
 from torch import Tensor
 
 import dragoman

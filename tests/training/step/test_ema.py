@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.runs import ALONE, Corpora, config, model, same, tokenizer, trainer
+from tests.training.small_runs import ALONE, Corpora, config, model, same, tokenizer, trainer
 from tests.training.test_trainer import poison
 from torch import Tensor, nn
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.runs import (
+from tests.training.small_runs import (
     ALONE,
     Corpora,
     Recorder,

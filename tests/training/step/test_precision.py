@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.runs import model, pairs, tokenizer
+from tests.training.small_runs import model, pairs, tokenizer
 from torch import nn
 from torch.func import functional_call
 

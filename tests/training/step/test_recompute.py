@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.runs import ALONE, config, corpus, model, moments, same, tokenizer, trainer, weights
+from tests.training.small_runs import ALONE, config, corpus, model, moments, same, tokenizer, trainer, weights
 from tests.training.step.test_update import batch
 from torch import Tensor
 

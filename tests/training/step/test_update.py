@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from tests.training.runs import model, pairs, tokenizer
+from tests.training.small_runs import model, pairs, tokenizer
 from torch import nn
 
 from dragoman.models.layers.embeddings import CLOSED, close
