@@ -16,7 +16,6 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from dragoman.serving.http.keys import Keys
 from tests.inspection.models import KINDS, bundle, transformer
 from tests.serving.standin import StandIn, keys_file, running
 
