@@ -26,7 +26,7 @@ from dragoman import Alignment, Translation, Translator
 from dragoman.base.tables import aligned
 from dragoman.evaluation.alignment import score_alignments
 from dragoman.models.shapes import TransformerOptions
-from dragoman.text.lexicon.lexicon import Lines, learn
+from dragoman.text.lexicon.lexicon import IdPairs, learn
 from dragoman.text.lexicon.pharaoh import Gold
 from dragoman.text.toy import gold_alignment
 from dragoman.translation.search.alignment import links_of
@@ -78,7 +78,7 @@ def by_model_1(
 
 def table(source: list[list[int]], target: list[list[int]], rows: int, columns: int) -> NDArray[np.float32]:
     """p(target token | source token) of Model 1, as a matrix."""
-    text = Lines(len(source))
+    text = IdPairs(len(source))
     for one, other in zip(source, target, strict=True):
         text.add(one, other)
     lexicon = learn(text, source_vocab=rows, target_vocab=columns, width=_WIDTH)

@@ -14,11 +14,17 @@ SHARED = {
     **dict.fromkeys(("to_table", "to_text", "to_toml"), "one value written in that form"),
     **dict.fromkeys(("save", "load", "read"), "one kind of file, called with the name of its module"),
     "write": "one kind of file, called with the name of its module",
-    **dict.fromkeys(("dropout", "softmax_block"), "the operation, and its loop in C"),
+    "softmax_block": "the operation, and its loop in C",
     **dict.fromkeys(("unsupported", "notes", "verify"), "one format, called with the name of its module"),
     **dict.fromkeys(("import_model", "export_model"), "the library function, and its command"),
     "parse": "one format, called with the name of its module",
     "main": "the entry point of a program",
+    "run": "a command line, run as the program or as one command",
+    "to_json": "one value written in that form",
+    **dict.fromkeys(
+        ("table", "number", "structure", "text", "sections", "whole", "words"), "a field of a request"
+    ),
+    "server_of": "the HTTP server of the translation server, and of the studio",
 }
 
 

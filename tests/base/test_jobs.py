@@ -14,9 +14,9 @@ import pytest
 from dragoman.base.errors import ConfigError
 from dragoman.base.jobs import (
     GrowingFiles,
+    JobRecord,
     Journal,
     Lock,
-    Record,
     digest,
     digest_of_file,
     digest_of_place,
@@ -114,10 +114,10 @@ def test_without_locks_a_job_continues_with_a_warning(
 
 def test_a_record_of_another_job_is_refused_or_of_no_use(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    Record(path, ABOUT).write(rows=3)
+    JobRecord(path, ABOUT).write(rows=3)
 
     def read(about: object, refused: Path | None = None) -> dict[str, object]:
-        return Record(path, about, refused=refused).read(lambda table: table["rows"] > 0)
+        return JobRecord(path, about, refused=refused).read(lambda table: table["rows"] > 0)
 
     assert read(ABOUT) == {"rows": 3}
     assert read({"model": "m"}) == {}
@@ -130,7 +130,7 @@ def test_a_record_of_another_job_is_refused_or_of_no_use(tmp_path: Path) -> None
 
 def test_files_grow_from_what_was_recorded(tmp_path: Path) -> None:
     def opened() -> GrowingFiles:
-        files = GrowingFiles(tmp_path, Record(tmp_path / "record.json", ABOUT))
+        files = GrowingFiles(tmp_path, JobRecord(tmp_path / "record.json", ABOUT))
         files.read()
         files.open(["a", "b"])
         return files

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dragoman.documents.flat import as_written, flatten, with_found
 from dragoman.documents.segment import Code, Content, Result, Segment, Status, text_of
 from dragoman.documents.translate import translate_lines, translate_segments
-from dragoman.text.checks.faults import Flag
+from dragoman.text.checks.faults import Fault
 from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.translation.search.options import Decoding
 from dragoman.translation.search.risk import Risk
@@ -190,7 +190,7 @@ def test_an_empty_segment_stays_empty(target: str) -> None:
 class Doubtful(Pretend):
     """A translator that is not sure of any sentence, if it is asked."""
 
-    flags: tuple[Flag, ...] = (Flag("omission", "the old"), Flag("number differs", "5 missing"))
+    flags: tuple[Fault, ...] = (Fault("omission", "the old"), Fault("number differs", "5 missing"))
 
     def translate(self, lines: Iterable[str], decoding: Decoding | None = None) -> list[Translation]:
         risk = Risk(0.9, self.flags) if decoding and decoding.risk else None

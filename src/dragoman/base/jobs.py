@@ -159,7 +159,7 @@ class Lock:
 # ---- finished work -----------------------------------------------------------------------------------
 
 
-class Record:
+class JobRecord:
     """The progress of a job in a JSON file: under `key` the inputs of the job, and a table of its own.
 
     The record of another job is ignored, or, if `refused` is a path, raises ConfigError about that path.
@@ -199,7 +199,7 @@ class GrowingFiles:
 
     SECONDS = 10.0  # between two records: what a kill may cost
 
-    def __init__(self, folder: Path, record: Record) -> None:
+    def __init__(self, folder: Path, record: JobRecord) -> None:
         self.folder, self.record = folder, record
         self.table: dict[str, Any] = {}
         self._files: dict[str, BinaryIO] = {}

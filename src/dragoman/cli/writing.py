@@ -19,7 +19,7 @@ from typing import Any, Self, TextIO
 
 from dragoman.base.errors import ConfigError, DataError, DragomanError
 from dragoman.base.files import check_writable, move, replacing
-from dragoman.base.jobs import GrowingFiles, Lock, Record, digest, digest_of_place
+from dragoman.base.jobs import GrowingFiles, JobRecord, Lock, digest, digest_of_place
 from dragoman.base.languages import related
 from dragoman.base.progress import Meter
 from dragoman.cli.input import STDIN
@@ -65,7 +65,7 @@ class Unfinished(GrowingFiles):
         self.output = Path(os.path.realpath(output))
         self._text = self.output.with_name(f"{self.output.name}.unfinished")
         record = self._text.with_name(f"{self._text.name}.json")
-        super().__init__(self.output.parent, Record(record, dict(about), refused=self._text))
+        super().__init__(self.output.parent, JobRecord(record, dict(about), refused=self._text))
         self._lock = Lock(self._text)
         self.written = Written()
         self._adding = False
@@ -207,12 +207,12 @@ def writing_to(
         with Unfinished(output, about()) as unfinished:
             yield unfinished
     else:
-        with opened(output) as file:
+        with opened_output(output) as file:
             yield LineStream(file, flush=False)
 
 
 @contextmanager
-def opened(output: Path | None) -> Iterator[TextIO]:
+def opened_output(output: Path | None) -> Iterator[TextIO]:
     """A file to write, which appears at the end of the block; standard output for None."""
     if output is None:
         yield sys.stdout

@@ -6,7 +6,7 @@ from collections import Counter
 
 from dragoman.documents.flat import FoundCode
 from dragoman.documents.segment import Code, Content
-from dragoman.text.checks.faults import Side, difference, faults_of
+from dragoman.text.checks.faults import Side, faults_of, unmatched
 
 
 def doubts(source: Content, target: Content, languages: tuple[str, str]) -> list[str]:
@@ -42,7 +42,7 @@ def _is_placeholder(code: Code) -> bool:
 
 
 def _different_tags(source: Content, target: Content) -> list[str]:
-    found = [f"tag: {one}" for one in difference(_tags(source), _tags(target))]
+    found = [f"tag: {one}" for one in unmatched(_tags(source), _tags(target))]
     return found + (["tags cross"] if _crosses(target) and not _crosses(source) else [])
 
 

@@ -175,14 +175,14 @@ def _note(number: int, pre: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Call:
+class ModuleCall:
     """One call of a module."""
 
     arguments: tuple[Any, ...]
     output: Any
 
 
-Calls = dict[nn.Module, list[Call]]
+Calls = dict[nn.Module, list[ModuleCall]]
 
 
 def _last(calls: Calls, module: nn.Module) -> Tensor:
@@ -200,7 +200,7 @@ def watching(model: AnySeq2Seq) -> Iterator[Calls]:
     calls: Calls = {}
 
     def keep(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
-        calls.setdefault(module, []).append(Call(arguments, output))
+        calls.setdefault(module, []).append(ModuleCall(arguments, output))
 
     watched = [
         module

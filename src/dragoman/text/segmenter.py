@@ -24,7 +24,7 @@ _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "km", "my"))
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """What is translated at once: `body`, which is text[start:end], without space around it."""
 
     start: int
@@ -43,7 +43,7 @@ class Piece:
 class Segmented:
     """The pieces of a text, and the space before, between and after them as the target language has it."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     gaps: tuple[str, ...]  # one more than pieces
 
     @property
@@ -87,7 +87,7 @@ def segment_text(
     piece ends inside the spans `kept`. `known` returns what a memory has for the text, a line or a sentence,
     which is then not cut. With `copying`, pieces without language are not translated.
     """
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
     gaps: list[str] = []
     done = 0
     for start, end, match in _cuts(text, source, how, longest, kept, known or (lambda _: None)):
@@ -96,7 +96,7 @@ def segment_text(
             gap = text[done:start]
             gaps.append(between(gap, source, target) if pieces else gap)
             done = start + len(body)
-            pieces.append(Piece(start, done, body, match, copying and not has_language(body)))
+            pieces.append(TextPiece(start, done, body, match, copying and not has_language(body)))
     return Segmented(tuple(pieces), (*gaps, text[done:]))
 
 

@@ -47,7 +47,7 @@ _VIEWS = frozenset(
 
 
 @dataclass(kw_only=True)
-class Part:
+class WorkPart:
     """One kind of work in an update, in seconds."""
 
     name: str
@@ -123,18 +123,18 @@ def measure(dtype: torch.dtype, device: torch.device) -> Machine:
 
 def summarise(
     events: Iterable[Any], updates: int, wall: float, itemsize: int, machine: Machine
-) -> list[Part]:
+) -> list[WorkPart]:
     """Return the parts of one update, slowest first. "Python and the rest" is time outside operations."""
-    parts: dict[str, Part] = {}
+    parts: dict[str, WorkPart] = {}
     for event in events:
         name = part_of(event.key)
-        part = parts.setdefault(name, Part(name=name))
+        part = parts.setdefault(name, WorkPart(name=name))
         part.seconds += event.self_cpu_time_total / 1e6 / updates
         part.calls += 1 / updates
         operations, numbers = work_of(event.key, event.input_shapes or [])
         part.operations += operations / updates
         part.bytes += numbers * itemsize / updates
-    rest = Part(name="Python and the rest", seconds=wall - sum(part.seconds for part in parts.values()))
+    rest = WorkPart(name="Python and the rest", seconds=wall - sum(part.seconds for part in parts.values()))
     for part in parts.values():
         by_operations = part.operations / machine.operations_per_second
         by_bytes = part.bytes / machine.bytes_per_second
@@ -177,7 +177,7 @@ def _is_view(name: str) -> bool:
     return name in _VIEWS or not (name.islower() or ours) or name.startswith(("empty", "_unsafe", "resolve"))
 
 
-def to_text(parts: Sequence[Part], wall: float, machine: Machine) -> str:
+def to_text(parts: Sequence[WorkPart], wall: float, machine: Machine) -> str:
     """Return a table, slowest part first."""
     head = (
         f"one update: {wall * 1e3:.1f} ms, the mean of {UPDATES};"

@@ -11,7 +11,7 @@ from dragoman.base.errors import DataError
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Code, Content, Result, Status
 from dragoman.documents.xliff.tmx import parse
-from dragoman.documents.xml.inline import same
+from dragoman.documents.xml.inline import same_content
 from tests.documents.xliff.xliff_files import encoded, read, words, written
 
 EN_DE = Languages("en", "de")
@@ -168,7 +168,7 @@ def test_generated_memories(data: bytes) -> None:
     new = document.render([Result(content) for content in news])
     for segment, content in zip(parse(new, EN_DE).segments, news, strict=True):
         assert segment.target is not None
-        assert same(segment.target, content)
+        assert same_content(segment.target, content)
     before, after = read(data), read(new)
     for tree in (before, after):
         for one in tree.findall(".//tuv"):

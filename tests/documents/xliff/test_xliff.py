@@ -9,7 +9,7 @@ from dragoman.base.errors import DataError
 from dragoman.documents.formats import Languages
 from dragoman.documents.segment import Content, Document, Result
 from dragoman.documents.xliff.xliff import parse
-from dragoman.documents.xml.inline import same
+from dragoman.documents.xml.inline import same_content
 from tests.documents.xliff.xliff_files import SUITE, files2, files12, needs_suite, read, schema22
 
 EN_DE = Languages("en", "de")
@@ -33,14 +33,14 @@ def turned(content: Content) -> Content:
 def check_edit(data: bytes) -> bytes:
     """Translate a file, and compare it with what other readers see in it."""
     document = parse(data, EN_DE)
-    assert all(one.target is None or same(one.target, one.source) for one in document.segments)
+    assert all(one.target is None or same_content(one.target, one.source) for one in document.segments)
     news = [turned(one.source) for one in document.segments]
     new = document.render([Result(content) for content in news])
     targets = [one.target for one in parse(new, EN_DE).segments]
     assert len(targets) == len(news)
     for target, content in zip(targets, news, strict=True):
         assert target is not None
-        assert same(target, content)
+        assert same_content(target, content)
     assert parse(new, EN_DE).render([Result(content) for content in news]) == new
     before, after = read(data), read(new)
     for one in [*before.iter("{*}target"), *after.iter("{*}target")]:

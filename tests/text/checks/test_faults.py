@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.text.checks.faults import FLAGS, Flag, faults
+from dragoman.text.checks.faults import FLAGS, Fault, faults
 
 FINE = [
     ("A man rides a bike.", "Ein Mann fährt Rad."),
@@ -15,19 +15,19 @@ FINE = [
     ("Tom and Anna Lee Smith met.", "Tom und Anna Lee Smith trafen sich."),
 ]
 FAULTY = [
-    ("A man rides a bike.", " ", [Flag("omission", "A man rides a bike.")]),
-    ("Yes.", "Ja, " + "das ist eine andere lange Geschichte " + "aus der alten Zeit.", [Flag("addition")]),
-    ("A dog.", "Ein Hund und und und und und.", [Flag("repetition")]),
+    ("A man rides a bike.", " ", [Fault("omission", "A man rides a bike.")]),
+    ("Yes.", "Ja, " + "das ist eine andere lange Geschichte " + "aus der alten Zeit.", [Fault("addition")]),
+    ("A dog.", "Ein Hund und und und und und.", [Fault("repetition")]),
     (
         "In 15 days.",
         "In 13 Tagen.",
-        [Flag("number differs", "15 missing"), Flag("number differs", "13 added")],
+        [Fault("number differs", "15 missing"), Fault("number differs", "13 added")],
     ),
-    ("42", "", [Flag("number differs", "42 missing")]),  # no language is lost
-    ("Copy %s.", "Kopiere.", [Flag("placeholder", "%s missing")]),
-    ("Copy it.", "Kopiere {name}.", [Flag("placeholder", "{name} added")]),
-    ("Open the small file now.", "Open the small file jetzt.", [Flag("copied", "Open the small file")]),
-    ("a small file", "a small file.", [Flag("copied", "a small file.")]),
+    ("42", "", [Fault("number differs", "42 missing")]),  # no language is lost
+    ("Copy %s.", "Kopiere.", [Fault("placeholder", "%s missing")]),
+    ("Copy it.", "Kopiere {name}.", [Fault("placeholder", "{name} added")]),
+    ("Open the small file now.", "Open the small file jetzt.", [Fault("copied", "Open the small file")]),
+    ("a small file", "a small file.", [Fault("copied", "a small file.")]),
 ]
 
 
@@ -37,7 +37,7 @@ def test_good_translations_have_no_faults(source: str, target: str) -> None:
 
 
 @pytest.mark.parametrize(("source", "target", "expected"), FAULTY)
-def test_faults_are_found(source: str, target: str, expected: list[Flag]) -> None:
+def test_faults_are_found(source: str, target: str, expected: list[Fault]) -> None:
     assert faults(source, target, "en", "de") == expected
 
 
@@ -46,6 +46,6 @@ def test_within_one_language_equal_words_are_no_fault() -> None:
 
 
 def test_a_flag_is_readable() -> None:
-    assert str(Flag("copied", "a small file")) == "copied: a small file"
-    assert str(Flag("repetition")) == "repetition"
+    assert str(Fault("copied", "a small file")) == "copied: a small file"
+    assert str(Fault("repetition")) == "repetition"
     assert set(FLAGS) >= {"omission", "addition", "repetition", "number differs", "placeholder", "copied"}

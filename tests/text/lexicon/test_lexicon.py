@@ -9,13 +9,13 @@ import pytest
 
 from dragoman.base.errors import DataError
 from dragoman.text.lexicon import lexicon
-from dragoman.text.lexicon.lexicon import Lexicon, Lines, learn
+from dragoman.text.lexicon.lexicon import IdPairs, Lexicon, learn
 
 NULL = "null"
 
 
-def lines_of(pairs: list[tuple[list[int], list[int]]], most: int = 10**6) -> Lines:
-    lines = Lines(most=most)
+def lines_of(pairs: list[tuple[list[int], list[int]]], most: int = 10**6) -> IdPairs:
+    lines = IdPairs(most=most)
     for source, target in pairs:
         lines.add(source, target)
     return lines

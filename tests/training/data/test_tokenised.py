@@ -15,7 +15,7 @@ from dragoman.text.corpora.corpus import Corpus, Line, open_pairs
 from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.ragged import Ragged, writing
-from dragoman.training.data.tokenised import TokenisedCorpus, made_from, tokenise
+from dragoman.training.data.tokenised import TokenisedCorpus, is_made_from, tokenise
 
 WORDS = TokenizerConfig(kind="words", vocab_size=14)
 
@@ -358,7 +358,7 @@ def test_damaged_tokens_are_not_used(
 ) -> None:
     text = open_pairs([("a dog", "ein Hund"), ("a cat", "eine Katze")])
     tokenise(text, Tokenizer.train(pairs(200), WORDS), FilterConfig(), tmp_path)
-    assert made_from(text, tmp_path) is True
+    assert is_made_from(text, tmp_path) is True
     path = tmp_path / name
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -372,7 +372,7 @@ def test_damaged_tokens_are_not_used(
         case "gone":
             path.unlink()
 
-    assert made_from(text, tmp_path) is None
+    assert is_made_from(text, tmp_path) is None
     assert "damaged" in caplog.text or name == "about.json"
 
 

@@ -14,7 +14,7 @@ from dragoman.text.corpora.corpus import Corpus, Line, chained, open_pairs
 from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.data.chunk import Chunk, Chunker
-from dragoman.training.data.tokenised import TokenisedCorpus, first_change, made_from, tokenise
+from dragoman.training.data.tokenised import TokenisedCorpus, first_change, is_made_from, tokenise
 from dragoman.training.data.tokenising import Tokenising, UnfinishedCorpus
 
 PAIRS = [*toy.pairs(seed=3, count=40), *toy.pairs(seed=3, count=6), ("", "x"), *toy.pairs(seed=5, count=15)]
@@ -157,9 +157,9 @@ def test_a_changed_shard_of_complete_tokens_is_named(tmp_path: Path, tokenizer: 
     made(tmp_path, tokenizer, text())
     changed = text(pairs=[*PAIRS[:30], ("other", "anders"), *PAIRS[31:]])
 
-    assert made_from(text(), tmp_path)
-    assert made_from(text(shards=2), tmp_path)  # the same lines in other files
-    assert not made_from(changed, tmp_path)
+    assert is_made_from(text(), tmp_path)
+    assert is_made_from(text(shards=2), tmp_path)  # the same lines in other files
+    assert not is_made_from(changed, tmp_path)
     assert first_change(changed, tmp_path) == "part-1"
     assert "2 files instead of 3" in first_change(text(shards=2, pairs=PAIRS[1:]), tmp_path)
 

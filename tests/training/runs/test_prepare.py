@@ -15,7 +15,7 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.processes.distributed import World
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.prepare import Prepared, prepare
-from dragoman.training.runs.text.texts import Request, Texts
+from dragoman.training.runs.text.texts import RunRequest, Texts
 from dragoman.training.runs.text.tokens import tokenise_texts
 
 PAIRS, VALID = toy.pairs(seed=3, count=60), toy.pairs(seed=4, count=8)
@@ -29,7 +29,7 @@ def prepared(
     messages: list[str] | None = None,
 ) -> Prepared:
     with RunFolder(output) as folder:
-        request = Request(
+        request = RunRequest(
             data=PAIRS, valid=valid, preset="tiny", languages=("en", "de"),
             overrides=overrides or ("tokenizer.vocab_size=400",), data_root=root,
         )  # fmt: skip
@@ -113,7 +113,7 @@ def of_recipe(
 ) -> tuple[Prepared, list[str]]:
     messages: list[str] = []
     with RunFolder(output) as folder:
-        request = Request(data=data, recipe=text / "recipe.toml", overrides=overrides, data_root=text)
+        request = RunRequest(data=data, recipe=text / "recipe.toml", overrides=overrides, data_root=text)
         ready = prepare(request, folder, World(0, 1), messages.append)
     return ready, messages
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dragoman.text.checks.faults import Flag
+from dragoman.text.checks.faults import Fault
 from dragoman.translation.search.evidence import FIGURES, Evidence
 from dragoman.translation.search.risk import Logistic, Risk, RiskModel, assess, in_order, risk_of_parts
 
@@ -74,13 +74,13 @@ def test_flags_by_thresholds(first: float, given: bool, kinds: list[str]) -> Non
 def test_without_a_model_there_are_the_flags_of_the_text() -> None:
     risk = assess(None, evidence(5.0), "In 15 days.", "In 13 Tagen.", LANGUAGES)
 
-    assert risk == Risk(None, (Flag("number differs", "15 missing"), Flag("number differs", "13 added")))
+    assert risk == Risk(None, (Fault("number differs", "15 missing"), Fault("number differs", "13 added")))
 
 
 def test_what_the_texts_show_is_not_said_twice() -> None:
     risk = assess(MODEL, evidence(1.5), "The old dog sleeps.", "", LANGUAGES)
 
-    assert risk.flags == (Flag("omission", "The old dog sleeps."),)
+    assert risk.flags == (Fault("omission", "The old dog sleeps."),)
 
 
 def test_a_blank_line_has_no_risk() -> None:
@@ -88,7 +88,7 @@ def test_a_blank_line_has_no_risk() -> None:
 
 
 def test_the_risk_of_several_sentences() -> None:
-    flags = Flag("number differs", "5 missing"), Flag("omission", "x")
+    flags = Fault("number differs", "5 missing"), Fault("omission", "x")
     parts = [Risk(0.5, flags[:1]), Risk(None), Risk(0.2, (*flags[1:], *flags[:1]))]
 
     assert risk_of_parts(parts) == Risk(pytest.approx(0.6), flags[::-1])
@@ -96,13 +96,13 @@ def test_the_risk_of_several_sentences() -> None:
 
 
 def test_flags_are_in_the_order_of_their_kinds_and_different() -> None:
-    low, gone = Flag("low confidence"), Flag("omission", "x")
+    low, gone = Fault("low confidence"), Fault("omission", "x")
 
     assert in_order([low, gone, low]) == (gone, low)
 
 
 def test_as_plain_values() -> None:
-    assert Risk(0.25, (Flag("omission", "x"),)).to_table() == {
+    assert Risk(0.25, (Fault("omission", "x"),)).to_table() == {
         "probability": 0.25,
         "flags": ({"kind": "omission", "detail": "x"},),
     }

@@ -39,7 +39,7 @@ from dragoman.cli.writing import (
     check_pairs_languages,
     check_pairs_name,
     made_of,
-    opened,
+    opened_output,
     shown_rate,
     writing_to,
 )
@@ -281,7 +281,7 @@ def _keep(corpus: Corpus, path: Path, output: Path, share: float, least: float |
     chosen = best_of(scores, share=share, least=least)
     if not any(chosen):
         raise DataError(f"{corpus.name}: no pair has a score of {least:g}", hint="lower --least")
-    with opened(output) as file:
+    with opened_output(output) as file:
         for line, kept in zip_longest(corpus, chosen):
             if line is None or kept is None:
                 raise DataError(

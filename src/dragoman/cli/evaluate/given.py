@@ -15,7 +15,7 @@ from dragoman.cli.input import keep_apart
 from dragoman.cli.models import files_of_models, model_and_pairs
 from dragoman.cli.options import Flag, Flags, Model, NumberType, OutputFile, Quiet, TextAndTranslation
 from dragoman.cli.outcome import to_json, waiting, warn
-from dragoman.cli.writing import opened
+from dragoman.cli.writing import opened_output
 from dragoman.translation.search.options import Decoding
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def align(
     alignments = _alignments(translator, corpus, decoding)
     silent = gold is not None and output is None
     shown = not quiet and (silent or output is not None)
-    with nullcontext() if silent else opened(output) as out, waiting("aligning", shown=shown) as say:
+    with nullcontext() if silent else opened_output(output) as out, waiting("aligning", shown=shown) as say:
         links = _written(alignments, out, say)
         if golds is None:
             deque(links, maxlen=0)
@@ -130,7 +130,7 @@ def risk(
         warn(
             f"{model}: its risk is not calibrated{into}: no probabilities, and only flags that need no model"
         )
-    with opened(output) as out, waiting("scoring", shown=not quiet and output is not None) as say:
+    with opened_output(output) as out, waiting("scoring", shown=not quiet and output is not None) as say:
         for number, row in enumerate(_rows(translator, corpus, decoding), 1):
             out.write(json.dumps({"line": number, **row}, ensure_ascii=False) + "\n")
             if number % _JUDGED == 0:

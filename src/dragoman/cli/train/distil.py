@@ -12,7 +12,7 @@ import typer
 
 from dragoman.base.errors import ConfigError
 from dragoman.cli.options import Flag, Flags, Quiet, Verbose
-from dragoman.cli.train.train import Run, TrainCommand, say_next, sort_words, training
+from dragoman.cli.train.train import TrainCommand, TrainingRun, say_next, sort_words, training
 
 __all__ = ["TrainCommand", "distil"]  # the command takes two files after --valid, as train does
 
@@ -34,7 +34,7 @@ def distil(
     ] = None,
     *,
     run: Annotated[
-        Run,
+        TrainingRun,
         Flags(
             "valid",
             preset=Flag("Size of the student: tiny, small, base or big. [default: by the size of the text]"),

@@ -67,7 +67,7 @@ def _is_file(word: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class TrainingRun:
     """What a run learns from, and how: the options that `train` and `distil` share."""
 
     valid: Annotated[
@@ -171,7 +171,7 @@ def train(
             metavar="SOURCE TARGET",
         ),
     ] = None,
-    run: Run,
+    run: TrainingRun,
     seeds: Seeds = None,
     quiet: Quiet = False,
     verbose: Verbose = 0,

@@ -18,7 +18,7 @@ from dragoman.documents.office.parts import (
     Passage,
     XmlPart,
     find_paragraphs,
-    read_part,
+    read_member,
     script,
     title_part,
 )
@@ -60,7 +60,7 @@ def _content_types(package: Package) -> dict[str, str]:
     name = "[Content_Types].xml"
     if name not in package:
         raise DataError("not a file of Word: it has no list of content types", hint="is it the right file?")
-    _, root = read_part(package, name)
+    _, root = read_member(package, name)
     overrides, defaults = {}, {}
     for one in root.children:
         if one.name == "Override":
@@ -74,7 +74,7 @@ def _content_types(package: Package) -> dict[str, str]:
 
 
 def _part(package: Package, name: str, where: str) -> XmlPart:
-    decoded, root = read_part(package, name)
+    decoded, root = read_member(package, name)
     starts = [one.start for one in find_paragraphs(root, _is_paragraph)]
     return XmlPart(name, decoded, _passages(decoded.text, root, starts, where))
 

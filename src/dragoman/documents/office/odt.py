@@ -23,7 +23,7 @@ from dragoman.documents.office.parts import (
     escaped,
     find_paragraphs,
     passage_of,
-    read_part,
+    read_member,
     script,
     title_part,
 )
@@ -60,7 +60,7 @@ def parse(data: bytes, languages: Languages) -> OfficeDocument:
 
 
 def _part(package: Package, name: str, where: str) -> XmlPart:
-    decoded, root = read_part(package, name)
+    decoded, root = read_member(package, name)
     paragraphs = find_paragraphs(root, _is_paragraph, "tracked-changes", "annotation")
     starts, styles = [one.start for one in paragraphs], _styles(root)
     passages = []

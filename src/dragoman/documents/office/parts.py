@@ -145,7 +145,7 @@ class OfficeDocument:
             return decoded.encode(apply(decoded.text, edits))
 
 
-def read_part(package: Package, name: str) -> tuple[Decoded, Element]:
+def read_member(package: Package, name: str) -> tuple[Decoded, Element]:
     """Return a member as text, and its root element. Errors name the member."""
     data = package.read(name)
     with _named(name):
@@ -172,7 +172,7 @@ def _named(name: str) -> Iterator[None]:
 
 def title_part(package: Package, name: str) -> XmlPart:
     """The title in the properties of a document, as a passage."""
-    decoded, root = read_part(package, name)
+    decoded, root = read_member(package, name)
     passages = []
     for element in root.walk():
         text = element.plain(decoded.text) if element.name == "title" else ""

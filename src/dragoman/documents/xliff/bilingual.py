@@ -116,7 +116,7 @@ class Bilingual(ABC, Generic[Unit, Part]):
         return Edit(place, place, indent(self._text, source) + new)
 
 
-def structure(root: Element, names: tuple[str, ...], unit: str) -> Iterator[tuple[Element, Element, bool]]:
+def units_of(root: Element, names: tuple[str, ...], unit: str) -> Iterator[tuple[Element, Element, bool]]:
     """Yield the units in elements of these names, each with its <file> and whether it is to be translated.
 
     Yields the <file> elements, too, before their units.

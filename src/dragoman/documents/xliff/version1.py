@@ -12,7 +12,7 @@ from dragoman.base.errors import DataError
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
 from dragoman.documents.segment import Segment, Status
-from dragoman.documents.xliff.bilingual import Bilingual, News, structure
+from dragoman.documents.xliff.bilingual import Bilingual, News, units_of
 from dragoman.documents.xml.edits import declarations, removal
 from dragoman.documents.xml.inline import BREAK, BREAKS, FORMATS, Tag, has_text
 from dragoman.documents.xml.pieces import Element, Piece
@@ -51,7 +51,7 @@ class Xliff12(Bilingual[_Unit, _Part]):
     """A file of XLIFF 1.2. Raises DataError if a unit has no <source>, or a file is for other languages."""
 
     def _read(self) -> None:
-        for file, element, translate in structure(self._root, _STRUCTURE, "trans-unit"):
+        for file, element, translate in units_of(self._root, _STRUCTURE, "trans-unit"):
             if element is file:
                 line = self._lines.line(element.start)
                 for name, wanted in (("source", self._languages.source), ("target", self._languages.target)):

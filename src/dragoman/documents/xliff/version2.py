@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dragoman.documents.edits import Edit
 from dragoman.documents.formats import expect_language
 from dragoman.documents.segment import Segment, Status
-from dragoman.documents.xliff.bilingual import Bilingual, News, structure
+from dragoman.documents.xliff.bilingual import Bilingual, News, units_of
 from dragoman.documents.xliff.rules import check
 from dragoman.documents.xml.edits import declarations, indent, removal, written
 from dragoman.documents.xml.inline import BREAK, Tag, has_text
@@ -54,7 +54,7 @@ class Xliff2(Bilingual[_Unit, _Part]):
         line, languages = self._lines.line(self._root.start), self._root.attributes
         expect_language(line, "srcLang", languages["srcLang"], self._languages.source)
         expect_language(line, "trgLang", languages.get("trgLang", ""), self._languages.target)
-        for file, element, translate in structure(self._root, ("file", "group", "unit"), "unit"):
+        for file, element, translate in units_of(self._root, ("file", "group", "unit"), "unit"):
             if element is not file:
                 unit = _unit(element)
                 self._add(unit, self._segments(unit, translate=translate))

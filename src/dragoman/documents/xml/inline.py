@@ -168,14 +168,14 @@ def has_text(content: Content) -> bool:
     return any(isinstance(one, str) and not one.isspace() for one in content if one)
 
 
-def same(one: Content, other: Content) -> bool:
+def same_content(one: Content, other: Content) -> bool:
     """Whether two contents are written alike. The numbers of pairs do not count."""
     return _raw(one) == _raw(other)
 
 
 def changes(segment: Segment, result: Result) -> bool:
     """Whether a result differs from the file."""
-    return bool(result.doubts) or segment.target is None or not same(result.content, segment.target)
+    return bool(result.doubts) or segment.target is None or not same_content(result.content, segment.target)
 
 
 def _raw(content: Content) -> str:

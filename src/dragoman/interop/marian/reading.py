@@ -25,7 +25,7 @@ from dragoman.interop.marian.shape import (
     START,
     Config,
     ModelOptions,
-    canonical,
+    canonical_weights,
     config_of,
     name_table,
     refusals,
@@ -62,7 +62,7 @@ def read(folder: Path) -> Bundle:
             f"{found.model}: a kind of model that cannot be imported:\n  " + "\n  ".join(faults),
             hint="each line is an option of Marian's that changes what the model computes",
         )
-    weights = canonical(weights, options)
+    weights = canonical_weights(weights, options)
     sides = [
         _side(vocabulary, segmenter, _rows(weights, (f"{name}_Wemb", "Wemb")))
         for vocabulary, segmenter, name in zip(

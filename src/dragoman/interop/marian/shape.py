@@ -225,7 +225,7 @@ def options_of(config: Config) -> dict[str, Any]:
     }
 
 
-def canonical(weights: Mapping[str, Tensor], options: ModelOptions) -> dict[str, Tensor]:
+def canonical_weights(weights: Mapping[str, Tensor], options: ModelOptions) -> dict[str, Tensor]:
     """Return the weights under the names and in the layout of `table`.
 
     Tied layers and shared embeddings are repeated, and parts that the model leaves out become neutral.

@@ -108,7 +108,7 @@ class Sent:
 # Declarations
 
 
-class Value(NamedTuple):
+class SentValue(NamedTuple):
     """A value that a client sent for a field, and where."""
 
     value: Any
@@ -124,7 +124,7 @@ class Value(NamedTuple):
 class Field:
     """A field of requests. `parse` raises Refusal for a value of the wrong kind."""
 
-    parse: Callable[[Value], Any]
+    parse: Callable[[SentValue], Any]
     schema: Schema | Callable[[Limits], Schema]  # of a value that is not null
     default: Any = None
     required: bool = False
@@ -167,7 +167,7 @@ def _value(one: Field, name: str, sent: Sent, limits: Limits, within: str) -> An
     value: Any = sent.files.get(name) if one.parse is _upload else sent.values.get(name)
     value = one.missing if value is None else value
     if value is not None:
-        return one.parse(Value(value, within + name, name in sent.spelled, limits))
+        return one.parse(SentValue(value, within + name, name in sent.spelled, limits))
     if one.required:
         missing = "no file in the request" if one.parse is _upload else f"missing {within}{name} parameter"
         raise Refusal(400, f"Invalid request: {missing}", field=within + name)
@@ -179,7 +179,7 @@ def text(
 ) -> Field:
     """A text. One that is required is not empty, unless `empty`."""
 
-    def parse(one: Value) -> str:
+    def parse(one: SentValue) -> str:
         if not isinstance(one.value, str):
             raise one.wrong("must be text")
         if required and not empty and not one.value:
@@ -198,7 +198,7 @@ def texts(about: str = "", **bounds: int) -> Field:
 def words() -> Field:
     """A list, or text with commas."""
 
-    def parse(one: Value) -> tuple[str, ...]:
+    def parse(one: SentValue) -> tuple[str, ...]:
         return tuple(word.strip() for item in _texts(one) for word in item.split(",") if word.strip())
 
     return Field(parse, either(TEXT, array(TEXT)), default=())
@@ -212,7 +212,7 @@ def choice(
     `message` is the error of a protocol, with {name}, {value} and {choices}.
     """
 
-    def parse(one: Value) -> str:
+    def parse(one: SentValue) -> str:
         value = one.value
         if loose and isinstance(value, int):
             value = str(int(value))  # of a truth value, too
@@ -235,7 +235,7 @@ def choice(
 def several(choices: Collection[str]) -> Field:
     """One of several texts, or some of them."""
 
-    def parse(one: Value) -> list[str]:
+    def parse(one: SentValue) -> list[str]:
         found = _texts(one)
         for item in found:
             if item not in choices:
@@ -248,7 +248,7 @@ def several(choices: Collection[str]) -> Field:
 def whole(default: int | None, *, least: int, most: Bound) -> Field:
     """A whole number within bounds. `most` may be a limit of the server."""
 
-    def parse(one: Value) -> int:
+    def parse(one: SentValue) -> int:
         value, top = one.value, _bound(most, one.limits)
         if one.spelled and isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
             value = int(value)
@@ -267,7 +267,7 @@ def whole(default: int | None, *, least: int, most: Bound) -> Field:
 def number(*, least: float, most: float | Bound) -> Field:
     """A number within bounds. `most` may be a limit of the server."""
 
-    def parse(one: Value) -> float:
+    def parse(one: SentValue) -> float:
         value, top = one.value, _bound(most, one.limits)
         if one.spelled and isinstance(value, str):
             try:
@@ -284,7 +284,7 @@ def number(*, least: float, most: float | Bound) -> Field:
 def flag(*, default: bool, loose: bool = False) -> Field:
     """A truth value. `loose`: clients also send it as 0, 1 or text in JSON."""
 
-    def parse(one: Value) -> bool:
+    def parse(one: SentValue) -> bool:
         value = one.value
         spelled = str(value) if loose and type(value) in (int, bool) else value
         if (one.spelled or loose) and isinstance(spelled, str) and spelled.lower() in _TRUE + _FALSE:
@@ -305,7 +305,7 @@ def file() -> Field:
 def section(fields: Fields) -> Field:
     """An object with these fields and no others."""
 
-    def parse(one: Value) -> dict[str, Any]:
+    def parse(one: SentValue) -> dict[str, Any]:
         if not isinstance(one.value, dict):
             raise one.wrong("must be an object")
         return read(fields, Sent(one.value), one.limits, within=f"{one.name}.", closed=True)
@@ -319,7 +319,7 @@ def section(fields: Fields) -> Field:
 def table(about: str = "") -> Field:
     """An object with any fields."""
 
-    def parse(one: Value) -> Mapping[str, Any]:
+    def parse(one: SentValue) -> Mapping[str, Any]:
         if not isinstance(one.value, dict):
             raise one.wrong("must be an object")
         try:
@@ -334,7 +334,7 @@ def table(about: str = "") -> Field:
 def sections(fields: Fields, about: str = "") -> Field:
     """A list of objects with these fields, at most as many as a request may have texts."""
 
-    def parse(one: Value) -> list[dict[str, Any]]:
+    def parse(one: SentValue) -> list[dict[str, Any]]:
         value, most = one.value, one.limits.texts
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise one.wrong("must be a list of objects")
@@ -352,7 +352,7 @@ class Several(list[str]):
     """Texts that were sent as a list, so that the answer is a list, too."""
 
 
-def _texts(one: Value) -> list[str]:
+def _texts(one: SentValue) -> list[str]:
     several = isinstance(one.value, list)
     items = one.value if several else [one.value]
     if not all(isinstance(item, str) for item in items):
@@ -360,12 +360,12 @@ def _texts(one: Value) -> list[str]:
     return (Several if several else list)(_valid(one, item) for item in items)
 
 
-def _upload(one: Value) -> Upload:
+def _upload(one: SentValue) -> Upload:
     upload: Upload = one.value
     return upload
 
 
-def _valid(one: Value, value: str) -> str:
+def _valid(one: SentValue, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -202,7 +202,7 @@ _ANCHOR = 4096  # bytes before the place of reading that must be as they were
 
 
 @dataclass(frozen=True, kw_only=True)
-class News:
+class TailNews:
     """The result of one look at the file."""
 
     lines: tuple[bytes, ...] = ()
@@ -234,11 +234,11 @@ class Tail:
         """Whether the file ends within a line."""
         return self.size > self.offset
 
-    def read(self) -> News:
+    def read(self) -> TailNews:
         """Return the whole lines of the next CHUNK. Never raises OSError."""
         try:
             if _identity(os.stat(self.path)) == self._seen:
-                return News()
+                return TailNews()
             with self.path.open("rb") as file:
                 status = os.fstat(file.fileno())
                 restarted = not self._continues(file, status.st_size)
@@ -248,15 +248,15 @@ class Tail:
                 data = file.read(CHUNK)
         except FileNotFoundError:
             self._seen = ()
-            return News(missing=True)
+            return TailNews(missing=True)
         except OSError as error:
             self._seen = ()
-            return News(error=error.strerror or str(error))
+            return TailNews(error=error.strerror or str(error))
         self.size, self.changed = status.st_size, status.st_mtime
         lines = self._whole(data)
         more = len(data) == CHUNK
         self._seen = () if more else _identity(status)
-        return News(lines=lines, restarted=restarted, more=more)
+        return TailNews(lines=lines, restarted=restarted, more=more)
 
     def _continues(self, file: IO[bytes], size: int) -> bool:
         """Whether what was read is still there, before the place of reading."""

@@ -22,7 +22,7 @@ _LETTERS = 3  # of a word that counts as one in lower case
 
 
 @dataclass(frozen=True)
-class Flag:
+class Fault:
     """A reason to look at a translation, and where: words of the source, of the translation, or a number."""
 
     kind: FlagKind
@@ -51,32 +51,32 @@ class Side:
         return cls(text, language, Counter(one.text for one in found), words)
 
 
-def faults(source: str, target: str, source_language: str, target_language: str) -> list[Flag]:
+def faults(source: str, target: str, source_language: str, target_language: str) -> list[Fault]:
     """Return the faults of a translation that the two texts show."""
     return faults_of(Side.of(source, source_language), Side.of(target, target_language))
 
 
-def faults_of(source: Side, target: Side) -> list[Flag]:
+def faults_of(source: Side, target: Side) -> list[Fault]:
     """Return the faults of a translation that the two texts show.
 
     An empty translation of a text is an omission, one that is far too long an addition.
     """
     flags = []
     if not target.text.strip() and has_language(source.text):
-        flags.append(Flag("omission", source.text.strip()))
+        flags.append(Fault("omission", source.text.strip()))
     if is_invention(target.text, source.text):
-        flags.append(Flag("addition"))
+        flags.append(Fault("addition"))
     if loops(target.text, source.text):
-        flags.append(Flag("repetition"))
+        flags.append(Fault("repetition"))
     numbers = different_numbers(source.words, target.words, source.language, target.language)
-    flags += [Flag("number differs", one) for one in numbers]
-    flags += [Flag("placeholder", one) for one in difference(source.placeholders, target.placeholders)]
+    flags += [Fault("number differs", one) for one in numbers]
+    flags += [Fault("placeholder", one) for one in unmatched(source.placeholders, target.placeholders)]
     if source.language != target.language and (words := _copied(source.words, target.words)):
-        flags.append(Flag("copied", words))
+        flags.append(Fault("copied", words))
     return flags
 
 
-def difference(source: Counter[str], target: Counter[str]) -> list[str]:
+def unmatched(source: Counter[str], target: Counter[str]) -> list[str]:
     """Return the items that one side has more often, such as "%s missing" or "{0} added"."""
     missing = [f"{one} missing" for one in (source - target).elements()]
     return missing + [f"{one} added" for one in (target - source).elements()]

@@ -51,7 +51,7 @@ class Lexicon:
 
 
 @dataclass
-class Lines:
+class IdPairs:
     """Line pairs as token ids, at most `most` of them, spread evenly over all that are added."""
 
     most: int
@@ -74,7 +74,7 @@ class Lines:
 
 
 def learn(
-    lines: Lines,
+    lines: IdPairs,
     *,
     source_vocab: int,
     target_vocab: int,
@@ -115,7 +115,7 @@ class _Block:
         return self.source_P * target_vocab + self.target_P
 
 
-def _blocks(lines: Lines, null: int = 0) -> Iterator[_Block]:
+def _blocks(lines: IdPairs, null: int = 0) -> Iterator[_Block]:
     """Yield the pairs of all lines, a bounded number at a time."""
     first, pairs = 0, 0
     for last, (source, target) in enumerate(zip(lines.source, lines.target, strict=True), 1):
@@ -139,7 +139,7 @@ def _block(source: list[array[int]], target: list[array[int]], null: int) -> _Bl
     return _Block(source_S[begin_B[line_T][place_P] + within_P], target_T[place_P], place_P, target_T)
 
 
-def _first_table(lines: Lines, source_vocab: int, target_vocab: int) -> tuple[Numbers, Numbers]:
+def _first_table(lines: IdPairs, source_vocab: int, target_vocab: int) -> tuple[Numbers, Numbers]:
     """Return key_M, sorted, and p_M after the first iteration, in which all translations are alike."""
     key_M: Numbers = np.zeros(0, dtype=np.int64)
     count_M: Numbers = np.zeros(0)
@@ -156,7 +156,7 @@ def _first_table(lines: Lines, source_vocab: int, target_vocab: int) -> tuple[Nu
     return key_M, _normalised(count_M, key_M // target_vocab)
 
 
-def _improved(lines: Lines, key_M: Numbers, p_M: Numbers, source_vocab: int, target_vocab: int) -> Numbers:
+def _improved(lines: IdPairs, key_M: Numbers, p_M: Numbers, source_vocab: int, target_vocab: int) -> Numbers:
     """p_M after one more iteration."""
     count_M = np.zeros(len(key_M))
     for block in _blocks(lines, source_vocab):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from dragoman.base.errors import DataError
 from dragoman.text.guidance import Note
-from dragoman.text.lexicon.lexicon import Lines, learn
+from dragoman.text.lexicon.lexicon import IdPairs, learn
 from dragoman.text.lexicon.stems import stems
 from dragoman.text.tokenizers.words import PlacedWord, placed, split
 
@@ -172,7 +172,7 @@ class WordLinks:
     def learn(cls, pairs: Iterable[tuple[str, str]], *, progress: Progress = lambda text: None) -> WordLinks:
         """Learn from pairs of lines, at most 100,000 of them, spread evenly. They are read once."""
         ours, theirs = dict[str, int](), dict[str, int]()
-        lines = Lines(most=_PAIRS)
+        lines = IdPairs(most=_PAIRS)
         for source, target in pairs:
             lines.add(_numbered(source, ours), _numbered(target, theirs))
         sides = _Side([*ours], lines.source), _Side([*theirs], lines.target)
@@ -219,7 +219,7 @@ class _Side:
 def _table(ours: _Side, theirs: _Side, progress: Progress) -> dict[str, dict[str, float]]:
     """word -> its likely translations, for words that are linked. Raises DataError without text."""
     lexicon = learn(
-        Lines(most=len(ours.lines), source=ours.lines, target=theirs.lines),
+        IdPairs(most=len(ours.lines), source=ours.lines, target=theirs.lines),
         source_vocab=max(len(ours.words), 1),
         target_vocab=max(len(theirs.words), 1),
         width=_WIDTH,

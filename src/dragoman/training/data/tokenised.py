@@ -225,7 +225,7 @@ def tokenise(
         )
     dtype = "uint16" if max(tokenizer.source_size, tokenizer.target_size) <= 65536 else "uint32"
     made_with = digest_of_options(tokenizer, config, annotating)
-    if _about(folder, "made_with") == made_with and made_from(corpus, folder):
+    if _about(folder, "made_with") == made_with and is_made_from(corpus, folder):
         return TokenisedCorpus(folder, tokenizer, annotating=annotating)
     with UnfinishedCorpus(folder, made_with) as files:
         work = Tokenising(
@@ -279,7 +279,7 @@ def digest_of_options(tokenizer: Tokenizer, config: FilterConfig, annotating: An
     return digest.hexdigest()
 
 
-def made_from(corpus: Corpus, folder: Path) -> bool | None:
+def is_made_from(corpus: Corpus, folder: Path) -> bool | None:
     """Whether the tokens in `folder` come from this text, or None if the folder holds no usable tokens."""
     if (text := usable(folder)) is None:
         return None

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dragoman.base.files import explaining, sweep
-from dragoman.base.jobs import GrowingFiles, Record
+from dragoman.base.jobs import GrowingFiles, JobRecord
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.filter import DUPLICATE, REASONS, FilterReport
 from dragoman.training.data.chunk import Array, Chunk, Chunker
@@ -247,7 +247,7 @@ class UnfinishedCorpus(GrowingFiles):
 
     def __init__(self, folder: Path, made_with: str) -> None:
         place = folder / "unfinished"
-        super().__init__(place, Record(place / _RECORD, made_with, key="made_with"))
+        super().__init__(place, JobRecord(place / _RECORD, made_with, key="made_with"))
         self.target = folder
         self._ends: dict[str, int] = {}  # of the last row of each ragged array
         self.read()

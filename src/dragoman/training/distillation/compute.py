@@ -24,7 +24,7 @@ from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.checkpoints.whole import check_space, size_text
 from dragoman.training.data.batches import Batch, Ints, batch_of, plan
 from dragoman.training.data.tokenised import TokenisedCorpus
-from dragoman.training.distillation.distributions import LessonsInProgress, shape_of
+from dragoman.training.distillation.distributions import LessonsInProgress, entry_shape_of
 from dragoman.training.distillation.options import TeacherConfig
 from dragoman.training.step.loss import LinearCrossEntropy
 
@@ -82,7 +82,7 @@ def write_lessons(
     """
     models: Sequence[AnySeq2Seq] = ()
     for name, (text, folder) in texts.items():
-        entry, width = shape_of(options, text.tokenizer)
+        entry, width = entry_shape_of(options, text.tokenizer)
         made_with = [text.fingerprint, *digests, options.average, width, options.temperature]
         lessons = LessonsInProgress(
             folder, text.target, entry, width=width, made_with=digest(repr(made_with))

@@ -19,7 +19,7 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.files import broken, explaining, sealed, sweep
-from dragoman.base.jobs import Record
+from dragoman.base.jobs import JobRecord
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.data.ragged import Ragged
 from dragoman.training.distillation.options import TeacherConfig
@@ -33,7 +33,7 @@ def entry_of(vocabulary: int) -> np.dtype[Any]:
     return np.dtype([("id", "<u2" if vocabulary <= 65_536 else "<u4"), ("p", "<f2")])
 
 
-def shape_of(options: TeacherConfig, tokenizer: Tokenizer) -> tuple[np.dtype[Any], int]:
+def entry_shape_of(options: TeacherConfig, tokenizer: Tokenizer) -> tuple[np.dtype[Any], int]:
     """How an entry is stored, and how many a target token has."""
     return entry_of(tokenizer.target_size), min(options.top_k, tokenizer.target_size)
 
@@ -67,7 +67,7 @@ def lessons_of(options: TeacherConfig, tokenizer: Tokenizer, target: Ragged, fol
     """Open the lessons in `folder` for the targets of a text, if the recipe asks for them."""
     if not options.words:
         return None
-    entry, width = shape_of(options, tokenizer)
+    entry, width = entry_shape_of(options, tokenizer)
     return Lessons(folder, target, entry, width=width, share=options.words)
 
 
@@ -83,7 +83,7 @@ class LessonsInProgress:
         self, folder: Path, target: Ragged, entry: np.dtype[Any], *, width: int, made_with: str
     ) -> None:
         self._folder, self._target, self._entry, self._width = folder, target, entry, width
-        self._record = Record(folder / _RECORD, made_with, key="made_with")
+        self._record = JobRecord(folder / _RECORD, made_with, key="made_with")
         self.positions = count_positions(target)
         self.bytes = self.positions * width * entry.itemsize
         record = self._record.read(self._fits)

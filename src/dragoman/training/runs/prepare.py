@@ -22,7 +22,7 @@ from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.text.opening import open_texts
 from dragoman.training.runs.text.teachers import Teachers
-from dragoman.training.runs.text.texts import Request, Say, two_sided
+from dragoman.training.runs.text.texts import RunRequest, Say, two_sided
 from dragoman.training.runs.text.tokens import tokenise_texts
 from dragoman.training.runs.text.translations import epoch_weights, with_outputs
 from dragoman.training.runs.tuning.base import Base
@@ -55,7 +55,7 @@ class Prepared:
         return cast(str, self.recipe.data.target_language)
 
 
-def prepare(request: Request, folder: RunFolder, world: World, say: Say) -> Prepared:
+def prepare(request: RunRequest, folder: RunFolder, world: World, say: Say) -> Prepared:
     """Resolve the recipe, lock the folder, and tokenise the text there unless that is done.
 
     The leader does the work; then every process opens the result. Raises ConfigError and DataError;

@@ -17,7 +17,7 @@ from dragoman.training.processes.distributed import joined
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.prepare import prepare
 from dragoman.training.runs.recipe import Recipe
-from dragoman.training.runs.text.texts import Data, Request
+from dragoman.training.runs.text.texts import Data, RunRequest
 from dragoman.training.runs.tuning.base import open_base
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def train(
     if base is None and (replay is not None or general is not None):
         raise ConfigError("general text is for tuning", hint="name the model to tune: --from MODEL")
     with joined() as world, RunFolder(Path(output)) as folder, ExitStack() as stack:
-        request = Request(
+        request = RunRequest(
             data=data,
             valid=valid,
             base=None if base is None else stack.enter_context(open_base(base)),

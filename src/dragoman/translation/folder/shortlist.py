@@ -138,13 +138,13 @@ def make_shortlist(
     pairs are used, spread evenly over the text. Raises ConfigError for numbers out of range, ModelError if
     the folder is damaged, DataError if the text has no pairs.
     """
-    from dragoman.text.lexicon.lexicon import Lines, learn
+    from dragoman.text.lexicon.lexicon import IdPairs, learn
 
     for name, number in {"frequent": frequent, "candidates": candidates, "pairs": most}.items():
         if number < 1:
             raise ConfigError(f"{name} = {number}", hint="use at least 1")
     config, tokenizer = read_config(folder), Tokenizer.load(folder)
-    lines, rest = Lines(most=most), iter(pairs)
+    lines, rest = IdPairs(most=most), iter(pairs)
     while chunk := list(islice(rest, _AT_ONCE)):
         sources = tokenizer.encode_source([pair.source for pair in chunk])
         targets = tokenizer.encode_target([pair.target for pair in chunk])

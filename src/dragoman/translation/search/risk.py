@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dragoman.text.checks.faults import FLAGS, Flag, FlagKind, faults
+from dragoman.text.checks.faults import FLAGS, Fault, FlagKind, faults
 from dragoman.translation.search.evidence import Evidence, Figures
 
 DETECTED: tuple[FlagKind, ...] = ("omission", "addition")  # the kinds that have detectors
@@ -28,7 +28,7 @@ class Risk:
 
     probability: float | None
     """That it needs a correction, as `evaluation/risk/calibrate.py` defines it; None without calibration."""
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[Fault, ...] = ()
 
     def to_table(self) -> dict[str, Any]:
         """The risk as plain values, for JSON."""
@@ -94,10 +94,10 @@ def assess(
     detectors = model.given if given else model.searched
     for kind, place in zip(DETECTED, (evidence.least_covered, evidence.least_likely), strict=True):
         if kind not in found and detectors[kind].logit(evidence.figures) > 0:
-            flags.append(Flag(kind, place))
+            flags.append(Fault(kind, place))
     probability = model.correction.probability(evidence.figures)
     if probability >= model.low_confidence:
-        flags.append(Flag("low confidence"))
+        flags.append(Fault("low confidence"))
     return Risk(probability, in_order(flags))
 
 
@@ -109,6 +109,6 @@ def risk_of_parts(risks: Iterable[Risk]) -> Risk:
     return Risk(probability, in_order(flag for risk in risks for flag in risk.flags))
 
 
-def in_order(flags: Iterable[Flag]) -> tuple[Flag, ...]:
+def in_order(flags: Iterable[Fault]) -> tuple[Fault, ...]:
     """Return the flags by kind, each once."""
     return tuple(sorted(dict.fromkeys(flags), key=lambda flag: FLAGS.index(flag.kind)))

@@ -16,7 +16,7 @@ from dragoman.documents.markup.inline import Item, content, has_words, paired, t
 from dragoman.documents.markup.lines import lines
 from dragoman.documents.markup.markdown.blocks import Block, read_blocks
 from dragoman.documents.markup.markdown.inline import alt_text, read_inline
-from dragoman.documents.markup.markdown.text import Place, written, written_alt
+from dragoman.documents.markup.markdown.text import Place, ways_to_write, written_alt
 from dragoman.documents.markup.spans import Span, changed_spans, updated
 from dragoman.documents.segment import Code, Content, Result, Segment
 
@@ -110,7 +110,7 @@ class Markdown:
             yield _Change(main.segment, self._ways(one.place, parts))
 
     def _ways(self, place: Place, parts: Content) -> Iterator[list[Edit]]:
-        for text in written(parts, place, self._parsed.references):
+        for text in ways_to_write(parts, place, self._parsed.references):
             yield [_filed(place.block, Edit(place.start, place.end, text))]
 
 

@@ -41,7 +41,7 @@ class Place:
     after: Content
 
 
-def written(new: Content, place: Place, references: dict[str, Any]) -> Iterator[str]:
+def ways_to_write(new: Content, place: Place, references: dict[str, Any]) -> Iterator[str]:
     """Yield ways to write a content, the plainest first. Each is read back as the content it is made of."""
     new = _hugged(new)
     text = place.block.text

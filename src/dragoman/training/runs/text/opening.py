@@ -16,7 +16,7 @@ from dragoman.training.runs.recipe import Recipe, preset_for, resolve_options
 from dragoman.training.runs.text.teachers import open_teachers
 from dragoman.training.runs.text.texts import (
     Data,
-    Request,
+    RunRequest,
     Say,
     Texts,
     open_data,
@@ -28,7 +28,7 @@ from dragoman.training.runs.tuning.options import TuningConfig
 from dragoman.training.runs.tuning.texts import open_tuned_texts
 
 
-def open_texts(request: Request, say: Say) -> Texts:
+def open_texts(request: RunRequest, say: Say) -> Texts:
     """Resolve the recipe and open the text of the request, or the files that the recipe names.
 
     The size of the text picks a preset if the request has neither preset nor recipe. Raises ConfigError for

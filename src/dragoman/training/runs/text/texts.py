@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class RunRequest:
     """The text, the model to tune, if any, and the options that a user names.
 
     `options` are tables of options, such as {"training": {"max_updates": 2}}. They change the ones of

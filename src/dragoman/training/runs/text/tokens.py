@@ -14,7 +14,7 @@ from dragoman.base.files import write_whole
 from dragoman.text.corpora.corpus import Corpus
 from dragoman.text.corpora.filter import FilterConfig
 from dragoman.text.tokenizers.tokenizer import Tokenizer
-from dragoman.training.data.tokenised import first_change, made_from, tokenise, usable
+from dragoman.training.data.tokenised import first_change, is_made_from, tokenise, usable
 from dragoman.training.options import NOTHING
 from dragoman.training.runs.folder import RunFolder
 from dragoman.training.runs.recipe import changes_targets
@@ -129,7 +129,7 @@ def _same_text(texts: Texts, folder: RunFolder) -> bool:
         if made_by_base and tokens[part].exists() and usable(tokens[part]):
             continue  # translating again would take long, and the base and the memory are the same
         if part in parts and (part in learnt or tokens[part].exists()):
-            same.append(made_from(parts[part], tokens[part]))
+            same.append(is_made_from(parts[part], tokens[part]))
         elif tokens[learnt[0]].exists():
             same.append(part not in parts and not tokens[part].exists())
         if same and same[-1] is False:

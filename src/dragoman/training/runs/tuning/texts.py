@@ -23,14 +23,14 @@ from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.training.checkpoints.paths import Part
 from dragoman.training.data.tokenised import TokenisedCorpus
 from dragoman.training.runs.recipe import DataConfig, Recipe
-from dragoman.training.runs.text.texts import Data, Request, Say, Texts, open_data, two_sided
+from dragoman.training.runs.text.texts import Data, RunRequest, Say, Texts, open_data, two_sided
 from dragoman.training.runs.tuning.base import Base
 from dragoman.training.runs.tuning.held_out import MOST, Pair, count_and_draw, pairs_to_hold_out, without
 from dragoman.training.runs.tuning.options import ReplayFrom, TuningConfig
 from dragoman.training.runs.tuning.recipe import check_own, replay_share, tuned_recipe
 
 
-def open_tuned_texts(request: Request, base: Base, say: Say) -> Texts:
+def open_tuned_texts(request: RunRequest, base: Base, say: Say) -> Texts:
     """Resolve the recipe for the base and the memory, and open all text.
 
     Raises ConfigError for options that do not fit the base, DataError for text that cannot be read or is not
@@ -94,7 +94,7 @@ def open_tuned_texts(request: Request, base: Base, say: Say) -> Texts:
 class _GeneralText:
     """Finds the general text to train on and to measure with."""
 
-    request: Request
+    request: RunRequest
     base: Base
     tuning: TuningConfig
     seed: int
