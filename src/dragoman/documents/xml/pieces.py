@@ -84,6 +84,9 @@ class Piece(NamedTuple):  # light, because a file has hundreds of thousands
         }
 
 
+_NONE: dict[str, str] = {}  # one for all elements without attributes
+
+
 class Element:
     """An element: text[start:end] with its tags, text[inner:inner_end] and pieces[first:last] without.
 
@@ -99,7 +102,7 @@ class Element:
         self.first = self.last = first
         self.name = tag.name
         self.space = tag.space
-        self.attributes = tag.attributes if len(tag.inside) > 1 else {}
+        self.attributes = tag.attributes if len(tag.inside) > 1 else _NONE
         self.children: list[Element] = []
 
     def walk(self, skip: Callable[[Element], bool] | None = None) -> Iterator[Element]:
