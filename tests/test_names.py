@@ -21,9 +21,7 @@ SHARED = {
     "main": "the entry point of a program",
     "run": "a command line, run as the program or as one command",
     "to_json": "one value written in that form",
-    **dict.fromkeys(
-        ("table", "number", "structure", "text", "sections", "whole", "words"), "a field of a request"
-    ),
+    **dict.fromkeys(("table", "number", "text", "sections", "whole", "words"), "a field of a request"),
     "server_of": "the HTTP server of the translation server, and of the studio",
 }
 
