@@ -35,7 +35,7 @@ from dragoman.evaluation.metrics import score_corpus
 from dragoman.text.corpora.lines import read_lines
 from dragoman.text.guidance import LEAST
 from dragoman.translation.memory.exchange import open_memory
-from dragoman.translation.memory.likeness import LONGEST, likeness, single_spaced
+from dragoman.translation.memory.similarity import LONGEST, likeness, single_spaced
 from dragoman.translation.memory.store import TranslationMemory
 from dragoman.translation.memory.store_file import Remembered
 

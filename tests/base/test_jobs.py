@@ -17,6 +17,7 @@ from dragoman.base.jobs import (
     JobRecord,
     Journal,
     Lock,
+    changed_inputs,
     digest,
     digest_of_file,
     digest_of_place,
@@ -120,12 +121,20 @@ def test_a_record_of_another_job_is_refused_or_of_no_use(tmp_path: Path) -> None
         return JobRecord(path, about, refused=refused).read(lambda table: table["rows"] > 0)
 
     assert read(ABOUT) == {"rows": 3}
-    assert read({"model": "m"}) == {}
+    assert read({"model": "m", "--beam": "5"}) == {}
     with pytest.raises(ConfigError, match=r"(?m)out: was begun with another --beam, model$"):
-        read({"model": "n"}, Path("out"))
+        read({"model": "n", "--beam": "5"}, Path("out"))
     for damage in ("", "[]", "{}", json.dumps({"about": ABOUT, "rows": 0}), json.dumps({"about": ABOUT})):
         path.write_text(damage)
         assert read(ABOUT) == {}
+
+
+def test_options_that_a_command_no_longer_has_do_not_count() -> None:
+    begun = ABOUT | {"--column": "'text'", "--terms": "0" * 32}
+
+    assert changed_inputs(begun, ABOUT | {"--terms": "0" * 32}) == []
+    assert changed_inputs(begun, ABOUT) == ["--terms"]
+    assert changed_inputs(ABOUT, begun) == ["--column", "--terms"]
 
 
 def test_files_grow_from_what_was_recorded(tmp_path: Path) -> None:

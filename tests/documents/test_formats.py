@@ -7,13 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import ConfigError, DataError
-from dragoman.documents.formats import (
-    FORMATS,
-    document_format,
-    expect_language,
-    format_named,
-    format_of_name,
-)
+from dragoman.documents.formats import FORMATS, document_format, expect_language, format_named, format_of_name
 
 
 def test_the_name_comes_first() -> None:

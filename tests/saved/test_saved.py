@@ -144,7 +144,7 @@ def test_every_format_with_a_version_is_known_here() -> None:
         "translation/folder/adapter",
         "translation/folder/risk",
         "translation/memory/store_file",
-        "text/lexicon/shortlist",
+        "translation/folder/shortlist",
     )
     # The first shows the version of config.json; dragoman does not read the second, an export.
     others = ("translation/folder/summary", "interop/onnx/onnx")

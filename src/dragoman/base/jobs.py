@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -27,6 +28,7 @@ from dragoman.base.files import check_writable, explaining, write_whole
 
 # Bytes of a file of a model folder up to which it is read. Weights are larger; config.json has their digest.
 _SMALL = 2**20
+_DIGEST = re.compile("[0-9a-f]{32}")
 
 # ---- the inputs of a job -----------------------------------------------------------------------------
 
@@ -70,9 +72,21 @@ def digest_of_place(*places: str | Path, times: bool = True) -> str:
     return whole.hexdigest()
 
 
+def changed_inputs(begun: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """Return the names of the inputs that differ.
+
+    An option that only `begun` has does not count: an earlier version noted options of other kinds of input,
+    too. A file that only `begun` has is a digest, and counts.
+    """
+    gone = {name for name in begun.keys() - now.keys() if name.startswith("--")}
+    options = {name for name in gone if not _DIGEST.fullmatch(str(begun[name]))}
+    names = (begun.keys() | now.keys()) - options
+    return sorted(name for name in names if begun.get(name) != now.get(name))
+
+
 def check_same(path: Path, begun: Mapping[str, object], now: Mapping[str, object]) -> None:
     """Raise ConfigError if the job in `path` was begun with other inputs than it would resume with."""
-    if changed := sorted(key for key in begun.keys() | now.keys() if begun.get(key) != now.get(key)):
+    if changed := changed_inputs(begun, now):
         raise ConfigError(
             f"{path}: was begun with another {', '.join(changed)}",
             hint="repeat the command that began it, which resumes there, or delete the file",
@@ -177,9 +191,11 @@ class JobRecord:
                 return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return {}
-        if self._refused is not None and isinstance(about, dict) and isinstance(self._about, dict):
+        if not isinstance(about, dict) or not isinstance(self._about, dict):
+            return table if about == self._about else {}
+        if self._refused is not None:
             check_same(self._refused, about, self._about)
-        return table if about == self._about else {}
+        return {} if changed_inputs(about, self._about) else table
 
     def write(self, **table: object) -> None:
         """Replace the table, whole or not at all. Raises DragomanError."""
@@ -258,7 +274,7 @@ class Journal:
     NAME = ".unfinished.jsonl"
 
     def __init__(self, folder: Path, about: Mapping[str, str]) -> None:
-        self._path, self._about = folder / self.NAME, dict(about)
+        self._path, self.about = folder / self.NAME, dict(about)  # in the block: as it was begun
         self._lock = Lock(self._path, folder)
         self._done: dict[str, dict[str, Any]] = {}
         self.kept = False  # set if parts are missing that the same command could add
@@ -269,9 +285,10 @@ class Journal:
             stack.enter_context(self._lock)
             rows = list(self._whole_rows())
             if rows:
-                check_same(self._path, rows[0], self._about)
+                check_same(self._path, rows[0], self.about)
+                self.about = rows[0]
             else:
-                self._append(self._about)
+                self._append(self.about)
             self._done = {str(row.get("source")): row for row in rows[1:]}
             stack.pop_all()
         return self

@@ -253,7 +253,7 @@ def translate_bulk(
         bulk = _Bulk(journal, work)
         try:
             say("reading")
-            salt = digest(json.dumps([sorted(about.items()), column]))
+            salt = digest(json.dumps([sorted(journal.about.items()), column]))
             for task in tasks:
                 bulk.open(task, salt, column, part_lines)
             bulk.translate(job, pool, say)

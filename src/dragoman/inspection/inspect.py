@@ -30,8 +30,8 @@ from dragoman.models.folder.bundle import Bundle
 from dragoman.models.mode import evaluating
 from dragoman.models.search.beam import search
 from dragoman.models.search.engine import pad
-from dragoman.models.search.masks import mask_of
 from dragoman.models.search.rows import Choice
+from dragoman.models.search.rule_masks import mask_of
 from dragoman.models.search.scoring import score
 from dragoman.text.spans import Span, words_of
 from dragoman.text.tokenizers.tokenizer import Tokenizer

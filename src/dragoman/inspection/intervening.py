@@ -23,7 +23,7 @@ from dragoman.inspection.record import Kind
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.layers.positions import AttentionPositions, IndexPositions, NoPositions
 from dragoman.models.recurrent import Recurrent
-from dragoman.models.search.masks import Mask
+from dragoman.models.search.rule_masks import Mask
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.models.transformer import CrossAttention, MultiHead, SelfAttention, Transformer
 from dragoman.text.tokenizers.tokenizer import Tokenizer

@@ -24,7 +24,7 @@ from torch import Tensor
 from dragoman.base.errors import ConfigError, DragomanError, ModelError
 from dragoman.models.layers.memory import Memory
 from dragoman.models.search.beam import search
-from dragoman.models.search.masks import mask_of
+from dragoman.models.search.rule_masks import mask_of
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.translation.search.engine import Hypothesis

@@ -23,7 +23,7 @@ from tests.translation.search.test_phrases import lacking
 from dragoman.base.errors import ConfigError
 from dragoman.models.search.beam import search
 from dragoman.models.search.engine import PyTorchEngine
-from dragoman.models.search.masks import mask_of
+from dragoman.models.search.rule_masks import mask_of
 from dragoman.translation.search.engine import Hypothesis, Request
 from dragoman.translation.search.options import Beam, Sample, Stop
 from dragoman.translation.search.requests import trackers_of

@@ -12,7 +12,7 @@ from tests.translation.search.reference import History, sources
 from dragoman.base.errors import ConfigError
 from dragoman.models.search.beam import search
 from dragoman.models.search.engine import PyTorchEngine, groups, pad
-from dragoman.models.search.masks import mask_of
+from dragoman.models.search.rule_masks import mask_of
 from dragoman.translation.search.engine import NOTHING, Engine, Hypothesis, Request
 from dragoman.translation.search.options import Beam, Sample
 from dragoman.translation.search.rules import Banned, MinimumLength, NoRepeatedNgram, Once, Prefix

@@ -9,7 +9,7 @@ from tests.translation.search.reference import History, memory_of, next_of, sour
 
 from dragoman.base.errors import ModelError
 from dragoman.models.search.beam import search
-from dragoman.models.search.masks import no_repeated_ngrams
+from dragoman.models.search.rule_masks import no_repeated_ngrams
 from dragoman.models.search.scoring import score
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dragoman.models.search.beam import search
-from dragoman.models.search.masks import Mask
+from dragoman.models.search.rule_masks import Mask
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import Transformer
 from dragoman.translation.search.options import Beam

@@ -18,7 +18,8 @@ from typer.core import TyperCommand
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.machine import require_pytorch
 from dragoman.cli.options import Data, Flag, Quiet, Recipe, Seeds, Verbose
-from dragoman.cli.outcome import Stopper, number_of, tell
+from dragoman.cli.outcome import tell
+from dragoman.cli.signals import Stopper, number_of
 from dragoman.text.corpora.compressed import without_suffix
 
 if TYPE_CHECKING:

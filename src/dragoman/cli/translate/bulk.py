@@ -74,8 +74,9 @@ def bulk(
         int, Flag("Lines of a part, which is translated whole or not at all.", at_least=1, section=_PARTS)
     ] = 5000,
     column: Annotated[
-        str, Flag("The column or key that has the text.", metavar="NAME", section=_PARTS)
-    ] = "text",
+        str | None,
+        Flag("The column or key that has the text. [default: text]", metavar="NAME", section=_PARTS),
+    ] = None,
     prefix: Annotated[str | None, Flag("Begin every translation with this text.")] = None,
     decoding: Annotated[Decoding, SEARCH, Flags("sentences", section="Search")],
     guides: Annotated[Guides, Flags("terms", "terms_mode", "reverse")],
@@ -126,7 +127,7 @@ def bulk(
     with waiting("reading", shown=not quiet) as say:
         outcome = translate_bulk(
             job, tasks, work_place(tasks, output), pool,
-            about=about, column=column, part_lines=part_lines, say=say,
+            about=about, column=column or "text", part_lines=part_lines, say=say,
         )  # fmt: skip
     if not quiet:
         _say(outcome, time.monotonic() - start, decoding)

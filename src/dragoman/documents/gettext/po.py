@@ -13,7 +13,7 @@ from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, Edit, PartsDocument, apply, decode_file
 from dragoman.documents.formats import Languages
 from dragoman.documents.gettext.entries import Comment, PoEntry, flags_of, is_wrapped, quote, read_entries
-from dragoman.documents.gettext.plurals import Plurals, plurals_of
+from dragoman.documents.plural_rules import Plurals, plurals_of
 from dragoman.documents.segment import Result, Segment, Status, text_of
 
 _OURS = "# dragoman: "

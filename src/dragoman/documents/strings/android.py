@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Edit, Lines, PartsDocument, line_of
 from dragoman.documents.formats import Languages
-from dragoman.documents.gettext.plurals import categories_of
+from dragoman.documents.plural_rules import categories_of
 from dragoman.documents.segment import Code, Content, Result, Segment
 from dragoman.documents.strings.keyed import escape_units
 from dragoman.documents.xml.pieces import Piece, after_element, read_xml, unescape

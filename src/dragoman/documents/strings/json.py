@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Lines, PartsDocument, decode_file, line_of
 from dragoman.documents.formats import Languages
-from dragoman.documents.gettext.plurals import categories_of
+from dragoman.documents.plural_rules import categories_of
 from dragoman.documents.strings.icu import Message
 from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 

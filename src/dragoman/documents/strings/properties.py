@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dragoman.base.errors import DataError
 from dragoman.documents.edits import Decoded, PartsDocument, decode_file
 from dragoman.documents.formats import Languages
-from dragoman.documents.gettext.plurals import categories_of
+from dragoman.documents.plural_rules import categories_of
 from dragoman.documents.strings.icu import Message
 from dragoman.documents.strings.keyed import KeyedString, escape_units, has_upper_escapes
 

@@ -35,7 +35,7 @@ from dragoman.interop.huggingface.tokenizer import (
     tokenizer_faults,
     write_tokenizer,
 )
-from dragoman.interop.names import NameTable, Row, Shape, linear, model_of, shapes_of
+from dragoman.interop.name_table import NameTable, Row, Shape, linear, model_of, shapes_of
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.folder.weights import weights_of, write_weights
 from dragoman.models.layers.positions import sinusoidal

@@ -32,7 +32,7 @@ from dragoman.interop.marian.shape import (
     tie_of,
     unused,
 )
-from dragoman.interop.names import NameTable, model_of, shapes_of
+from dragoman.interop.name_table import NameTable, model_of, shapes_of
 from dragoman.models.folder.bundle import Bundle
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.tokenizers.ids import Specials

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
-from dragoman.interop.names import NameTable, Row
+from dragoman.interop.name_table import NameTable, Row
 from dragoman.models.shapes import Activation, SSRUConfig, Tie, TransformerConfig
 from dragoman.text.tokenizers.ids import Specials
 

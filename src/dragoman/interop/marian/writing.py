@@ -36,7 +36,7 @@ from dragoman.interop.marian.shape import (
     unused,
     yaml_of,
 )
-from dragoman.interop.names import shapes_of
+from dragoman.interop.name_table import shapes_of
 from dragoman.interop.penalty import note_of_power, power_of
 from dragoman.interop.pieces import sentencepiece_model
 from dragoman.models.folder.bundle import Bundle

@@ -18,8 +18,8 @@ from torch import Tensor
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.models.layers.memory import Memory
 from dragoman.models.search.constrained import constrained_beam
-from dragoman.models.search.masks import Mask
 from dragoman.models.search.rows import Choice, Watch, best, choices, finished_rows, start_rows, step_rows
+from dragoman.models.search.rule_masks import Mask
 from dragoman.models.search.sampling import Uniforms, draw
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.translation.search.engine import Hypothesis

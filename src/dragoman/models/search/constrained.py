@@ -25,8 +25,8 @@ import torch
 from torch import Tensor
 
 from dragoman.models.layers.memory import Memory
-from dragoman.models.search.masks import Mask
 from dragoman.models.search.rows import Choice, Watch, best, choices, finished_rows, start_rows, step_rows
+from dragoman.models.search.rule_masks import Mask
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.translation.search.engine import Hypothesis
 from dragoman.translation.search.options import Beam

@@ -15,7 +15,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.models.mode import evaluating
 from dragoman.models.search.attention import with_attention
 from dragoman.models.search.beam import search
-from dragoman.models.search.masks import allowed_of, mask_of
+from dragoman.models.search.rule_masks import allowed_of, mask_of
 from dragoman.models.search.scoring import score
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.translation.search.engine import NOTHING, Hypothesis, Request, Tokens

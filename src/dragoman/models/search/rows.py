@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dragoman.base.errors import ModelError
 from dragoman.models.layers.memory import Memory
-from dragoman.models.search.masks import Mask, never_generated
+from dragoman.models.search.rule_masks import Mask, never_generated
 from dragoman.models.seq2seq import AnySeq2Seq, State
 from dragoman.models.shapes import ModelConfig
 from dragoman.translation.search.engine import Hypothesis

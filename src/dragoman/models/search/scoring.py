@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dragoman.base.errors import ModelError
 from dragoman.models.search.attention import Rows, inputs, recorded, rows_of
-from dragoman.models.search.masks import never_generated
+from dragoman.models.search.rule_masks import never_generated
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.translation.search.engine import Hypothesis
 from dragoman.translation.search.options import AttentionOf, Beam

@@ -29,7 +29,7 @@ from dragoman.serving.http.fields import (
     text,
     texts,
     whole,
-)  # fmt: skip
+)
 from dragoman.serving.service.ask import Answer, Ask, Markup, Want
 from dragoman.serving.service.models import ServedModel
 from dragoman.text.guidance import Match

@@ -17,7 +17,7 @@ from dragoman.text.lexicon.similar import similar
 from dragoman.text.lexicon.term_pairs import TermPair, TermPairs, draw_notes
 from dragoman.training.data.ragged import Ragged, writing
 from dragoman.training.options import Annotating
-from dragoman.translation.memory.likeness import likeness
+from dragoman.translation.memory.similarity import likeness
 
 _LEAST, _MOST = 50.0, 99.9  # likeness of a match in percent
 _HIDDEN = 0.5  # share of the notes; a model that always sees the term hardly learns to read its translation

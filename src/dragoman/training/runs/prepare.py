@@ -141,7 +141,7 @@ def _weighted(
 def _write_lessons(
     teachers: Teachers, folder: RunFolder, names: Sequence[str], world: World, say: Say
 ) -> None:
-    from dragoman.training.distillation.compute import write_lessons
+    from dragoman.training.distillation.teach import write_lessons
 
     tokenizer, checkpoints = Tokenizer.load(folder.path), folder.checkpoints
     texts = {

@@ -26,8 +26,8 @@ from typing import Any, Self
 from dragoman.base.errors import ConfigError, DataError
 from dragoman.base.languages import canonical
 from dragoman.text.guidance import LEAST, Guidance, Match
-from dragoman.translation.memory import store_index
-from dragoman.translation.memory.likeness import LONGEST, likeness, single_spaced
+from dragoman.translation.memory import fuzzy_search
+from dragoman.translation.memory.similarity import LONGEST, single_spaced
 from dragoman.translation.memory.store_file import (
     COLUMNS,
     Remembered,
@@ -164,7 +164,7 @@ class TranslationMemory:
             if known is None:
                 number = insert(connection, pair, now, now)
                 if not same:
-                    store_index.add(connection, [(number, single_spaced(pair.source))])
+                    fuzzy_search.add(connection, [(number, single_spaced(pair.source))])
             else:
                 connection.execute(
                     "UPDATE pairs SET source = ?, changed = ?, author = coalesce(nullif(?, ''), author), "
@@ -188,7 +188,7 @@ class TranslationMemory:
                 new: list[tuple[int, str]] = []
                 for pair in portion:
                     self._enter(connection, _checked(pair), counted, new)
-                store_index.add(connection, new)
+                fuzzy_search.add(connection, new)
             added = counted
         return added
 
@@ -243,25 +243,9 @@ class TranslationMemory:
         with self._file.reading() as connection:
             found = [FuzzyMatch(100.0, row.pair()) for row in same_source(connection, text)]
             if least < 100 and len(text) <= LONGEST and len(found) < most:
-                for score, source in self._alike(connection, text, least, most):
+                for score, source in fuzzy_search.alike(connection, text, least, most):
                     found += [FuzzyMatch(score, row.pair()) for row in same_source(connection, source)]
         return found[:most]
-
-    def _alike(
-        self, connection: sqlite3.Connection, text: str, least: float, most: int
-    ) -> list[tuple[float, str]]:
-        """The sources that are alike but not equal, the best first."""
-        found: list[tuple[float, str]] = []
-        for number in store_index.candidates(connection, text):
-            row = connection.execute(f"SELECT {COLUMNS} FROM pairs WHERE id = ?", (number,)).fetchone()
-            other = single_spaced(whole_row(row)[0]) if row else text
-            score = likeness(text, other, least) if other != text else 0.0
-            if score:
-                found.append((score, other))
-                found.sort(key=lambda one: -one[0])
-                del found[most:]
-                least = max(least, found[-1][0]) if len(found) == most else least
-        return found
 
     # ---- all of it -------------------------------------------------------------------------------------
 

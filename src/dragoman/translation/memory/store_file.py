@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import DataError
-from dragoman.translation.memory.likeness import single_spaced
+from dragoman.translation.memory.similarity import single_spaced
 
 FORMAT_VERSION = 1
 _APPLICATION = 0x6472676D  # "drgm", at a fixed place of the file
@@ -32,7 +32,7 @@ _SCHEMA = (
     "target TEXT NOT NULL, created INTEGER NOT NULL, changed INTEGER NOT NULL, author TEXT NOT NULL, "
     "origin TEXT NOT NULL, note TEXT NOT NULL, used INTEGER NOT NULL) STRICT",
     "CREATE INDEX pairs_by_key ON pairs (key)",
-    # See `store_index.py`.
+    # See `fuzzy_search.py`.
     "CREATE TABLE postings (id INTEGER PRIMARY KEY, ids BLOB NOT NULL) STRICT",
 )
 _FULL = "make room on the disk; confirmed translations are kept"

@@ -23,7 +23,7 @@ from dragoman.text.checks.placeholders import find_placeholders
 from dragoman.text.lexicon.stems import stem
 from dragoman.text.scripts import is_unspaced
 from dragoman.text.tokenizers.words import PlacedWord, placed, split
-from dragoman.translation.memory.likeness import characters_apart
+from dragoman.translation.memory.similarity import characters_apart
 
 # Spaces and apostrophes that count as the plain ones.
 ALIKE = str.maketrans(dict.fromkeys("\t\u00a0\u2007\u202f", " ") | {"\u2019": "'"})

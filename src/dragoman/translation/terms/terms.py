@@ -19,7 +19,7 @@ from dragoman.base.errors import DataError
 from dragoman.text.guidance import Guidance, Note
 from dragoman.text.lexicon.stems import stem
 from dragoman.text.tokenizers.words import split
-from dragoman.translation.memory.likeness import characters_apart
+from dragoman.translation.memory.similarity import characters_apart
 from dragoman.translation.terms import csv as terms_csv
 from dragoman.translation.terms import tbx as terms_tbx
 from dragoman.translation.terms.lookup import ALIKE, Lookup

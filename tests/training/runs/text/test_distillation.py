@@ -30,7 +30,7 @@ from dragoman.models.folder.weights import read_weights
 from dragoman.text.tokenizers.tokenizer import Tokenizer, TokenizerConfig
 from dragoman.training.checkpoints import whole as room
 from dragoman.training.data.tokenised import TokenisedCorpus
-from dragoman.training.distillation import compute
+from dragoman.training.distillation import teach
 from dragoman.training.distillation.distributions import LessonsInProgress, lessons_of
 from dragoman.training.runs.recipe import Recipe
 from dragoman.training.runs.run import train
@@ -266,7 +266,7 @@ def test_a_killed_preparation_goes_on(
             case "tokens":
                 patch.setattr(tokens, "tokenise", dying(tokens.tokenise))
             case "distributions":
-                patch.setattr(compute, "likely", dying(compute.likely))
+                patch.setattr(teach, "likely", dying(teach.likely))
         with pytest.raises(Killed):
             distilled(teacher, output=tmp_path / "x", options=WORDS)
 

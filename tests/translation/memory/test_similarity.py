@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.translation.memory.likeness import keys, likeness, single_spaced, units
+from dragoman.translation.memory.similarity import keys, likeness, single_spaced, units
 
 TEXT = st.text("ab .,12é文件", max_size=12)
 

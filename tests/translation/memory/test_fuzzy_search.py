@@ -8,8 +8,8 @@ import sqlite3
 import pytest
 
 from dragoman.text import toy
-from dragoman.translation.memory import store_index
-from dragoman.translation.memory.likeness import likeness
+from dragoman.translation.memory import fuzzy_search
+from dragoman.translation.memory.similarity import likeness
 
 WORDS = {
     "en": "the a of and file open close save window button page print table cell row column text select all "
@@ -27,7 +27,7 @@ def connection_of(segments: list[str], portions: int = 1) -> sqlite3.Connection:
     numbered = list(enumerate(segments))
     size = -(-len(numbered) // portions)
     for start in range(0, len(numbered), size):
-        store_index.add(connection, numbered[start : start + size])
+        fuzzy_search.add(connection, numbered[start : start + size])
     return connection
 
 
@@ -60,7 +60,7 @@ def test_the_best_match_is_found_for_99_percent(language: str) -> None:
         if best < 70:
             continue
         expected += 1
-        numbers = store_index.candidates(connection, query)
+        numbers = fuzzy_search.candidates(connection, query)
         found += max((likeness(query, segments[number]) for number in numbers), default=0) >= best
     assert expected > 80
     assert found >= 0.99 * expected
@@ -73,7 +73,7 @@ def test_short_sentences_of_a_small_language_are_found() -> None:
     missed = 0
     for query in queries:
         best = max(likeness(query, one) for one in segments)
-        numbers = store_index.candidates(connection, query)
+        numbers = fuzzy_search.candidates(connection, query)
         found = max((likeness(query, segments[number]) for number in numbers), default=0)
         missed += best >= 70 and found < best
     assert missed <= 1
@@ -95,7 +95,7 @@ def test_a_search_looks_at_a_bounded_number_of_segments() -> None:
     connection = connection_of(segments)
     statements: list[str] = []
     connection.set_trace_callback(statements.append)
-    numbers = store_index.candidates(connection, "the of and number 77")
+    numbers = fuzzy_search.candidates(connection, "the of and number 77")
     assert numbers[0] == 77
     assert len(numbers) == 100
     assert sum(statement.startswith("SELECT ids") for statement in statements) <= 3
@@ -108,4 +108,4 @@ def test_ids_are_little_endian() -> None:
 
 
 def test_a_text_without_words_finds_nothing() -> None:
-    assert store_index.candidates(connection_of(["A dog.", "..."]), "...") == []
+    assert fuzzy_search.candidates(connection_of(["A dog.", "..."]), "...") == []

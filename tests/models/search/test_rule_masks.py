@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dragoman.base.errors import ConfigError
-from dragoman.models.search.masks import (
+from dragoman.models.search.rule_masks import (
     Mask,
     banned,
     forced,

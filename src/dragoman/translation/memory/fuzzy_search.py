@@ -22,7 +22,8 @@ from collections.abc import Iterable
 from operator import itemgetter
 
 from dragoman.text.scripts import is_unspaced
-from dragoman.translation.memory.likeness import keys
+from dragoman.translation.memory.similarity import keys, likeness, single_spaced
+from dragoman.translation.memory.store_file import COLUMNS, whole_row
 
 _PART = 1024  # ids
 _POSTINGS = 4000  # ids that a search looks at; more only until there are enough candidates
@@ -110,3 +111,18 @@ def _numbers(data: bytes) -> array[int]:
     if sys.byteorder == "big":
         ids.byteswap()
     return ids
+
+
+def alike(connection: sqlite3.Connection, text: str, least: float, most: int) -> list[tuple[float, str]]:
+    """Return up to `most` sources that are at least `least` percent alike but not equal, the best first."""
+    found: list[tuple[float, str]] = []
+    for number in candidates(connection, text):
+        row = connection.execute(f"SELECT {COLUMNS} FROM pairs WHERE id = ?", (number,)).fetchone()
+        other = single_spaced(whole_row(row)[0]) if row else text
+        score = likeness(text, other, least) if other != text else 0.0
+        if score:
+            found.append((score, other))
+            found.sort(key=lambda one: -one[0])
+            del found[most:]
+            least = max(least, found[-1][0]) if len(found) == most else least
+    return found

@@ -13,7 +13,7 @@ from dragoman.base.errors import ModelError
 from dragoman.models.seq2seq import AnySeq2Seq, build_model
 from dragoman.models.shapes import Architecture, RecurrentConfig, SSRUConfig, TransformerConfig
 from dragoman.training.data.batches import collate
-from dragoman.training.distillation.compute import likely
+from dragoman.training.distillation.teach import likely
 from dragoman.training.step.loss import LinearCrossEntropy
 
 VOCAB = 23

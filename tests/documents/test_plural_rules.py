@@ -4,7 +4,7 @@ from gettext import c2py  # type: ignore[attr-defined]
 
 import pytest
 
-from dragoman.documents.gettext.plurals import plurals_of
+from dragoman.documents.plural_rules import plurals_of
 
 
 def forms(language: str, *numbers: int) -> list[int]:

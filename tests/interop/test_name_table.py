@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.errors import ModelError
-from dragoman.interop.names import NameTable, Row, linear
+from dragoman.interop.name_table import NameTable, Row, linear
 
 TABLE = NameTable(
     rows=[
