@@ -67,6 +67,8 @@ def translate_segments(
         own = [next(answers) for _ in plan.sentences]
         content = plan.content(own)
         reasons = [*(doubt for answer in own for doubt in answer.doubts), *plan.doubts(content)]
+        if any(reason.startswith("not translated") for reason in reasons):  # so the source is copied
+            reasons = [reason for reason in reasons if not reason.startswith("copied")]
         match = offer(guide, segment) if guide else None
         results.append(Result(content, tuple(dict.fromkeys(reasons)), match))
         counts.translated += 1

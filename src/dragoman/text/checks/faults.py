@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from dragoman.text.checks.loops import is_invention, loops
 from dragoman.text.checks.numbers import different_numbers
 from dragoman.text.checks.placeholders import find_placeholders, has_language
+from dragoman.text.clean import clean
 
 FlagKind = Literal[
     "omission", "addition", "repetition", "number differs", "placeholder", "copied", "low confidence"
@@ -29,7 +30,7 @@ class Fault:
     detail: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.detail}" if self.detail else self.kind
+        return f"{self.kind}: {clean(self.detail)}" if self.detail else self.kind
 
 
 @dataclass(frozen=True)
