@@ -40,12 +40,13 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
     data, valid, preset, wanted = request.data, request.valid, request.preset, request.languages
     own = request.own
     corpora: dict[str, Corpus] = {}
+    note = ""
     referenced = data is None or not _has_one_side(data)
     if data is not None and request.recipe is None and preset is None:
         training = _open_training(data, wanted)
         pairs = sum(1 for _ in training)
         recipe = resolve_options(own, own.get("preset") or preset_for(pairs))
-        say(f"{pairs:,} pairs: preset {recipe.preset}")
+        note = f"{pairs:,} pairs: preset {recipe.preset}"
     else:
         recipe = resolve_options(own, preset)
         if data is None and valid is None and recipe.data.valid:
@@ -56,9 +57,11 @@ def open_texts(request: RunRequest, say: Say) -> Texts:
         else:
             training = _open_training(data, named)
             if valid is None and recipe.data.valid:
-                say("no validation text: the recipe's belongs to its own training text; see --valid")
+                note = "no validation text: the recipe's belongs to its own training text; see --valid"
     if data is not None and not referenced:
         _check_one_side(data, recipe)
+    if note:
+        say(note)
     if data is not None and recipe.data.corpora:
         raise ConfigError(
             "training text on the command line, and more in data.corpora",
