@@ -133,8 +133,8 @@ def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
     assert (folders[0] / "model.safetensors").read_bytes() == before
 
 
-def test_one_model_has_no_average(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="one model"):
+def test_averaging_needs_two_models(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="at least two models"):
         average_folders([saved(tmp_path / "a")], tmp_path / "mean")
 
 
