@@ -140,3 +140,12 @@ def test_a_program_that_refused_a_command_runs_others(capsys: pytest.CaptureFixt
     assert run(program, ["docto"]) == 2
     assert "did you mean doctor?" in capsys.readouterr().err
     assert run(program, ["doctor", "--help"]) == 0
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_shows_tracebacks_if_asked(name: str) -> None:
+    command: Any = typer.main.get_command(cli.app).get_command(None, name)
+    names = command.list_commands(None) if hasattr(command, "list_commands") else []
+
+    for one in [command.get_command(None, each) for each in names] or [command]:
+        assert "--debug" in {flag for parameter in one.params for flag in parameter.opts}

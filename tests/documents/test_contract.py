@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from dragoman.decoding.options import Decoding
-from dragoman.memory.store import MemoryGuide, TranslationMemory
-from dragoman.translator import Translation, Translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +19,10 @@ from dragoman.base.errors import DataError
 from dragoman.documents.formats import FORMATS
 from dragoman.documents.segment import Code, Content, Result, Status, text_of
 from dragoman.documents.translate import Counts, translate_document
+from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
+from dragoman.translation.search.options import Decoding
+from dragoman.translation.translation import Translation
+from dragoman.translation.translator import Translator
 from tests.documents.contract import CASES, Case
 from tests.documents.pretend import Pretend
 

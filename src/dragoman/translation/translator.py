@@ -286,7 +286,7 @@ class Translator:
         languages.
         """
         other = copy(self)
-        if not isinstance(adapter, EllipsisType):
+        if not isinstance(adapter, EllipsisType) and adapter != "":  # "" was the default before
             if adapter not in self._variants:
                 hint = f"loaded are {', '.join(self.adapters)}" if self.adapters else ""
                 hint = hint or "load it: Translator.load(MODEL, adapter=FOLDER)"

@@ -84,7 +84,8 @@ def in_version_2(model: Logistic, threshold: float = 0.0) -> dict[str, Any]:
     return {"mean": mean, "scale": scale, "weights": weights, "bias": model.bias + threshold}
 
 
-def test_version_2_is_read_and_kept(folder: Path) -> None:
+def test_version_2_is_read_and_kept(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With its probability. Its detectors read figures that are no longer computed: they detect nothing."""
     config = read_config(folder)
     detectors = {
         side: {
@@ -103,9 +104,15 @@ def test_version_2_is_read_and_kept(folder: Path) -> None:
     (folder / RISK).write_text(json.dumps(table))
     write_digests(folder, [RISK])
 
-    assert read_risk(folder, config) == {"fra": MODEL}
+    french = read_risk(folder, config)["fra"]
+    assert "model calibrate" in caplog.text
+    assert french.correction == MODEL.correction
+    for figures in (dict.fromkeys(FIGURES, value) for value in (-50.0, 0.0, 50.0)):
+        assert french.correction.probability(figures) < french.low_confidence
+        for detectors in (french.searched, french.given):
+            assert all(one.logit(figures) < 0 for one in detectors.values())
     write_risk(folder, MODEL, config, {"lines": 100})
-    assert read_risk(folder, config) == {"fra": MODEL, config.target_language: MODEL}
+    assert read_risk(folder, config) == {"fra": french, config.target_language: MODEL}
     new = json.loads((folder / RISK).read_text())
     assert (new["format_version"], new["languages"]["fra"]["report"]) == (3, {"lines": 7})
 
@@ -123,7 +130,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a newer format": (lambda table: table | {"format_version": 4}, "format_version 4"),
     "an older format": (lambda table: table | {"format_version": 1}, "format_version 1"),
     "no languages": (lambda table: table.pop("languages") and table, "languages is missing"),
-    "a list of languages": (lambda table: table | {"languages": []}, "no table"),
+    "a list of languages": (lambda table: table | {"languages": []}, "is not a table"),
     "other weights": (lambda table: table | {"weights": "sha256:" + "0" * 64}, "other weights"),
     "other figures": (lambda table: own(table)["correction"]["terms"].update(x=[0, 1, 1]), "other figures"),
     "no detector": (lambda table: own(table)["given"].pop("addition"), "addition"),

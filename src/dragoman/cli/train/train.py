@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from dragoman.base.errors import ConfigError, Elsewhere, Interrupted
 from dragoman.base.machine import require_pytorch
-from dragoman.cli.options import Data, Flag, Quiet, Recipe, Seeds, Verbose
+from dragoman.cli.options import Command, Data, Flag, Quiet, Recipe, Seeds, Verbose
 from dragoman.cli.outcome import tell
 from dragoman.cli.signals import Stopper, number_of
 from dragoman.text.corpora.compressed import without_suffix
@@ -31,7 +30,7 @@ _PAIRS_IN_ONE_FILE = (".tsv", ".jsonl", ".ndjson", ".tmx")
 _OF_FILES = ("--valid", "--replay", "--general")
 
 
-class TrainCommand(TyperCommand):
+class TrainCommand(Command):
     """The command `train`, where `--valid` takes two files: `--valid valid.en valid.de`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ Version 1 had no languages and is refused.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -73,6 +74,9 @@ def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
         raise ModelError(f"{path}: made for other weights than config.json names", hint=_REMAKE)
     try:
         names = table["features"] if version == 2 else None
+        if names is not None:
+            text = "%s: made by an earlier version: only probabilities and flags that need no model; %s"
+            logging.getLogger(__name__).warning(text, path, _REMAKE)
         if not isinstance(table["languages"], dict):
             raise ValueError("languages is not a table")
         check_optional(folder, RISK, hint=_REMAKE)
@@ -99,7 +103,7 @@ def _write(folder: Path, table: Mapping[str, Any]) -> None:
 
 def _model(table: Mapping[str, Any], names: list[str] | None) -> RiskModel:
     if names is not None:
-        table = _without_lists(table, names)
+        table = _of_version_2(table, names)
     return RiskModel(
         correction=_logistic(table["correction"]),
         low_confidence=_finite(table["low_confidence"]),
@@ -120,25 +124,31 @@ def _logistic(table: Mapping[str, Any]) -> Logistic:
     return Logistic(terms, _finite(table["bias"]))
 
 
-def _without_lists(table: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
-    """The table of a language in version 2 as one of version 3."""
+def _of_version_2(table: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """The table of a language in version 2 as one of version 3 that has a probability, and detects nothing.
+
+    Its detectors read figures that are no longer computed. Without these they would flag every translation.
+    """
     omission, addition = (table["searched"][kind]["mean"] for kind in DETECTED)
+    lists = table["correction"]
     # Each detector saw as many faulty translations as untouched ones, and the correction all three kinds.
-    means = zip(omission, addition, table["correction"]["mean"], strict=True)
+    means = zip(omission, addition, lists["mean"], strict=True)
     usual = [2 * a + 2 * b - 3 * everything for a, b, everything in means]
-
-    def converted(lists: Mapping[str, Any]) -> dict[str, Any]:
-        terms, bias = {}, lists["bias"] - lists.get("threshold", 0.0)
-        rows = zip(names, lists["mean"], lists["scale"], lists["weights"], usual, strict=True)
-        for name, mean, scale, weight, average in rows:
-            if name in FIGURES:
-                terms[name] = mean, scale, weight
-            elif scale:
-                bias += weight * standardised(average, mean, scale)
-        return {"terms": terms, "bias": bias}
-
-    sides = {s: {kind: converted(table[s][kind]) for kind in DETECTED} for s in ("searched", "given")}
-    return {**table, "correction": converted(table["correction"]), **sides}
+    terms, bias = {}, lists["bias"]
+    for name, mean, scale, weight, average in zip(
+        names, lists["mean"], lists["scale"], lists["weights"], usual, strict=True
+    ):
+        if name in FIGURES:
+            terms[name] = mean, scale, weight
+        elif scale:
+            bias += weight * standardised(average, mean, scale)
+    silent = {kind: {"terms": {}, "bias": -1.0} for kind in DETECTED}
+    return {
+        "correction": {"terms": terms, "bias": bias},
+        "low_confidence": 2.0,  # above any probability
+        "searched": silent,
+        "given": silent,
+    }
 
 
 def _finite(value: Any) -> float:
