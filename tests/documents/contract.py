@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from dragoman.documents.formats import FORMATS, Languages
 from dragoman.documents.segment import Document
-from tests.documents.markup import test_html, test_markdown
+from tests.documents.markup.html import test_html
+from tests.documents.markup.markdown import test_markdown
 from tests.documents.office import office_files as office
 from tests.documents.office import test_docx, test_odt
 from tests.documents.strings import test_android, test_json

@@ -2,7 +2,7 @@
 
 import random
 
-from dragoman.text.corpora.seen import Seen
+from dragoman.training.runs.tuning.held_out import Seen
 
 
 def test_it_agrees_with_a_set_while_it_grows() -> None:

@@ -9,12 +9,12 @@ from itertools import product
 from xml.etree import ElementTree
 
 import pytest
-from tests.documents.pretend import Pretend
 
 from dragoman.documents.flat import parts, with_found
 from dragoman.documents.markup.html.fragment import XmlFragment
 from dragoman.documents.segment import Code, text_of
 from dragoman.documents.translate import translate_document
+from tests.documents.pretend import Pretend
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 from hypothesis import strategies as st
-from tests.documents.files import parse, shown, sources, translated, with_results
 
 from dragoman.documents.segment import Result
+from tests.documents.files import parse, shown, sources, translated, with_results
 
 
 class Tags(HTMLParser):

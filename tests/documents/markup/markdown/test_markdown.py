@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from tests.documents.files import comes_back, parse, sources, translated, with_results
 
 from dragoman.base.errors import ConfigError
 from dragoman.documents.formats import Languages
@@ -14,6 +13,7 @@ from dragoman.documents.markup.markdown.blocks import read_blocks
 from dragoman.documents.markup.markdown.markdown import Markdown
 from dragoman.documents.markup.markdown.markdown import parse as parse_markdown
 from dragoman.documents.segment import Code, Content, Result
+from tests.documents.files import comes_back, parse, sources, translated, with_results
 
 FRONT = "---\ntitle: The harbour\n---\n"
 
