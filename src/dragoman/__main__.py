@@ -1,6 +1,6 @@
 """`python -m dragoman` and `torchrun -m dragoman` are the command line."""
 
-from dragoman.base.interrupts import end_at_once
+from dragoman.base.ctrl_c_at_start import end_at_once
 
 
 def main() -> None:

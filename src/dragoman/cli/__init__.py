@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dragoman.base.interrupts import end_at_once
+from dragoman.base.ctrl_c_at_start import end_at_once
 from dragoman.cli import outcome
 from dragoman.cli.options import Commands
 from dragoman.version import __version__

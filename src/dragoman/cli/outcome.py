@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 
+from dragoman.base.ctrl_c_at_start import raise_interrupts
 from dragoman.base.errors import DragomanError, out_of_memory
-from dragoman.base.interrupts import raise_interrupts
 from dragoman.base.machine import missing_pytorch
 from dragoman.cli.signals import number_of, raising
 

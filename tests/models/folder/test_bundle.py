@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.folder import models
 from tests.models.folder.test_weights import disk_full_after
+from tests.translation.folder import models
 from tests.translation.folder.models import PAIRS, small, without_digest
 
 from dragoman.base.errors import DragomanError, ModelError

@@ -48,8 +48,7 @@ def test_who_ignores_ctrl_c_goes_on() -> None:
 
 def test_a_command_raises_again() -> None:
     """So that its half-written files are removed."""
-    program = (
-        "import signal; from dragoman.base import interrupts as i; i.end_at_once(); i.raise_interrupts(); "
-    )
+    program = "import signal; from dragoman.base import ctrl_c_at_start as start; "
+    program += "start.end_at_once(); start.raise_interrupts(); "
     program += "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120, env=os.environ)
