@@ -189,3 +189,15 @@ def test_what_cannot_be_done(dragoman_, model, text, words, code, message):
     assert ended.code == code
     assert message in ended.err
     assert ended.out == ""
+
+
+def test_a_calibration_of_an_earlier_version_warns_where_the_risk_is_asked_for(
+    dragoman_, text: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = SAVED.parents[1] / "0.2" / "transformer"
+
+    assert dragoman_("translate", old, text / "test.en").code == 0
+    assert caplog.text == ""
+    ended = dragoman_("risk", old, text / "test.en", text / "test.de")
+    assert "model calibrate" in caplog.text
+    assert ended.code == 0 and "low confidence" not in ended.out

@@ -537,8 +537,9 @@ class Translator:
         sources, targets = sides(sources, targets)
         evidence = self.evidence(sources, targets, to=to, batch_tokens=batch_tokens)
         languages = self.source_language, self._target(to) or self.target_language
+        model = self._risk_model(languages[1])
         return [
-            assess(self.risk_models.get(languages[1]), one, source, target, languages, given=True)
+            assess(model, one, source, target, languages, given=True)
             for one, source, target in zip(evidence, sources, targets, strict=True)
         ]
 
@@ -636,9 +637,20 @@ class Translator:
     def _maker(self, decoding: Decoding) -> TranslationMaker:
         languages = self.source_language, decoding.to or self.target_language
         aligning = aligning_for(decoding, self.aligning)
-        return TranslationMaker(
-            self.tokenizer, languages, decoding, aligning, self.risk_models.get(languages[1])
-        )
+        risk = self._risk_model(languages[1]) if decoding.risk else None
+        return TranslationMaker(self.tokenizer, languages, decoding, aligning, risk)
+
+    def _risk_model(self, language: str) -> RiskModel | None:
+        """How to assess translations into a language. Logs a warning if it is of an earlier version."""
+        model = self.risk_models.get(language)
+        if model is not None and not model.detects:
+            import logging
+
+            logging.getLogger(__name__).warning(
+                "the risk was calibrated by an earlier version, so only flags that need no model are raised; "
+                "run dragoman model calibrate"
+            )
+        return model
 
     def _exchange(self, decoding: Decoding) -> Exchange:
         to, attention, alignment = decoding.to, decoding.attention, decoding.alignment

@@ -15,7 +15,6 @@ Version 1 had no languages and is refused.
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -74,9 +73,6 @@ def read_risk(folder: Path, config: FolderConfig) -> dict[str, RiskModel]:
         raise ModelError(f"{path}: made for other weights than config.json names", hint=_REMAKE)
     try:
         names = table["features"] if version == 2 else None
-        if names is not None:
-            text = "%s: made by an earlier version: only probabilities and flags that need no model; %s"
-            logging.getLogger(__name__).warning(text, path, _REMAKE)
         if not isinstance(table["languages"], dict):
             raise ValueError("languages is not a table")
         check_optional(folder, RISK, hint=_REMAKE)

@@ -68,6 +68,11 @@ class RiskModel:
     searched: Mapping[FlagKind, Logistic]
     given: Mapping[FlagKind, Logistic]
 
+    @property
+    def detects(self) -> bool:
+        """Whether it can flag a translation. One of an earlier version has only a probability."""
+        return self.low_confidence <= 1
+
 
 def standardised(value: float, mean: float, scale: float) -> float:
     """Return a figure as deviations from its mean, at most 6."""
