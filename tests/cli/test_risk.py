@@ -200,4 +200,5 @@ def test_a_calibration_of_an_earlier_version_warns_where_the_risk_is_asked_for(
     assert caplog.text == ""
     ended = dragoman_("risk", old, text / "test.en", text / "test.de")
     assert "model calibrate" in caplog.text
-    assert ended.code == 0 and "low confidence" not in ended.out
+    assert ended.code == 0
+    assert "low confidence" not in ended.out
