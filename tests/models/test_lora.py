@@ -14,8 +14,9 @@ from torch.func import functional_call
 
 from dragoman.base.errors import ConfigError
 from dragoman.models.adapter import AdapterShape
+from dragoman.models.folder.merge import merge_lora, merged_matrices
 from dragoman.models.folder.weights import weights_of
-from dragoman.models.lora import add_lora, lora_shape, lora_weights, merge_lora, merged_matrices
+from dragoman.models.lora import add_lora, lora_shape, lora_weights
 from dragoman.models.seq2seq import build_model
 from dragoman.training.data.batches import collate
 from dragoman.training.step.loss import Objective

@@ -178,8 +178,8 @@ def _cannot_write(path: Path, error: OSError, hint: str) -> DragomanError:
 def sealed(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
     """Return bytes and digest of each of these files. Reads them once, in blocks. Raises OSError.
 
-    Digests find accidents: a failing disk, a copy that was cut short, a file of another run. They do not protect
-    from an attacker, who can change the digest too.
+    Digests find accidents: a failing disk, a copy that was cut short, a file of another run. They do not
+    protect from an attacker, who can change the digest too.
     """
     return {name: _stamp(folder / name) for name in sorted(names)}
 

@@ -2,7 +2,7 @@
 
 A matrix W of the model stays as it is. The product of two narrow matrices, which learn, is added:
 W x + (alpha / R) B A x (eq. 3, section 4.1). B starts as zero, so the first output equals the model
-without an adapter. `merge_lora` adds the products to the matrices.
+without an adapter. `folder/merge.py` adds the products to the matrices.
 
 A linear layer gets its part as the module `lora` and a hook that adds it, so the code of the models does
 not change, and neither do the names of their weights. Where a layer stores several matrices as one
@@ -13,7 +13,7 @@ R rank, I inputs, O outputs of a layer, K blocks of a layer, C = K * R.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from dragoman.base.errors import ConfigError
-from dragoman.models.adapter import DOWN, UP, WEIGHT, AdaptedPart, AdapterShape
+from dragoman.models.adapter import DOWN, UP, AdaptedPart, AdapterShape
 from dragoman.models.layers.linear import Blocks
 from dragoman.models.seq2seq import AnySeq2Seq
 
@@ -88,29 +88,6 @@ def lora_shape(model: AnySeq2Seq) -> AdapterShape:
         if isinstance(module, LowRank):
             return module.shape
     raise ConfigError("this model has no adapter", hint="add one: add_lora(model, rank=16, alpha=32)")
-
-
-def merge_lora(model: AnySeq2Seq) -> None:
-    """Add the adapter's products to the matrices of the model, and remove the adapter."""
-    for module in list(model.modules()):
-        if isinstance(module, nn.Linear) and isinstance(part := getattr(module, "lora", None), LowRank):
-            product = low_rank_product(part.down.detach(), part.up.detach(), part.shape.scale)
-            module.weight.data.copy_(module.weight.data + product)
-            part.hook.remove()
-            del module.lora
-
-
-def merged_matrices(
-    weights: Mapping[str, Tensor], adapter: Mapping[str, Tensor], scale: float
-) -> dict[str, Tensor]:
-    """The matrices of a model that an adapter changes, with it added. Others are left out."""
-    matrices = {}
-    for name, down_CI in adapter.items():
-        if (layer := name.removesuffix(DOWN)) != name:
-            matrix = weights[layer + WEIGHT]
-            product = low_rank_product(down_CI, adapter[layer + UP], scale)
-            matrices[layer + WEIGHT] = (matrix + product).to(matrix.dtype)
-    return matrices
 
 
 def _add(linear: nn.Linear, arguments: tuple[Any, ...], output: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from dragoman.models.layers.embeddings import close as shut
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.training.data.batches import collate
-from dragoman.training.distillation.taught import TaughtRows, padded
+from dragoman.training.distillation.loss import TaughtRows, padded, taught_cross_entropy
 from dragoman.training.step.halving import halves
 from dragoman.training.step.loss import (
     LinearCrossEntropy,
@@ -29,7 +29,6 @@ from dragoman.training.step.loss import (
     divergence,
     linear_cross_entropy,
     smoothed_cross_entropy,
-    taught_cross_entropy,
 )
 
 F64 = torch.float64
@@ -278,7 +277,8 @@ def test_teachers_have_a_share_of_the_loss(rows: int, bias: bool, smoothing: flo
     logits_NV = functional.linear(states_NE, weight_VE, bias_V)
     wanted = by_dense_targets(logits_NV, target_N, smoothing, taught)
 
-    close(taught_cross_entropy(logits_NV, target_N, smoothing, taught), wanted)
+    hard, nll = smoothed_cross_entropy(logits_NV, target_N, smoothing)
+    close((taught_cross_entropy(hard, logits_NV, taught), nll), wanted)
     close(got, wanted)
     close(torch.autograd.grad(got[0] / 7, inputs), torch.autograd.grad(wanted[0] / 7, inputs))
 
@@ -392,11 +392,10 @@ def test_closed_tokens_take_no_part(taught: bool) -> None:
 
     logits_NK = (states_NE @ weight_VE.T + bias_V)[:, kept]
     renumbered = torch.tensor([kept.index(one) for one in targets])
-    if whole.taught is None:
-        wanted = by_pytorch(logits_NK, renumbered, 0.1)[0]
-    else:
+    wanted = by_pytorch(logits_NK, renumbered, 0.1)[0]
+    if whole.taught is not None:
         ids = whole.taught.ids_NK.clone().apply_(kept.index)
-        wanted = taught_cross_entropy(logits_NK, renumbered, 0.1, replace(whole.taught, ids_NK=ids))[0]
+        wanted = taught_cross_entropy(wanted, logits_NK, replace(whole.taught, ids_NK=ids))
     close((loss, *gradients), (wanted, *torch.autograd.grad(wanted, [states_NE, weight_VE, bias_V])))
 
 

@@ -15,8 +15,9 @@ from tests.translation.native.models import answers_of, lines, native, random_mo
 from tests.translation.native.test_native import SHAPES, assert_same, requests_for
 
 from dragoman.base.errors import ModelError
+from dragoman.models.folder.merge import merge_lora, merged_matrices
 from dragoman.models.folder.weights import quantise, read_weights, weights_of, write_weights
-from dragoman.models.lora import add_lora, lora_weights, merge_lora, merged_matrices
+from dragoman.models.lora import add_lora, lora_weights
 from dragoman.translation.native import build
 from dragoman.translation.native.native import NativeEngine
 from dragoman.translation.native.tensors import place_weights

@@ -1,4 +1,4 @@
-"""Adapters as weights: write one, read one, add one to a model."""
+"""Adapters as weights: write one, read one, merge one into a model."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from dragoman.base.files import new_folder, write_whole
-from dragoman.models.adapter import AdapterShape
+from dragoman.models.adapter import DOWN, UP, WEIGHT, AdapterShape
 from dragoman.models.folder.bundle import write_folder
 from dragoman.models.folder.weights import check_finite, read_weights, weights_of, writing_weights
-from dragoman.models.lora import merged_matrices
+from dragoman.models.lora import LowRank, low_rank_product
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.text.tokenizers.tokenizer import Tokenizer
 from dragoman.translation.folder.adapter import (
@@ -27,6 +27,29 @@ from dragoman.translation.folder.card import continue_card, render_adapter_card
 from dragoman.translation.folder.config import CARD, WEIGHTS, read_config, read_model_config
 from dragoman.translation.folder.digest import check_digest, digest_of
 from dragoman.translation.folder.shortlist import copy_shortlist
+
+
+def merge_lora(model: AnySeq2Seq) -> None:
+    """Add the adapter's products to the matrices of the model, and remove the adapter."""
+    for module in list(model.modules()):
+        if isinstance(module, nn.Linear) and isinstance(part := getattr(module, "lora", None), LowRank):
+            product = low_rank_product(part.down.detach(), part.up.detach(), part.shape.scale)
+            module.weight.data.copy_(module.weight.data + product)
+            part.hook.remove()
+            del module.lora
+
+
+def merged_matrices(
+    weights: Mapping[str, Tensor], adapter: Mapping[str, Tensor], scale: float
+) -> dict[str, Tensor]:
+    """The matrices of a model that an adapter changes, with it added. Others are left out."""
+    matrices = {}
+    for name, down_CI in adapter.items():
+        if (layer := name.removesuffix(DOWN)) != name:
+            matrix = weights[layer + WEIGHT]
+            product = low_rank_product(down_CI, adapter[layer + UP], scale)
+            matrices[layer + WEIGHT] = (matrix + product).to(matrix.dtype)
+    return matrices
 
 
 def write_adapter(

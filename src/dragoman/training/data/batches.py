@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dragoman.models.shapes import ModelConfig
 from dragoman.training.data.mixture import LARGE, LessonRows, Rows, pools
-from dragoman.training.distillation.taught import Taught, padded
+from dragoman.training.distillation.loss import Taught, padded
 
 Ints = np.ndarray[Any, np.dtype[Any]]
 

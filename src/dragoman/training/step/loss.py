@@ -18,7 +18,7 @@ from dragoman.models.layers.embeddings import open_tokens
 from dragoman.models.search.attention import recorded
 from dragoman.models.seq2seq import AnySeq2Seq
 from dragoman.training.data.batches import Batch
-from dragoman.training.distillation.taught import TaughtRows
+from dragoman.training.distillation.loss import TaughtRows
 from dragoman.translation.search.options import AttentionOf
 
 
@@ -41,22 +41,6 @@ def smoothed_cross_entropy(logits_NV: Tensor, target_N: Tensor, smoothing: float
     nll = -logp_NV.gather(1, target_N[:, None]).sum()
     uniform = -logp_NV.mean(1).sum()
     return (1 - smoothing) * nll + smoothing * uniform, nll
-
-
-def taught_cross_entropy(
-    logits_NV: Tensor, target_N: Tensor, smoothing: float, taught: TaughtRows
-) -> tuple[Tensor, Tensor]:
-    """The mixture of `smoothed_cross_entropy` and the cross-entropy with the teachers' distribution, in nats.
-
-    The teachers' distribution has their probabilities on their K tokens, and the rest is spread evenly
-    over the vocabulary. The second result is the summed negative log-likelihood of the targets, as above.
-    Kim and Rush 2016, section 3.1. This is the readable form of `LinearCrossEntropy`.
-    """
-    logp_NV = logits_NV.log_softmax(-1)
-    hard, nll = smoothed_cross_entropy(logits_NV, target_N, smoothing)
-    p_NK = taught.p_NK.to(logp_NV.dtype)
-    soft_N = (p_NK * logp_NV.gather(1, taught.ids_NK)).sum(1) + (1 - p_NK.sum(1)) * logp_NV.mean(1)
-    return (1 - taught.share) * hard - taught.share * soft_N.sum(), nll
 
 
 def softmax_block(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dragoman.training.distillation.taught import TaughtRows
+from dragoman.training.distillation.loss import TaughtRows
 
 
 @pytest.mark.parametrize("left", [3, 4, 5, 40], ids="{0} tokens left".format)

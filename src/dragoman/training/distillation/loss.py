@@ -1,4 +1,4 @@
-"""Distributions of the teachers at each target position of a batch: K tokens and their probabilities.
+"""The loss of distillation, and the teachers' K tokens and probabilities at each target position of a batch.
 
 B batch, T target length, N target positions without padding, K tokens of a position, C copies (2 for R-Drop).
 """
@@ -46,6 +46,18 @@ class TaughtRows:
         return replace(
             self, ids_NK=torch.where(gone_NK, other_NK, ids_NK), p_NK=self.p_NK.masked_fill(gone_NK, 0.0)
         )
+
+
+def taught_cross_entropy(hard: Tensor, logits_NV: Tensor, taught: TaughtRows) -> Tensor:
+    """The loss `hard` of the targets mixed with the cross-entropy with the teachers' distribution: sums, nats.
+
+    The teachers' distribution has their probabilities on their K tokens, and the rest is spread evenly
+    over the vocabulary. Kim and Rush 2016, section 3.1. This is the readable form of `LinearCrossEntropy`.
+    """
+    logp_NV = logits_NV.log_softmax(-1)
+    p_NK = taught.p_NK.to(logp_NV.dtype)
+    soft_N = (p_NK * logp_NV.gather(1, taught.ids_NK)).sum(1) + (1 - p_NK.sum(1)) * logp_NV.mean(1)
+    return (1 - taught.share) * hard - taught.share * soft_N.sum()
 
 
 @dataclass(frozen=True)
