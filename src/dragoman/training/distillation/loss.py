@@ -49,7 +49,7 @@ class TaughtRows:
 
 
 def taught_cross_entropy(hard: Tensor, logits_NV: Tensor, taught: TaughtRows) -> Tensor:
-    """The loss `hard` of the targets mixed with the cross-entropy with the teachers' distribution: sums, nats.
+    """The loss `hard` of the targets, mixed with the cross-entropy with what teachers say: sums, in nats.
 
     The teachers' distribution has their probabilities on their K tokens, and the rest is spread evenly
     over the vocabulary. Kim and Rush 2016, section 3.1. This is the readable form of `LinearCrossEntropy`.
