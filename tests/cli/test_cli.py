@@ -724,7 +724,7 @@ def test_positions_in_every_format(dragoman_, tmp_path):
         (["evaluate", "MODEL", "a", "b", "--dtype", "int8,auto"], 2, "'auto' is not one of", "int8"),
         (
             ["evaluate", "MODEL", "a", "b", "--dtype", "float32,int8", "--against", "x"],
-            *(2, "--against with --dtype float32,int8", "name one type"),
+            *(2, "--against cannot be used with --dtype float32,int8", "name one type"),
         ),
         (["translate", "MODEL", "--beem", "2"], 2, "no such option: --beem", "did you mean --beam?"),
         (["translate", "MODEL", "--beam", "two"], 2, "--beam", "dragoman translate --help"),

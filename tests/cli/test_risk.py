@@ -171,7 +171,7 @@ def test_the_languages_of_the_model_say_which_side_is_the_source(dragoman_, tmp_
     ("words", "code", "message"),
     [
         (["translate", "MODEL", "--risk"], 2, "--risk without --jsonl"),
-        (["translate", "MODEL", "--risk", "--jsonl", "--attention", "1"], 2, "risk together with attention"),
+        (["translate", "MODEL", "--risk", "--jsonl", "--attention", "1"], 2, "risk cannot be used with"),
         (["evaluate", "SAVED", "TEXT/test.en", "TEXT/test.de", "--risk"], 2, "not calibrated"),
         (["evaluate", "MODEL", "a", "b", "--risk-chart", "x.svg"], 2, "--risk-chart without --risk"),
         (

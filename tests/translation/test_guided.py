@@ -108,7 +108,7 @@ def test_soft_needs_a_model_that_reads_terms(tokenizer: Tokenizer) -> None:
 def test_a_draw_cannot_have_hard_terms(tokenizer: Tokenizer) -> None:
     translator, _ = translator_of(tokenizer, "terms")
     translator.using(terms=TERMS).translate(["The file."], sample=Sample())
-    with pytest.raises(ConfigError, match="hard terms together with sampling"):
+    with pytest.raises(ConfigError, match="hard terms cannot be used with sampling"):
         translator.using(terms=TERMS, terms_mode="hard").stream(["Nothing."], sample=Sample())
 
 

@@ -121,5 +121,5 @@ def test_a_model_without_attention_has_risk_too() -> None:
 
 
 def test_risk_and_another_attention_exclude_each_other() -> None:
-    with pytest.raises(ConfigError, match="risk together with attention"):
+    with pytest.raises(ConfigError, match="risk cannot be used with attention"):
         Decoding(risk=True, attention="1")

@@ -156,7 +156,7 @@ def _variant(table: Mapping[str, Any], kinds: tuple[type, ...], name: str) -> ty
     choice = table.get(tag, next(iter(by_tag)))
     if not isinstance(choice, str) or choice not in by_tag:
         hint = f"it must be one of: {', '.join(by_tag)}"
-        raise ConfigError(f"{option_name(name, tag)} = {show(choice)}", hint=hint)
+        raise ConfigError(f"{option_name(name, tag)} = {show(choice)} cannot be used", hint=hint)
     return by_tag[choice]
 
 

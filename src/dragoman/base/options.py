@@ -102,7 +102,7 @@ class Entry:
                 ) from None
             infinite = isinstance(value, float) and not math.isfinite(value)
             hint = f"it must be {self.needed}" + ", and finite" * infinite
-            raise ConfigError(f"{name} = {show(value)}", hint=hint) from None
+            raise ConfigError(f"{name} = {show(value)} cannot be used", hint=hint) from None
 
 
 class Options:

@@ -137,7 +137,9 @@ def inspect(
     """
     form = _format(format, output)
     if compare is not None and form not in ("html", "txt"):
-        raise ConfigError(f"--compare as {form}", hint="choose html or txt, or inspect one at a time")
+        raise ConfigError(
+            f"--compare as {form} cannot be used", hint="choose html or txt, or inspect one at a time"
+        )
     view.check(form)
     sentence = _read() if text == STDIN else one_line(text, "the text")
     require_pytorch("inspecting")

@@ -195,7 +195,7 @@ class _One:
             return self.entry.check(value, self.words[0])
         except ConfigError as error:
             hint = error.hint.removesuffix(", or left out")
-            raise ConfigError(f"{self.words[0]} {value}", hint=hint) from None
+            raise ConfigError(f"{self.words[0]} {value} cannot be used", hint=hint) from None
 
 
 @dataclass(frozen=True)

@@ -185,15 +185,21 @@ def line_bleu(
 def check_options(metrics: Sequence[MetricName], bootstrap: int = 0) -> None:
     """Raise ConfigError for an unknown metric or a wrong number of resamples."""
     if not metrics or any(metric not in METRICS for metric in metrics):
-        raise ConfigError(f"metrics = {list(metrics)!r}", hint="choose from: " + ", ".join(METRICS))
+        raise ConfigError(
+            f"metrics = {list(metrics)!r} cannot be used", hint="choose from: " + ", ".join(METRICS)
+        )
     if type(bootstrap) is not int or bootstrap < 0:
-        raise ConfigError(f"bootstrap = {bootstrap}", hint="use 0 for no interval; 1000 is usual")
+        raise ConfigError(
+            f"bootstrap = {bootstrap} cannot be used", hint="use 0 for no interval; 1000 is usual"
+        )
 
 
 def check_test(test: str) -> None:
     """Raise ConfigError for an unknown significance test."""
     if test not in TESTS:
-        raise ConfigError(f"test = {test!r}", hint="bs: paired bootstrap; ar: approximate randomisation")
+        raise ConfigError(
+            f"test = {test!r} cannot be used", hint="bs: paired bootstrap; ar: approximate randomisation"
+        )
 
 
 def _checked_baseline(
@@ -209,7 +215,7 @@ def _checked_baseline(
             f"baseline {baseline!r} is not one of the systems", hint="choose one of: " + ", ".join(systems)
         )
     if samples is not None and samples < 1:
-        raise ConfigError(f"samples = {samples}", hint="use at least 1")
+        raise ConfigError(f"samples = {samples} cannot be used", hint="use at least 1")
     return baseline
 
 
@@ -401,7 +407,7 @@ def _seeded(seed: int | None) -> Iterator[None]:
     # Zero would leave half of a paired test without a seed.
     if value.lower() != "none" and not (value.isdecimal() and int(value) > 0):
         where = SEED_VARIABLE if seed is None else "seed"
-        raise ConfigError(f"{where} = {value}", hint="use a whole number above 0")
+        raise ConfigError(f"{where} = {value} cannot be used", hint="use a whole number above 0")
     os.environ[SEED_VARIABLE] = value
     try:
         yield

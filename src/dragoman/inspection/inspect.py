@@ -92,7 +92,7 @@ def inspect(
         )
     if how.size > _WIDEST:
         raise ConfigError(
-            f"a beam of {how.size} to inspect",
+            f"a beam of {how.size} cannot be inspected",
             hint=f"use at most {_WIDEST}, because every candidate is shown",
         )
     text = tokenizer.normalise([text.strip()], "source")[0]

@@ -77,7 +77,7 @@ def _switch_off(model: AnySeq2Seq, one: Head) -> None:
     heads = layers[0].heads
     if one.layer > len(layers) or one.head > heads:
         raise ConfigError(
-            f"no head {one}",
+            f"this model has no head {one}",
             hint=f"the model has {one.kind} layers 1 to {len(layers)} with heads 1 to {heads}",
         )
     attention = layers[one.layer - 1]

@@ -31,14 +31,14 @@ class Head:
     def __post_init__(self) -> None:
         whole = type(self.layer) is int and type(self.head) is int
         if self.kind not in get_args(Kind) or not whole or min(self.layer, self.head) < 1:
-            raise ConfigError(f"head {self}", hint=_HEAD)
+            raise ConfigError(f"head {self} cannot be used", hint=_HEAD)
 
     @classmethod
     def of(cls, text: str) -> Self:
         """Return the head in `text`, as "encoder.2.3". Raises ConfigError for any other text."""
         found = re.fullmatch(r"(encoder|decoder|cross)\.([0-9]{1,9})\.([0-9]{1,9})", text)
         if found is None:
-            raise ConfigError(f"head {text[:80]!r}", hint=_HEAD)
+            raise ConfigError(f"head {text[:80]!r} cannot be used", hint=_HEAD)
         return cls(found[1], int(found[2]), int(found[3]))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
@@ -58,10 +58,12 @@ class TokenAt:
 
     def __post_init__(self) -> None:
         if self.step is not None and (type(self.step) is not int or not 1 <= self.step <= LONGEST):
-            raise ConfigError(f"step {self.step!r}", hint=f"{_PLACE}, up to {LONGEST}")
+            raise ConfigError(f"step {self.step!r} cannot be used", hint=f"{_PLACE}, up to {LONGEST}")
         empty = isinstance(self.token, str) and not self.token.strip()
         if type(self.token) not in (int, str) or empty:
-            raise ConfigError(f"token {self.token!r}", hint="give the number of a token, or its text")
+            raise ConfigError(
+                f"token {self.token!r} cannot be used", hint="give the number of a token, or its text"
+            )
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -102,14 +104,18 @@ class Intervention:
         if any(one.step is None for one in self.force):
             raise ConfigError("a token is forced without a step", hint=_PLACE)
         if type(self.shift) is not int or not 0 <= self.shift <= LONGEST:
-            raise ConfigError(f"shift = {self.shift!r}", hint=f"a whole number from 0 to {LONGEST}")
+            raise ConfigError(
+                f"shift = {self.shift!r} cannot be used", hint=f"a whole number from 0 to {LONGEST}"
+            )
         if type(self.no_positions) is not bool:
-            raise ConfigError(f"no_positions = {self.no_positions!r}", hint="true or false")
+            raise ConfigError(f"no_positions = {self.no_positions!r} cannot be used", hint="true or false")
         if self.shift and self.no_positions:
             raise ConfigError("positions are shifted and left out", hint="choose one of them")
         penalty = 0 if self.length_penalty is None else self.length_penalty
         if type(penalty) not in (int, float) or not -_STEEPEST <= penalty <= _STEEPEST:
-            raise ConfigError(f"length_penalty = {self.length_penalty!r}", hint="a number, such as 0.6")
+            raise ConfigError(
+                f"length_penalty = {self.length_penalty!r} cannot be used", hint="a number, such as 0.6"
+            )
 
     @classmethod
     def of(

@@ -75,11 +75,11 @@ def laboratory(
     Raises ConfigError for a width, length or base out of range.
     """
     if not 2 <= width <= 1024:
-        raise ConfigError(f"width = {width}", hint="from 2 to 1,024 dimensions")
+        raise ConfigError(f"width = {width} cannot be used", hint="from 2 to 1,024 dimensions")
     if not 1 <= length <= 1024:
-        raise ConfigError(f"length = {length}", hint="from 1 to 1,024 positions")
+        raise ConfigError(f"length = {length} cannot be used", hint="from 1 to 1,024 positions")
     if not (math.isfinite(base) and base > 1):
-        raise ConfigError(f"base = {base}", hint="a number above 1; the paper's is 10000")
+        raise ConfigError(f"base = {base} cannot be used", hint="a number above 1; the paper's is 10000")
     table = _sines("sinusoidal table", sinusoidal(length, width, layout, base=base), layout)
     return Positions(kind=layout, note=_NOTES[layout], tables=(table,))
 

@@ -39,7 +39,7 @@ class AdapterShape(Options, section="adapter"):
         super().__post_init__()
         if not self.on or len(set(self.on)) < len(self.on):
             raise ConfigError(
-                f"adapter.on = {show(self.on)}",
+                f"adapter.on = {show(self.on)} cannot be used",
                 hint=f"name one or more of {', '.join(ADAPTED)}, each once",
             )
 

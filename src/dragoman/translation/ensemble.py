@@ -34,7 +34,9 @@ def check_members(members: Sequence[Member], average: str) -> None:
     if not members:
         raise ConfigError("an ensemble needs at least one model", hint="name one or more")
     if average not in get_args(Average):
-        raise ConfigError(f"average = {average!r}", hint=f"use {' or '.join(get_args(Average))}")
+        raise ConfigError(
+            f"average = {average!r} cannot be used", hint=f"use {' or '.join(get_args(Average))}"
+        )
     if len(members) == 1:
         return
     first = members[0]

@@ -37,7 +37,7 @@ def next_words(
     not among them.
     """
     if not 1 <= most <= WIDTH:
-        raise ConfigError(f"{most} next words", hint=f"ask for 1 to {WIDTH}")
+        raise ConfigError(f"{most} next words cannot be listed", hint=f"ask for 1 to {WIDTH}")
     if not request.source:
         return []
     begun = next((rule.tokens for rule in request.rules if isinstance(rule, Prefix)), ())

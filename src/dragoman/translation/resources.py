@@ -55,7 +55,9 @@ def term_guide(
 
     mode = mode or ("soft" if "terms" in reads else "hard")
     if mode not in get_args(TermsMode):
-        raise ConfigError(f"terms_mode = {mode!r}", hint=f"use {' or '.join(get_args(TermsMode))}")
+        raise ConfigError(
+            f"terms_mode = {mode!r} cannot be used", hint=f"use {' or '.join(get_args(TermsMode))}"
+        )
     able = "terms" in reads and marks_of(tokenizer) is not None
     if mode == "soft" and not able:
         raise ConfigError(
@@ -84,7 +86,7 @@ def check_inspection(decoding: Decoding, target: str | None, prefix: str) -> Non
         length_penalty=decoding.length_penalty, normalization=decoding.normalization, to=decoding.to
     )
     if target is not None and (searched or prefix.strip()):
-        raise ConfigError("a given translation and options of a search", hint="leave one of them out")
+        raise ConfigError("a given translation cannot have options of a search", hint="leave one of them out")
 
 
 def with_term_list(guides: Iterable[TermGuide], new: TermGuide) -> tuple[TermGuide, ...]:
@@ -137,7 +139,7 @@ def _check_pair(what: str, own: tuple[str, str], source: str, targets: Sequence[
 def memory_guide(memory: str | Path | TranslationMemory, least: float, reads: Sequence[str]) -> MemoryGuide:
     """The guide of a memory, or of a file of one, for a model that `reads` this with a line."""
     if not 0 < least <= 100:
-        raise ConfigError(f"match_least = {least}", hint="use 1 to 100 percent")
+        raise ConfigError(f"match_least = {least} cannot be used", hint="use 1 to 100 percent")
     from dragoman.translation.memory.store import MemoryGuide, TranslationMemory
 
     if not isinstance(memory, TranslationMemory):

@@ -67,7 +67,7 @@ def back_translated(
     ConfigError for options that do not fit.
     """
     if how not in HOWS:
-        raise ConfigError(f"how = {how!r}", hint=f"use {', '.join(HOWS)}")
+        raise ConfigError(f"how = {how!r} cannot be used", hint=f"use {', '.join(HOWS)}")
     if how == "greedy" and per_line > 1:
         raise ConfigError(
             f"{per_line} sources a line by greedy search, which finds one",

@@ -414,7 +414,8 @@ class Translator:
         check_term_languages(self.terms, self._languages, self.tokenizer.languages, decoding.to)
         if decoding.sample is not None and any(one.mode == "hard" for one in self.terms):
             raise ConfigError(
-                "hard terms together with sampling", hint="use a beam search, or a model that reads terms"
+                "hard terms cannot be used with sampling",
+                hint="use a beam search, or a model that reads terms",
             )
         exchange = self._exchange(decoding)
         if decoding.shortlist and self.shortlist is None:
@@ -424,7 +425,7 @@ class Translator:
             )
         check_lines(lines)
         if type(window) is not int or window < 1:
-            raise ConfigError(f"window = {window}", hint="use at least 1")
+            raise ConfigError(f"window = {window} cannot be used", hint="use at least 1")
         items = with_prefixes(lines, prefix)
         if not decoding.sentences:
             return iter(exchange.stream(items, self.engine, window))

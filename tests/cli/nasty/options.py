@@ -31,7 +31,7 @@ _TRANSLATE = {
     "--sample --top-p 0": "--top-p 0",
     "--sample --top-k -5": "--top-k -5",
     "--sample --seed -1": "seed",
-    "--sample --beam 4": "sampling together with",
+    "--sample --beam 4": "sampling cannot have",
     "--temperature 0.5": "--temperature without --sample",
     "--seed 1": "--seed without --sample",
     "--min-length -1": "--min-length -1",

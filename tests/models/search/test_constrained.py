@@ -309,7 +309,7 @@ def test_sentences_with_and_without_phrases_share_a_search() -> None:
         ((Phrases((((3, 4),),)),), Beam(banned=(3,)), "a phrase needs token 3, which"),
         ((Phrases((((3, 2),),)),), Beam(), "a phrase needs token 2, which"),
         ((Phrases((((0,),),)),), Beam(), "a phrase needs token 0, which"),
-        ((Phrases((((3,),),)),), Sample(), "phrases with sampling"),
+        ((Phrases((((3,),),)),), Sample(), "phrases cannot be used with sampling"),
     ],
     ids=str,
 )

@@ -39,7 +39,7 @@ def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     asked: list[str] = []
     contexts = []
 
-    def opened(place: str = SENTENCE, **options: Any) -> Any:
+    def opened(place: str = SENTENCE, *, changing: bool = True, **options: Any) -> Any:
         contexts.append(context := browser.new_context(reduced_motion="reduce", **options))
         page = context.new_page()
         page.set_default_timeout(120_000)
@@ -47,6 +47,8 @@ def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
         page.on("console", lambda m: m.type in ("error", "warning") and complaints.append(m.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{address}/how{place}")
+        if changing:
+            page.locator(".workbench summary").click()
         return page
 
     yield opened
@@ -58,7 +60,7 @@ def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
 
 def settled(page: Any, *, changed: bool) -> None:
     """Wait for the answer to the last change."""
-    text = "" if changed else "Change something to see what it does."
+    text = "" if changed else "Change the run to see what that does."
     page.wait_for_function("text => document.querySelector('.status')?.textContent === text", arg=text)
 
 
@@ -204,6 +206,13 @@ def test_nothing_serious_for_those_who_cannot_see(visit: Callable[..., Any], sch
         assert [
             (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")
         ] == []
+
+
+def test_the_views_are_visible_before_anything_is_scrolled(visit: Callable[..., Any]) -> None:
+    page = visit(changing=False, viewport={"width": 1280, "height": 720})
+    settled(page, changed=False)
+    place = page.locator("#view-translation .sentence").first.bounding_box()
+    assert place["y"] + place["height"] < 720
 
 
 def test_a_phone(visit: Callable[..., Any]) -> None:

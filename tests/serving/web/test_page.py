@@ -117,8 +117,8 @@ def test_a_request_that_is_out_of_date_is_cancelled(
 def test_words_are_marked_by_confidence(show: Show, server: Running) -> None:
     page = show(server)
     write(page)
-    assert words(page, "unsure") == ["schläft"]  # 0.1
-    assert words(page, "doubtful") == ["Katze"]  # 0.45
+    assert words(page, "very-unsure") == ["schläft"]  # 0.1
+    assert words(page, "unsure") == ["Katze"]  # 0.45
     assert {"Hund", "rennt", "schnell", "Ein", "."} == set(words(page, "sure"))
 
     def line(kind: str) -> Any:
@@ -126,10 +126,10 @@ def test_words_are_marked_by_confidence(show: Show, server: Running) -> None:
         style = "const { textDecorationStyle, textDecorationLine } = getComputedStyle(one);"
         return word.evaluate(f"one => {{ {style} return [textDecorationStyle, textDecorationLine]; }}")
 
-    assert line("unsure") == ["solid", "underline"]  # never colour alone
-    assert line("doubtful") == ["dotted", "underline"]
+    assert line("very-unsure") == ["solid", "underline"]  # never colour alone
+    assert line("unsure") == ["dotted", "underline"]
     assert line("sure")[1] == "none"
-    assert page.locator(".legend").inner_text().split() == ["doubtful", "unsure", "yours"]
+    assert page.locator(".legend i").all_inner_texts() == ["unsure", "very unsure", "yours"]
     for side in ("source", "target"):
         one, other = page.locator(f"#{side}-text"), page.locator(f"#{side} .under")
         assert one.evaluate("one => one.scrollHeight") <= other.evaluate("one => one.offsetHeight")
@@ -191,8 +191,8 @@ def test_a_screen_reader_hears_of_words_that_are_not_sure(show: Show, server: Ru
     page = show(server)
     write(page)
     caret(page, TRANSLATION.index("schläft") + 2)
-    playwright.expect(page.locator("#spoken")).to_have_text("schläft: 10 %, unsure")
-    assert page.locator("#word").inner_text() == "schläft: 10 %, unsure"
+    playwright.expect(page.locator("#spoken")).to_have_text("schläft: 10 %, very unsure")
+    assert page.locator("#word").inner_text() == "schläft: 10 %, very unsure"
     caret(page, 5)
     playwright.expect(page.locator("#spoken")).to_have_text("")
     assert page.locator("#word").inner_text() == "Hund: 90 %"
@@ -369,7 +369,7 @@ def test_languages_have_their_direction(show: Show, server: Running) -> None:
     assert target(page).evaluate("field => [field.dir, field.lang]") == ["rtl", "he"]
     assert source(page).evaluate("field => [field.dir, field.lang]") == ["ltr", "en"]
     field = target(page).bounding_box()
-    word = page.locator("#target .under .word.unsure").bounding_box()
+    word = page.locator("#target .under .word.very-unsure").bounding_box()
     assert word["x"] > field["x"] + field["width"] / 2  # the first word is on the right
 
 
@@ -409,7 +409,7 @@ def test_files_that_cannot_be_translated_say_why(show: Show, serve: Serve) -> No
     playwright.expect(page.locator("#files progress")).to_have_count(0)
 
 
-# How?
+# Inside a sentence
 
 
 def test_how_shows_the_sentence_from_inside(show: Show, serve: Serve, tmp_path: Path) -> None:
@@ -421,11 +421,13 @@ def test_how_shows_the_sentence_from_inside(show: Show, serve: Serve, tmp_path: 
     page.keyboard.type("secret")
     page.keyboard.press("Enter")
     source(page).fill("Tom sleeps.")
+    playwright.expect(page.locator("#how")).to_have_text("Look inside sentence")
     with page.context.expect_page() as opened:
         page.locator("#how").click()
     how = opened.value
     how.set_default_timeout(120_000)
     assert how.url == f"{own.url}/how#source=en&target=de&text=Tom+sleeps."
+    how.locator(".workbench summary").click()
     how.locator("[data-off='cross.1.1']").click()
     playwright.expect(how.locator("#view-difference")).to_be_visible(timeout=120_000)
     text = Translator.load(MODEL).translate(["Tom sleeps."])[0].text

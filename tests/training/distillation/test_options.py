@@ -19,7 +19,7 @@ ONE = ("runs/one",)
         ({"words": 0.5}, r"options of \[teacher\], but no teachers"),
         ({"models": ONE, "outputs": "none"}, "learn nothing from the teachers"),
         ({"models": ONE, "outputs": "none", "words": 1.0, "reference_weight": 0.0}, "no text to train on"),
-        ({"models": ONE, "n_best": 6, "outputs": "all"}, "n_best = 6 from a beam of 5"),
+        ({"models": ONE, "n_best": 6, "outputs": "all"}, "n_best = 6 cannot come from a beam of 5"),
         ({"models": ONE, "digests": ("a", "b")}, "2 for 1 teachers"),
         ({"models": ONE, "words": 1.5}, "words"),
         ({"models": ONE, "beam": 0}, "beam"),

@@ -259,7 +259,7 @@ def choose_kinds(names: Sequence[str] | None) -> list[Kind]:
     kinds: list[Kind] = list(get_args(Kind))
     for name in names or ():
         if name not in kinds:
-            raise ConfigError(f"--only {name}", hint=f"choose among: {', '.join(kinds)}")
+            raise ConfigError(f"--only {name} cannot be used", hint=f"choose among: {', '.join(kinds)}")
     return [kind for kind in kinds if not names or kind in names]
 
 

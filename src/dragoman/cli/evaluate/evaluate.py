@@ -266,7 +266,9 @@ def _dtypes(dtype: str | None, *, alone: bool) -> list[DType | None]:
             f"--dtype {dtype}: {wrong[0]!r} is not one of the types", hint="use float32, bfloat16 or int8"
         )
     if alone and len(names) > 1:
-        raise ConfigError(f"--against with --dtype {dtype}", hint="name one type, or leave out --against")
+        raise ConfigError(
+            f"--against cannot be used with --dtype {dtype}", hint="name one type, or leave out --against"
+        )
     if not names or names == ["auto"] or alone:
         return [cast("DType | None", names[0] if names else None)]
     return [cast("DType", name) for name in dict.fromkeys(["float32", *names])]

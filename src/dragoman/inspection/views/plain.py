@@ -108,7 +108,9 @@ def choose_attention(
     layer = max(layers - 1, 1) if layer is None else layer
     for name, number, count in (("layer", layer, layers), ("head", 1 if head is None else head, heads)):
         if not 1 <= number <= count:
-            raise ConfigError(f"no {name} {number}", hint=f"the model has {name}s 1 to {count}")
+            raise ConfigError(
+                f"this model has no {name} {number}", hint=f"the model has {name}s 1 to {count}"
+            )
     weights = attention.weights[layer - 1]
     which = f", {'mean of the heads' if head is None else f'head {head}'}" if heads > 1 else ""
     sides = {"source": trace.source.tokens, "inputs": trace.inputs, "target": trace.target.tokens}

@@ -88,7 +88,9 @@ class JsonTable:
         return value
 
     def _wrong(self, name: str, kind: str) -> ModelError:
-        return ModelError(f"{self.path}: {name} = {self.get(name)!r}", hint=f"it must be {kind}")
+        return ModelError(
+            f"{self.path}: {name} = {self.get(name)!r} cannot be used", hint=f"it must be {kind}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

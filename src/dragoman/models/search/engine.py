@@ -46,7 +46,7 @@ class PyTorchEngine:
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """See `Engine.search`. Draws of `Sample` depend only on the seed and the source."""
         if lookahead < 1:
-            raise ConfigError(f"lookahead = {lookahead}", hint="it must be at least 1")
+            raise ConfigError(f"lookahead = {lookahead} cannot be used", hint="it must be at least 1")
         numbered = enumerate(requests)
         while ahead := list(islice(numbered, lookahead)):
             work: dict[tuple[Beam | Sample, bool, int], list[tuple[int, Request]]] = {}

@@ -33,7 +33,7 @@ _HEAD_BYTES = 32 * 2**10
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket at an address; port 0 takes a free one. Raises ConfigError if that is not possible."""
     if not 0 <= port <= 65535:  # the system would take the remainder
-        raise ConfigError(f"--port {port}", hint="choose a number from 0 to 65535")
+        raise ConfigError(f"--port {port} cannot be used", hint="choose a number from 0 to 65535")
     try:
         kind, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

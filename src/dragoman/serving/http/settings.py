@@ -36,7 +36,9 @@ class Settings:
     def __post_init__(self) -> None:
         """Raises ConfigError if everybody could ask from other machines without --allow-open."""
         if not 0 <= self.port <= 65535:
-            raise ConfigError(f"port {self.port}", hint="use 1 to 65535, or 0 for any free port")
+            raise ConfigError(
+                f"port {self.port} cannot be used", hint="use 1 to 65535, or 0 for any free port"
+            )
         if self.keys is None and not self.allow_open and not is_loopback(self.host):
             raise ConfigError(
                 f"{self.host} can be reached from other machines, but no keys are set",

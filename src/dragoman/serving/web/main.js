@@ -115,6 +115,8 @@ function showCurrent() {
     by("word").replaceChildren(...(at?.side === "target" ? described(at) : []));
     panel.show(sentence);
     by("how").hidden = !(server?.how && sentence);
+    const which = draft.sentences.length > 1 ? ` ${draft.sentences.indexOf(sentence) + 1}` : "";
+    by("how").textContent = `Look inside sentence${which}`;
     if (sentence && server?.how) by("how").href = `how#${new URLSearchParams(requestOf(sentence))}`;
 }
 
@@ -123,7 +125,7 @@ const focused = () => [panes.source.field, panes.target.field].includes(document
 function described({ sentence, word }) {
     const [one, found] = [draft.sentences[sentence], draft.sentences[sentence].words[word]];
     const name = one.text.slice(found.start, found.end);
-    const said = { chosen: "yours", doubtful: "doubtful", unsure: "unsure", sure: "" }[certainty(found)];
+    const said = { chosen: "yours", unsure: "unsure", "very-unsure": "very unsure", sure: "" }[certainty(found)];
     const sure = found.confidence === null || found.chosen ? "" : percent(found.confidence);
     const about = [sure, said].filter(Boolean).join(", ");
     return [make("bdi", {}, name), about && `: ${about}`]; // isolated: the word may be written from right to left

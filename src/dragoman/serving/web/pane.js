@@ -2,14 +2,14 @@
 
 import { make } from "./dom.js";
 
-const CONFIDENT = 0.5; // probability of a word; less is doubtful
-const UNSURE = 0.2;
+const CONFIDENT = 0.5; // probability of a word; less is unsure
+const DOUBTED = 0.2; // less is very unsure
 
 /** The class of a word of the translation, and its name. */
 export function certainty({ chosen, confidence }) {
     if (chosen) return "chosen";
     if (confidence === null || confidence >= CONFIDENT) return "sure";
-    return confidence >= UNSURE ? "doubtful" : "unsure";
+    return confidence >= DOUBTED ? "unsure" : "very-unsure";
 }
 
 export class Pane {

@@ -126,7 +126,9 @@ class TokenizerConfig(Options, section="tokenizer"):
             size = getattr(self, name)
             if size is not None and size < least:
                 taken = " and ".join(f"{count} ids are {what}" for what, count in fixed.items() if count)
-                raise ConfigError(f"tokenizer.{name} = {size}", hint=f"it must be at least {least}: {taken}")
+                raise ConfigError(
+                    f"tokenizer.{name} = {size} cannot be used", hint=f"it must be at least {least}: {taken}"
+                )
         if self.shared and self.source_vocab_size is not None:
             raise ConfigError(
                 f"tokenizer.source_vocab_size = {self.source_vocab_size}: both languages share a vocabulary",

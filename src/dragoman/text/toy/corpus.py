@@ -92,7 +92,9 @@ def splits(seed: int = 1, train: int = 20_000, valid: int = 500, test: int = 500
     for part, size in (("train", train), ("valid", valid), ("test", test)):
         _check(part, size)
     if valid + test and train < 1000:
-        raise ConfigError(f"train = {train}", hint="at least 1000 pairs are needed for held-out sentences")
+        raise ConfigError(
+            f"train = {train} cannot be used", hint="at least 1000 pairs are needed for held-out sentences"
+        )
     stream = (pair for pair in _distinct(seed) if pair[0] not in DEMO_SENTENCES)
     training = [next(stream) for _ in range(train)]
     known = [{word for pair in training for word in words(pair[side])} for side in (0, 1)]

@@ -80,7 +80,7 @@ def read_progress(path: Path) -> Progress:
         for name, default in vars(Progress()).items():
             value = getattr(progress, name)
             if type(value) is not type(default):
-                raise ValueError(f"{name} = {value!r}")
+                raise ValueError(f"{name} = {value!r} cannot be used")
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path}: damaged ({error})", hint=DAMAGED) from error
     return progress

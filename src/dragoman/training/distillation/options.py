@@ -119,7 +119,7 @@ class TeacherConfig(Options, section="teacher"):
         self._check_used()
         if self.searched > self.beam:
             raise ConfigError(
-                f"teacher.n_best = {self.n_best} from a beam of {self.beam}",
+                f"teacher.n_best = {self.n_best} cannot come from a beam of {self.beam}",
                 hint=f"set teacher.beam={self.n_best}",
             )
 

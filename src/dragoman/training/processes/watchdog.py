@@ -42,7 +42,9 @@ def limit_from_environment() -> float:
         if not limit > 0:
             raise ValueError
     except ValueError as error:
-        raise ConfigError(f"{VARIABLE}={text}", hint="use a number of seconds above 0") from error
+        raise ConfigError(
+            f"{VARIABLE}={text} cannot be used", hint="use a number of seconds above 0"
+        ) from error
     return limit
 
 

@@ -51,7 +51,8 @@ class CorpusConfig(Options, section="data.corpora"):
         super().__post_init__()
         if not _NAME.fullmatch(self.name):
             raise ConfigError(
-                f"data.corpora: name = {self.name!r}", hint="use letters, digits, - and _, such as web-2024"
+                f"data.corpora: name = {self.name!r} cannot be used",
+                hint="use letters, digits, - and _, such as web-2024",
             )
         if not self.train:
             raise ConfigError(f"data.corpora: {self.name} has no files", hint='set train = ["a.en", "a.de"]')

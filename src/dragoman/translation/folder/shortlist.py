@@ -142,7 +142,7 @@ def make_shortlist(
 
     for name, number in {"frequent": frequent, "candidates": candidates, "pairs": most}.items():
         if number < 1:
-            raise ConfigError(f"{name} = {number}", hint="use at least 1")
+            raise ConfigError(f"{name} = {number} cannot be used", hint="use at least 1")
     config, tokenizer = read_config(folder), Tokenizer.load(folder)
     lines, rest = IdPairs(most=most), iter(pairs)
     while chunk := list(islice(rest, _AT_ONCE)):

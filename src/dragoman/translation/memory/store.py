@@ -238,7 +238,7 @@ class TranslationMemory:
         equal ones are found.
         """
         if not 0 < least <= 100:
-            raise ConfigError(f"least = {least}", hint="use 1 to 100 percent")
+            raise ConfigError(f"least = {least} cannot be used", hint="use 1 to 100 percent")
         text = single_spaced(text)
         with self._file.reading() as connection:
             found = [FuzzyMatch(100.0, row.pair()) for row in same_source(connection, text)]

@@ -61,4 +61,4 @@ def _gpu() -> bool:
 
 def _check(option: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(f"{option} = {value!r}", hint=f"choose one of {', '.join(choices)}")
+        raise ConfigError(f"{option} = {value!r} cannot be used", hint=f"choose one of {', '.join(choices)}")

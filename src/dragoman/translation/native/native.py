@@ -53,9 +53,9 @@ class NativeEngine:
         if reason := unsupported(config):
             raise ConfigError(f"the native engine: {reason}", hint="use the PyTorch engine")
         if dtype not in TYPES:
-            raise ConfigError(f"dtype = {dtype!r}", hint=f"use {', '.join(TYPES)} or auto")
+            raise ConfigError(f"dtype = {dtype!r} cannot be used", hint=f"use {', '.join(TYPES)} or auto")
         if threads is not None and threads < 1:
-            raise ConfigError(f"threads = {threads}", hint="use at least 1")
+            raise ConfigError(f"threads = {threads} cannot be used", hint="use at least 1")
         if not config.end_id < min(config.source_vocab, config.target_vocab):
             raise ModelError(
                 f"{where}: the end of a sentence has id {config.end_id}, in vocabularies of "
@@ -130,7 +130,7 @@ class NativeEngine:
         Requests are read while earlier ones are translated.
         """
         if lookahead < 1:
-            raise ConfigError(f"lookahead = {lookahead}", hint="it must be at least 1")
+            raise ConfigError(f"lookahead = {lookahead} cannot be used", hint="it must be at least 1")
         return self._run(enumerate(requests), batch_tokens, lookahead)
 
     def score(

@@ -126,7 +126,7 @@ class AttentionOf:
 
     def __post_init__(self) -> None:
         if self.layer < 1 or (self.head is not None and self.head < 1):
-            raise ConfigError(f"attention {self}", hint="layers and heads are counted from 1")
+            raise ConfigError(f"attention {self} cannot be used", hint="layers and heads are counted from 1")
 
     def __str__(self) -> str:
         return f"{self.layer}" if self.head is None else f"{self.layer}.{self.head}"
@@ -136,7 +136,8 @@ class AttentionOf:
         """Return the choice in `text`, as "4" or "4.2". Raises ConfigError for any other text."""
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
             raise ConfigError(
-                f"attention {text!r}", hint="write LAYER or LAYER.HEAD, such as 4 or 4.2, counted from 1"
+                f"attention {text!r} cannot be used",
+                hint="write LAYER or LAYER.HEAD, such as 4 or 4.2, counted from 1",
             )
         return cls(*map(int, text.split(".")))
 
@@ -273,12 +274,13 @@ class Decoding(Options):
         several = self.n_best > 1 or (self.sample is not None and self.sample.n_best > 1)
         if self.sentences and (several or self.attention is not None or self.alignment):
             raise ConfigError(
-                "sentences together with n_best, attention or alignment",
+                "sentences cannot be split with n_best, attention or alignment",
                 hint="split the text into lines of one sentence",
             )
         if self.risk and self.attention is not None:
             raise ConfigError(
-                "risk together with attention", hint="leave out attention: the risk needs one of its own"
+                "risk cannot be used with attention",
+                hint="leave out attention: the risk needs one of its own",
             )
 
     def resolved(self, *, shortlist: bool) -> Decoding:
@@ -323,7 +325,7 @@ class Decoding(Options):
             return self.beam_search(default)
         if (self.beam, self.length_penalty, self.normalization, self.stop) != (None,) * 4:
             raise ConfigError(
-                "sampling together with options of a beam search",
+                "sampling cannot have options of a beam search",
                 hint="leave out beam, length_penalty, normalization and stop, or sample",
             )
         if self.sample.n_best not in (1, self.searched) and self.searched != 1:

@@ -109,7 +109,9 @@ def check_phrases(request: Request, config: ModelConfig) -> None:
     if rule is None:
         return
     if isinstance(request.how, Sample):
-        raise ConfigError("phrases with sampling", hint="use a beam search, or leave out the phrases")
+        raise ConfigError(
+            "phrases cannot be used with sampling", hint="use a beam search, or leave out the phrases"
+        )
     tokens = tokens_of(rule)
     check_tokens("tokens of phrases", tokens, config.target_vocab)
     _check_joining(rule.joining, config.target_vocab)

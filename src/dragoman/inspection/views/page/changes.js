@@ -80,8 +80,8 @@ export function changesPanel(model, changed) {
         tell();
     }
 
-    const element = make("details", { class: "workbench", open: true },
-        make("summary", {}, "Change the run"), list,
+    const element = make("details", { class: "workbench" },
+        make("summary", {}, "Change the run: words, heads, positions, length penalty"), list,
         make("div", { class: "knobs" },
             make("section", {}, heading("Words"), words),
             make("section", {}, heading("Heads"), heads.element),

@@ -93,7 +93,7 @@ function workbench({ models, limits }) {
             });
             const report = await readReport(await asked(response));
             if (number !== newest) return;
-            status.textContent = report.difference ? "" : "Change something to see what it does.";
+            status.textContent = report.difference ? "" : "Change the run to see what that does.";
             show(report);
             showViews(report);
         } catch (error) {

@@ -1,4 +1,4 @@
-// The terms of a self-attention logit. With x = content + position, the product of query and key falls into
+// The parts of a self-attention logit, which papers call its terms. With x = content + position, the product of query and key falls into
 // content·content, content·position, position·content and position·position. There may also be a bias, and a
 // remainder if the split is approximate. The terms add up to the logit.
 
@@ -12,7 +12,7 @@ import { allShown, fitsBeside, heatMap, MASKED, SHOWN } from "./matrix.js";
 
 export function termsView({ traces }) {
     const known = traces.filter(({ terms }) => terms?.stacks.length);
-    if (!known.length) return [paragraph("No terms were recorded: only a Transformer's self-attention has them.")];
+    if (!known.length) return [paragraph("No parts of logits were recorded: only a Transformer's self-attention has them.")];
     const stacks = ["encoder", "decoder"].filter((kind) => known.some((trace) => stackOf(trace, kind)));
     const shapes = known.flatMap(({ terms }) => terms.stacks.map(({ logits }) => logits.shape));
     const most = (axis) => Math.max(...shapes.map((shape) => shape[axis]));
@@ -46,11 +46,11 @@ function termsPanel(trace, state) {
         sum.replaceChildren(...sumOf(names, shown, r, c));
     };
     const logitMap = heatMap({ label: "Logits", moved: move });
-    const termMaps = names.map((name) => heatMap({ label: `Term ${name}`, style: "bare", moved: move }));
+    const termMaps = names.map((name) => heatMap({ label: `Part ${name}`, style: "bare", moved: move }));
     const scale = legend({ signed: true, limit: 1 });
     const figures = numbers(() => termsTable(names, shown));
     const layout = make("div", {},
-        make("div", {}, heading("Logit: the sum of the terms"), logitMap.element, scale.element),
+        make("div", {}, heading("Logit: the sum of its parts"), logitMap.element, scale.element),
         make("div", {}, sum, make("div", { class: "terms" },
             names.map((name, i) => make("div", {}, make("h4", {}, name), termMaps[i].element)))));
     const content = make("div", {}, note, layout, figures.element);
@@ -78,9 +78,9 @@ function termsPanel(trace, state) {
 
 /** Why the chosen stack, layer and head have no terms; empty if they have. */
 function whyNoTerms(stack, state) {
-    if (!stack) return `No terms were recorded for the ${state.stack} of this model.`;
+    if (!stack) return `No parts of logits were recorded for the ${state.stack} of this model.`;
     const [layers, heads] = stack.logits.shape;
-    if (state.layer >= layers) return `Terms were recorded only for the first ${layers} layers of this model.`;
+    if (state.layer >= layers) return `Parts of logits were recorded only for the first ${layers} layers of this model.`;
     return state.head >= heads ? `This model has ${heads} heads.` : "";
 }
 
@@ -107,14 +107,14 @@ function sumOf(names, { logits, terms }, r, c) {
         make("td", {}, asLogit(value)), make("td", { class: "signed", "aria-hidden": "true" }, bar(value)));
     const lines = names.map((name, i) => line(name, parts[i]));
     const ends = [line("sum", sumUp(parts), "total"), line("logit", logits.values[at])];
-    return [where, figureTable({ caption: "The terms of this cell", rows: [...lines, ...ends] })];
+    return [where, figureTable({ caption: "The parts of this logit", rows: [...lines, ...ends] })];
 }
 
 function termsTable(names, { logits, terms }) {
     const { rows, columns, state } = logits;
     const cells = rows.flatMap((_, r) => columns.map((_, c) => [r, c])).filter(([r, c]) => state(r, c) === SHOWN);
     const head = ["query", "key", ...names, "sum", "logit"];
-    return table("terms", "The terms of each logit", head, cells.map(([r, c]) => {
+    return table("terms", "The parts of each logit", head, cells.map(([r, c]) => {
         const at = r * columns.length + c;
         const parts = terms.map(({ values }) => values[at]);
         return [rows[r].label, columns[c].label, ...[...parts, sumUp(parts), logits.values[at]].map(asLogit)];

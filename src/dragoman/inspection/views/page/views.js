@@ -17,7 +17,7 @@ const VIEWS = [
     { name: "attention", title: "Attention", build: attentionView, needsTrace: true },
     { name: "beam", title: "Beam", build: beamView, needsTrace: true },
     { name: "positions", title: "Positions", build: positionsView },
-    { name: "terms", title: "Terms", build: termsView, needsTrace: true },
+    { name: "terms", title: "Logit parts", build: termsView, needsTrace: true },
     { name: "complexity", title: "Complexity", build: complexityView },
 ];
 

@@ -128,7 +128,9 @@ def seeded(output: Path, overrides: Sequence[str], *, first: int, count: int) ->
     Raises ConfigError for a number of seeds out of range.
     """
     if not 1 <= count <= MOST_SEEDS:
-        raise ConfigError(f"--seeds {count}", hint=f"it must be from 1 to {MOST_SEEDS:,}, such as --seeds 3")
+        raise ConfigError(
+            f"--seeds {count} cannot be used", hint=f"it must be from 1 to {MOST_SEEDS:,}, such as --seeds 3"
+        )
     from_table(Recipe, {"seed": first + count - 1})
     return [
         Seeded(seed=seed, folder=output / f"seed-{seed}", overrides=(*overrides, f"seed={seed}"))
