@@ -72,6 +72,7 @@ def test_weights_are_those_that_summed_the_values(kind: str) -> None:
             weights_BHQK = torch.from_numpy(weights_HQK)[None]
             with torch.no_grad():
                 v = given[module][2] if one.kind == "cross" else module.keys_values(given[module][0])[1]
+                v = v.repeat_interleave(module.heads // v.shape[1], 1)  # heads may share values
                 heads = weights_BHQK @ v
                 if one.kind != "cross":
                     place = torch.arange(v.shape[2])

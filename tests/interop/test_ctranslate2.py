@@ -85,6 +85,9 @@ SHAPES: dict[str, dict[str, Any]] = {
     "biases": {"attention_bias": True, "output_bias": True},
     "unscaled": {"embedding_scale": False},
     "deep encoder": {"encoder_layers": 3, "decoder_layers": 1, "heads": 4},
+    "rms, post-norm": {"norm_kind": "rms", "norm_epsilon": 0.1},
+    "rms, grouped": {"norm_kind": "rms", "norm": "pre", "kv_heads": 2, "heads": 4, "positions": "rotary"},
+    "multi-query": {"kv_heads": 1, "heads": 4, "attention_bias": True, "positions": "relative"},
     **{
         f"positions {kind}": {"positions": kind}
         for kind in (

@@ -562,6 +562,8 @@ def test_what_cannot_be_held_is_listed_before_anything_is_written(tmp_path: Path
         window=3,
         activation="swiglu",
         norm_epsilon=1e-6,
+        norm_kind="rms",
+        kv_heads=1,
     )
     folder = tmp_path / "out"
 
@@ -574,6 +576,8 @@ def test_what_cannot_be_held_is_listed_before_anything_is_written(tmp_path: Path
         "model.window = 3",
         '"swiglu"',
         "model.norm_epsilon = 1e-06",
+        'model.norm_kind = "rms"',
+        "model.kv_heads = 1",
     ):
         assert fault in str(error.value)
     assert not folder.exists()

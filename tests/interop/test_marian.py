@@ -385,6 +385,8 @@ def test_changes_of_the_search_are_noted() -> None:
         ({"positions": "index"}, 'model.positions = "index"'),
         ({"activation": "swiglu"}, 'model.activation = "swiglu"'),
         ({"window": 4}, "model.window = 4"),
+        ({"norm_kind": "rms"}, 'model.norm_kind = "rms"'),
+        ({"kv_heads": 1}, "model.kv_heads = 1"),
         ({"norm_epsilon": 1e-3}, "model.norm_epsilon = 0.001"),
         ({"positions": "none"}, 'model.positions = "none"'),
     ],

@@ -22,7 +22,10 @@ from dragoman.training.data.batches import collate
 from dragoman.training.step.loss import Objective
 from dragoman.training.step.precision import working_copies
 
-KINDS = ["transformer", "transformer-marian", "transformer-swiglu", "ssru", "convolutional", "gru-additive"]
+KINDS = [
+    *("transformer", "transformer-marian", "transformer-swiglu", "transformer-rms-grouped", "ssru"),
+    *("convolutional", "gru-additive"),
+]
 BATCH = collate([[3, 4, 5], [6, 7]], [[8, 9], [10, 11, 12]], pad_id=0, start_id=1, end_id=2)
 
 
@@ -63,19 +66,20 @@ def logits_by_steps(model: Any) -> Tensor:
 
 
 def by_formula(weights: dict[str, Tensor], adapter: dict[str, Any], alpha: float) -> dict[str, Tensor]:
-    """W + (alpha / rank) B A: each third of `project` is a matrix with its own A and B."""
+    """W + (alpha / rank) B A: W^Q, W^K and W^V in `project` are matrices with an A and a B each."""
     result = dict(weights)
     for name, up in adapter.items():
         if not name.endswith(".lora.up"):
             continue
         layer = name.removesuffix(".lora.up")
         b, a = up.detach().numpy(), adapter[f"{layer}.lora.down"].detach().numpy()
-        rank, change = b.shape[1], np.zeros((b.shape[0], a.shape[1]))
-        thirds = 3 if layer.endswith("project") else 1
+        rank, width, change = b.shape[1], a.shape[1], np.zeros((b.shape[0], a.shape[1]))
         for row in range(len(b)):
-            third = row // (len(b) // thirds)
+            matrix = 0
+            if layer.endswith("project") and row >= width:
+                matrix = 1 if row < width + (len(b) - width) // 2 else 2
             for r in range(rank):
-                change[row] += alpha / rank * b[row, r] * a[third * rank + r]
+                change[row] += alpha / rank * b[row, r] * a[matrix * rank + r]
         result[f"{layer}.weight"] = weights[f"{layer}.weight"] + torch.from_numpy(change)
     return result
 

@@ -39,6 +39,7 @@ OPTIONS = [
     {"window": 4},
     {"window": 20},
     {"attention_dropout": 0.1, "dropout": 0.2},
+    {"kv_heads": 1, "norm_kind": "rms"},
     *({"positions": kind} for kind in ("learned", "index", "relative", "t5", "alibi", "rotary")),
 ]
 
@@ -95,7 +96,7 @@ def test_it_is_what_pytorch_counts(options: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"positions": "relative"}, {"window": 4}, {"tie": "none", "attention_bias": True}],
+    [{}, {"positions": "relative"}, {"window": 4}, {"tie": "none", "attention_bias": True}, {"kv_heads": 1}],
     ids=str,
 )
 def test_it_is_what_pytorch_counts_of_an_ssru(options: dict[str, object]) -> None:
@@ -155,7 +156,10 @@ def test_the_profile_counts_the_same_call_by_call() -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"activation": "swiglu"}, {"positions": "relative"}, {"decoder_layers": 4}, {"ssru": True}],
+    [
+        *({}, {"activation": "swiglu"}, {"positions": "relative"}, {"decoder_layers": 4}, {"ssru": True}),
+        *({"kv_heads": 1}, {"kv_heads": 1, "ssru": True}),
+    ],
     ids=str,
 )
 def test_a_translation_has_the_products_of_the_search(options: dict[str, object], beam: int) -> None:

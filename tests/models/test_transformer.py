@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -15,7 +16,7 @@ from dragoman.base.errors import ConfigError
 from dragoman.models.folder.weights import put_weights, read_weights, weights_of, write_weights
 from dragoman.models.layers.positions import sinusoidal
 from dragoman.models.seq2seq import build_model
-from dragoman.models.shapes import TransformerConfig
+from dragoman.models.shapes import AnyPositions, TransformerConfig
 from dragoman.models.transformer import FeedForward, Transformer
 
 F64 = torch.float64
@@ -81,6 +82,8 @@ def copy_layer(own: Any, reference: Any) -> None:
         copy_attention(own.cross_attention, reference.multihead_attn)
         residuals.insert(1, own.cross_attention_residual)
     for number, residual in enumerate(residuals, 1):
+        if isinstance(residual.norm, nn.RMSNorm):  # which its layers have no option for
+            setattr(reference, f"norm{number}", copy.deepcopy(residual.norm))
         getattr(reference, f"norm{number}").load_state_dict(residual.norm.state_dict())
     reference.linear1.load_state_dict(own.feed_forward.inner.state_dict())
     reference.linear2.load_state_dict(own.feed_forward.outer.state_dict())
@@ -101,10 +104,9 @@ def reference_of(model: Transformer) -> nn.Transformer:
         "norm_first": c.norm == "pre",
         "dtype": next(model.parameters()).dtype,
     }
+    kind: Any = nn.RMSNorm if c.norm_kind == "rms" else nn.LayerNorm
     encoder_norm, decoder_norm = (
-        nn.LayerNorm(c.d_model, c.norm_epsilon, dtype=options["dtype"])
-        if c.norm == "pre" and c.final_norm
-        else None
+        kind(c.d_model, c.norm_epsilon, dtype=options["dtype"]) if c.norm == "pre" and c.final_norm else None
         for _ in range(2)
     )
     encoder = nn.TransformerEncoder(
@@ -163,6 +165,8 @@ def test_logits_equal_those_of_torch_nn_transformer(norm: Norm, activation: Acti
         {"norm": "pre", "final_norm": False},
         {"embedding_scale": False},
         {"norm": "pre", "final_norm": False, "embedding_scale": False, "norm_epsilon": 1e-6},
+        {"norm_kind": "rms"},
+        {"norm": "pre", "norm_kind": "rms", "norm_epsilon": 0.3},
     ],
     ids=str,
 )
@@ -418,10 +422,67 @@ def test_tiny_has_under_3_million() -> None:
         ({"positions": "sinusoidal-t2t"}, 0),
         ({"norm": "pre", "final_norm": False}, 0),
         ({"norm_epsilon": 1e-6, "embedding_scale": False}, 0),
+        ({"norm_kind": "rms"}, -10 * 12),
+        (
+            {"kv_heads": 1},
+            -2 * 2 * 12 * 2 * 8,
+        ),  # of each attention in two layers, keys and values lose 8 rows
     ],
 )
 def test_options_add_what_they_should(changes: dict[str, Any], more: int) -> None:
     assert count(config(**changes)) == parameters_by_the_paper(19, 12, 20, 2, 2) + more
+
+
+# Heads that share keys and values (Ainslie et al. 2023)
+
+
+def with_copies(model: Transformer, shared: int) -> Transformer:
+    """The same model with multi-head attention: each head of the decoder's keys and values `shared` times."""
+    c = model.config
+    other = Transformer(replace(c, kv_heads=None)).double()
+    weights, width = dict(model.state_dict()), c.d_model // c.heads
+    for name, weight in weights.items():
+        if name.startswith("decoder.") and ".project." in name:
+            q, *rest = weight.split([c.d_model, *[c.d_model // shared] * 2])
+            copies = [each.view(-1, width, *each.shape[1:]).repeat_interleave(shared, 0) for each in rest]
+            weights[name] = torch.cat([q, *(copy.flatten(0, 1) for copy in copies)])
+    other.load_state_dict(weights)
+    return other
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary", "relative", "t5"])
+@pytest.mark.parametrize("kv_heads", [1, 2])
+def test_shared_heads_are_as_a_copy_for_each(positions: AnyPositions, kv_heads: int) -> None:
+    """The logits of the whole sequence and of each step."""
+    model = scrambled(
+        config(d_model=16, heads=4, kv_heads=kv_heads, positions=positions, attention_bias=True, window=3)
+    )
+    other = with_copies(model, 4 // kv_heads)
+    memory = model.encode(SOURCE_BS, SOURCE_LEN_B)
+    assert torch.equal(memory.states_BSE, other.encode(SOURCE_BS, SOURCE_LEN_B).states_BSE)
+
+    wanted_BTV = other.decode(TARGET_BT, memory)
+    torch.testing.assert_close(model.decode(TARGET_BT, memory), wanted_BTV, rtol=1e-12, atol=1e-12)
+    state = model.start(memory, TARGET_BT.shape[1])
+    for t, token_N in enumerate(TARGET_BT.unbind(1)):
+        logits_NV, state = model.step(token_N, state)
+        torch.testing.assert_close(logits_NV, wanted_BTV[:, t], rtol=1e-12, atol=1e-12)
+    assert state.shared.source.keys_BHSD[0].shape == (3, kv_heads, 5, 4)
+    assert state.caches[0].keys_NHTD.shape[:2] == (3, kv_heads)  # type: ignore[union-attr]
+
+
+def test_as_many_heads_of_keys_as_of_queries_is_multi_head_attention() -> None:
+    """The same weights from the same seed, and the same option left out or given."""
+    torch.manual_seed(1)
+    plain = Transformer(config())
+    torch.manual_seed(1)
+    named = Transformer(config(kv_heads=3))
+
+    for (name, one), (other_name, other) in zip(
+        plain.state_dict().items(), named.state_dict().items(), strict=True
+    ):
+        assert name == other_name
+        assert torch.equal(one, other)
 
 
 # Configuration
@@ -461,6 +522,10 @@ def test_the_defaults_are_the_paper_s_base_model() -> None:
         ({"positions": "spiral"}, "spiral"),
         ({"positions": "rotary", "heads": 4}, "rotary"),
         ({"window": 0}, "window"),
+        ({"norm_kind": "batch"}, "batch"),
+        ({"kv_heads": 2}, "model.heads = 3 is not a multiple of model.kv_heads = 2"),
+        ({"kv_heads": 6}, "model.kv_heads = 6"),
+        ({"kv_heads": 0}, "kv_heads"),
         ({"tie": "both"}, "both"),
         ({"pad_id": -1}, "pad_id"),
         ({"end_id": 19}, "end_id"),

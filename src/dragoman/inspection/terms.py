@@ -2,9 +2,9 @@
 
 With x = content + position, the logit q k^T / sqrt(D) is the sum of four products and a bias. The bias comes
 from the biases of the projections and from positions inside attention. In the first layer of a post-norm
-model that is all. Other layers see the output of layer normalisations and of earlier sub-layers. A layer
-normalisation is linear if its scale is fixed, here at its value for this sentence. Earlier sub-layers mix
-content and position. Their contribution is the remainder.
+model that is all. Other layers see the output of normalisations and of earlier sub-layers. A normalisation
+is linear if its scale is fixed, here at its value for this sentence. Earlier sub-layers mix content and
+position. Their contribution is the remainder.
 
 The model's own modules compute everything.
 
@@ -51,8 +51,11 @@ class _Parts:
     position: Tensor
     constant: Tensor
 
-    def through(self, norm: nn.LayerNorm, x_BTE: Tensor) -> _Parts:
-        """The parts after a layer normalisation that has the mean and scale of `x_BTE`."""
+    def through(self, norm: nn.LayerNorm | nn.RMSNorm, x_BTE: Tensor) -> _Parts:
+        """The parts after a normalisation that has the mean and scale of `x_BTE`."""
+        if isinstance(norm, nn.RMSNorm):
+            factor_BTE = (x_BTE.square().mean(-1, keepdim=True) + (norm.eps or 0)).rsqrt() * norm.weight
+            return _Parts(*(part * factor_BTE for part in (self.content, self.position, self.constant)))
         scale_BT1 = (x_BTE.var(-1, correction=0, keepdim=True) + norm.eps).rsqrt()
         content, position, constant = (
             (part - part.mean(-1, keepdim=True)) * scale_BT1 * norm.weight
@@ -162,12 +165,12 @@ _WITHIN = {
 def _note(number: int, pre: bool) -> str:
     if number:
         return (
-            "Earlier layers mix content and position. Their contribution is the remainder. Layer "
-            "normalisations keep the scale they had for this sentence."
+            "Earlier layers mix content and position. Their contribution is the remainder. "
+            "Normalisations keep the scale they had for this sentence."
         )
     if pre:
         return (
-            "A layer normalisation precedes the first attention. Its scale depends on content and position "
+            "A normalisation precedes the first attention. Its scale depends on content and position "
             "together, and is fixed at its value for this sentence. With this scale the terms add up to "
             "the logit."
         )
@@ -206,7 +209,7 @@ def watching(model: AnySeq2Seq) -> Iterator[Calls]:
         module
         for module in model.modules()
         if isinstance(model, Transformer)
-        and (module is model.positions or isinstance(module, SelfAttention | nn.LayerNorm))
+        and (module is model.positions or isinstance(module, SelfAttention | nn.LayerNorm | nn.RMSNorm))
     ]
     handles = [module.register_forward_hook(keep) for module in watched]
     try:

@@ -20,8 +20,13 @@ ADAPTED: dict[AdaptedPart, tuple[str, ...]] = {
     "attention": ("project", "output", "candidate", "forget", "of_source", "of_target", "query", "context"),
     "feed_forward": ("inner", "outer", "input", "recurrent", "join", "linear"),
 }
-BLOCKS = {"project": 3}  # layers that store several matrices as one: W^Q, W^K and W^V
+BLOCKS = {"project": 3}  # layers that store several matrices as one: W^Q, W^K and W^V, as `block_sizes` says
 WEIGHT, DOWN, UP = ".weight", ".lora.down", ".lora.up"  # end the names of W, A and B
+
+
+def block_sizes(outputs: int, inputs: int, blocks: int) -> list[int]:
+    """Outputs of each block of a layer. W^Q is square; W^K and W^V may be smaller, and are equal."""
+    return [outputs] if blocks == 1 else [inputs, *[(outputs - inputs) // (blocks - 1)] * (blocks - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)

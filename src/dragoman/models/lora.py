@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from dragoman.base.errors import ConfigError
-from dragoman.models.adapter import DOWN, UP, AdaptedPart, AdapterShape
+from dragoman.models.adapter import DOWN, UP, AdaptedPart, AdapterShape, block_sizes
 from dragoman.models.layers.linear import Blocks
 from dragoman.models.seq2seq import AnySeq2Seq
 
@@ -29,7 +29,8 @@ from dragoman.models.seq2seq import AnySeq2Seq
 def low_rank_product(down_CI: Tensor, up_OR: Tensor, scale: float) -> Tensor:
     """weight_OI in float64: scale * B A for each block, one below the other."""
     blocks = len(down_CI) // up_OR.shape[1]
-    pairs = zip(up_OR.double().chunk(blocks), down_CI.double().chunk(blocks), strict=True)
+    sizes = block_sizes(len(up_OR), down_CI.shape[1], blocks)
+    pairs = zip(up_OR.double().split_with_sizes(sizes), down_CI.double().chunk(blocks), strict=True)
     return torch.cat([up @ down for up, down in pairs]) * scale
 
 
@@ -40,14 +41,18 @@ class LowRank(nn.Module):
 
     def __init__(self, linear: nn.Linear, shape: AdapterShape) -> None:
         super().__init__()
-        self.blocks, self.shape = linear.blocks if isinstance(linear, Blocks) else 1, shape
-        self.down = nn.Parameter(linear.weight.new_empty(self.blocks * shape.rank, linear.in_features))
+        self.sizes = linear.sizes if isinstance(linear, Blocks) else (linear.out_features,)
+        self.shape = shape
+        self.down = nn.Parameter(linear.weight.new_empty(len(self.sizes) * shape.rank, linear.in_features))
         self.up = nn.Parameter(linear.weight.new_zeros(linear.out_features, shape.rank))
         nn.init.normal_(self.down, std=linear.in_features**-0.5)  # section 4.1: A is random, B is zero
 
     def forward(self, x: Tensor, first: int = 0, last: int | None = None) -> Tensor:
         """The part of the output of blocks `first` to `last` - 1, side by side as in `Blocks`."""
-        down, up = (matrix.chunk(self.blocks)[first:last] for matrix in (self.down, self.up))
+        down, up = (
+            self.down.chunk(len(self.sizes))[first:last],
+            self.up.split_with_sizes(self.sizes)[first:last],
+        )
         hidden = nn.functional.linear(x, torch.cat(down)).chunk(len(down), -1)
         parts = [nn.functional.linear(h, up_OR) for h, up_OR in zip(hidden, up, strict=True)]
         return torch.cat(parts, -1) * self.shape.scale

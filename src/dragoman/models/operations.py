@@ -29,12 +29,14 @@ def attention_products(queries: float, keys: float, width: float) -> float:
     return 2 * product(queries, width, keys)
 
 
-def self_attention(queries: float, keys: float, width: float) -> float:
+def self_attention(queries: float, keys: float, width: float, kv_width: float | None = None) -> float:
     """Return the operations of multi-head self-attention with its four projections (section 3.2.2).
 
-    Each query position also has a key and a value, and is compared with `keys` keys.
+    Each query position also has a key and a value, and is compared with `keys` keys. Keys and values have
+    `kv_width` dimensions, `width` if left out; shared heads (`model.kv_heads`) are compared as often.
     """
-    return product(queries, width, 4 * width) + attention_products(queries, keys, width)
+    projections = 2 * (width + (kv_width or width))
+    return product(queries, width, projections) + attention_products(queries, keys, width)
 
 
 def window_keys(r: int) -> int:
@@ -68,7 +70,7 @@ def translation(shape: TransformerOptions, source: int, target: int, beam: int =
     """
     e = shape.d_model
     once = shape.encoder_layers * _encoder_layer(shape, source)
-    once += shape.decoder_layers * product(source, e, 2 * e)
+    once += shape.decoder_layers * product(source, e, 2 * shape.kv_width)
     rows = 1 + beam * (target - 1)
     fixed = product(rows, e, 2 * e) + attention_products(rows, source, e) + _feed_forward(shape, rows)
     if isinstance(shape, SSRUConfig):
@@ -76,27 +78,27 @@ def translation(shape: TransformerOptions, source: int, target: int, beam: int =
     else:
         most = shape.window or target  # the keys that a position sees
         seen = [1, *(beam * min(n, most) for n in range(2, target + 1))]  # by each step's rows together
-        past = product(rows, e, 4 * e) + attention_products(1, sum(seen), e)
+        past = product(rows, e, 2 * (e + shape.kv_width)) + attention_products(1, sum(seen), e)
         if shape.positions == "relative":
             past += attention_products(rows, 2 * FARTHEST_RELATIVE + 1, e)
     return once + shape.decoder_layers * (fixed + past) + product(rows, e, shape.target_vocab)
 
 
 def _encoder_layer(shape: TransformerOptions, s: int) -> float:
-    return _positioned_attention(shape, s) + _feed_forward(shape, s)
+    return _positioned_attention(shape, s, shape.d_model) + _feed_forward(shape, s)
 
 
 def _decoder_layer(shape: TransformerOptions, s: int, t: int) -> float:
-    e = shape.d_model
+    e, kv = shape.d_model, shape.kv_width
     # Cross-attention projects the target to queries and outputs, and the source to keys and values.
-    cross = product(t, e, 2 * e) + product(s, e, 2 * e) + attention_products(t, s, e)
-    past = product(t, e, 2 * e) if isinstance(shape, SSRUConfig) else _positioned_attention(shape, t)
+    cross = product(t, e, 2 * e) + product(s, e, 2 * kv) + attention_products(t, s, e)
+    past = product(t, e, 2 * e) if isinstance(shape, SSRUConfig) else _positioned_attention(shape, t, kv)
     return past + cross + _feed_forward(shape, t)
 
 
-def _positioned_attention(shape: TransformerOptions, n: int) -> float:
+def _positioned_attention(shape: TransformerOptions, n: int, kv_width: int) -> float:
     keys = n if shape.window is None else window_keys(shape.window)
-    total = self_attention(n, keys, shape.d_model)
+    total = self_attention(n, keys, shape.d_model, kv_width)
     if shape.positions == "relative":  # two more products, with a vector for each distance
         total += attention_products(n, 2 * FARTHEST_RELATIVE + 1, shape.d_model)
     return total

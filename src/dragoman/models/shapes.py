@@ -14,6 +14,7 @@ from dragoman.base.options import Option, Options
 
 Tie = Literal["all", "decoder", "none"]
 Norm = Literal["post", "pre"]
+NormKind = Literal["layer", "rms"]
 Activation = Literal["relu", "gelu", "quick-gelu", "swish", "swiglu"]
 SinusoidLayout = Literal["sinusoidal", "sinusoidal-halves", "sinusoidal-t2t"]
 InputPositions = Literal[SinusoidLayout, "learned", "index", "fraction", "none"]
@@ -94,12 +95,20 @@ class TransformerOptions(ModelConfig):
     norm: Annotated[
         Norm,
         Option(
-            "Layer normalisation after each sub-layer, as in the paper (post, section 3.1), or before it "
+            "Normalisation after each sub-layer, as in the paper (post, section 3.1), or before it "
             "(pre), which trains better at high learning rates."
         ),
     ] = "post"
+    norm_kind: Annotated[
+        NormKind,
+        Option(
+            "Kind of normalisation. layer: LayerNorm (Ba et al. 2016), the paper's; rms: RMSNorm (Zhang and "
+            "Sennrich 2019), which only divides by the root mean square."
+        ),
+    ] = "layer"
     norm_epsilon: Annotated[
-        float, Option("Layer normalisation adds this to the variance; 1e-6 in Marian.", above=0)
+        float,
+        Option("Normalisation adds this to the variance, or to the mean square; 1e-6 in Marian.", above=0),
     ] = 1e-5
     final_norm: Annotated[
         bool, Option('With norm = "pre", normalise the output of the encoder and of the decoder.')
@@ -129,6 +138,15 @@ class TransformerOptions(ModelConfig):
         ),
     ] = None
     attention_bias: Annotated[bool, Option("Add biases to the projections of attention.")] = False
+    kv_heads: Annotated[
+        int | None,
+        Option(
+            "Heads of keys and values in the decoder, each shared by heads / kv_heads heads of queries "
+            "(grouped-query attention, Ainslie et al. 2023); 1 is multi-query attention. Left out, as many "
+            "as heads.",
+            at_least=1,
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,6 +154,11 @@ class TransformerOptions(ModelConfig):
             raise ConfigError(
                 f"model.d_model = {self.d_model} is not a multiple of model.heads = {self.heads}",
                 hint="each head gets d_model / heads dimensions",
+            )
+        if self.heads % (self.kv_heads or 1):
+            raise ConfigError(
+                f"model.heads = {self.heads} is not a multiple of model.kv_heads = {self.kv_heads}",
+                hint="each head of keys and values serves heads / kv_heads heads of queries",
             )
         if self.norm == "post" and not self.final_norm:
             raise ConfigError(
@@ -147,6 +170,11 @@ class TransformerOptions(ModelConfig):
                 f'model.positions = "rotary" with heads of {self.d_model // self.heads} dimensions',
                 hint="it rotates pairs of dimensions: choose model.heads so that d_model / heads is even",
             )
+
+    @property
+    def kv_width(self) -> int:
+        """Width of the keys, and of the values, of all heads of the decoder."""
+        return self.d_model // self.heads * (self.kv_heads or self.heads)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,9 +22,10 @@ from dragoman.models.layers.cache import KeyValueCache, SourceKeys, TransformerS
 from dragoman.models.layers.dropout import Dropout, dropout
 from dragoman.models.layers.embeddings import embeddings
 from dragoman.models.layers.kernels import fast_attention
-from dragoman.models.layers.linear import Blocks, LayerNorm, Layers
+from dragoman.models.layers.linear import Blocks, Layers
 from dragoman.models.layers.masks import padding_bias, visible
 from dragoman.models.layers.memory import Memory, Shared
+from dragoman.models.layers.norm import new_norm
 from dragoman.models.layers.positions import AttentionPositions, in_layers, on_input
 from dragoman.models.layers.window import AttentionSpan, AttentionView
 from dragoman.models.shapes import SSRUConfig, TransformerConfig, TransformerOptions
@@ -38,7 +39,7 @@ def attend(
     if (out_BHTD := fast_attention(q_BHTD, k_BHSD, v_BHSD, bias, drop)) is not None:
         return out_BHTD  # the same from a kernel that does not store the weights
     weights_BHTS = attention_weights(q_BHTD, k_BHSD, bias)
-    return dropout(weights_BHTS, drop) @ v_BHSD
+    return weighted_values(dropout(weights_BHTS, drop), v_BHSD)
 
 
 def attention_weights(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -48,24 +49,38 @@ def attention_weights(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None
 
 def attention_logits(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
     """logits_BHTS = QK^T / sqrt(D) + bias. The bias is -inf for a hidden key, 0 for a visible one."""
-    logits_BHTS = (q_BHTD * (1 / math.sqrt(q_BHTD.shape[-1]))) @ k_BHSD.transpose(-2, -1)
+    logits_BHTS = by_shared_head(q_BHTD * (1 / math.sqrt(q_BHTD.shape[-1])), k_BHSD.transpose(-2, -1))
     return logits_BHTS if bias is None else logits_BHTS + bias
+
+
+def weighted_values(weights_BHTS: Tensor, v_BHSD: Tensor) -> Tensor:
+    """out_BHTD = weights V."""
+    return by_shared_head(weights_BHTS, v_BHSD)
+
+
+def by_shared_head(x_BHTX: Tensor, y_BKXY: Tensor) -> Tensor:
+    """out_BHTY = x y; each of K heads of y serves H / K heads of x (Ainslie et al. 2023, section 2.2)."""
+    if x_BHTX.shape[1] == y_BKXY.shape[1]:
+        return x_BHTX @ y_BKXY
+    grouped = x_BHTX.reshape(*y_BKXY.shape[:2], -1, x_BHTX.shape[-1])  # (B, K, H / K * T, X)
+    return (grouped @ y_BKXY).view(*x_BHTX.shape[:3], -1)
 
 
 class MultiHead(nn.Module):
     """MultiHead(Q, K, V) = Concat(head_1 .. head_H) W^O, section 3.2.2.
 
     `project` holds W^Q, W^K and W^V of all heads as three blocks, so that self-attention takes one
-    product. The paper has no biases; PyTorch, Marian and fairseq do, so `bias` adds them.
+    product. The paper has no biases; PyTorch, Marian and fairseq do, so `bias` adds them. Keys and values
+    have `kv_width` dimensions, as many as the queries if left out: fewer if heads share them.
     """
 
-    def __init__(self, config: TransformerOptions) -> None:
+    def __init__(self, config: TransformerOptions, kv_width: int | None = None) -> None:
         super().__init__()
         self.width, self.heads, self.drop = config.d_model, config.heads, config.attention_dropout
-        self.biased = config.attention_bias
-        self.project = Blocks(self.width, 3, bias=self.biased)
+        self.biased, self.kv_width = config.attention_bias, kv_width or self.width
+        self.project = Blocks(self.width, (self.width, self.kv_width, self.kv_width), bias=self.biased)
         self.output = nn.Linear(self.width, self.width, bias=self.biased)
-        for block in (*self.project.weight.chunk(3), self.output.weight):
+        for block in (*self.project.weight.split_with_sizes(self.project.sizes), self.output.weight):
             nn.init.xavier_uniform_(block)
         for linear in (self.project, self.output) if self.biased else ():
             nn.init.zeros_(linear.bias)
@@ -81,7 +96,7 @@ class MultiHead(nn.Module):
 
     def queries_keys_values(self, x_BTE: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of self-attention from one product."""
-        q, k, v = self.project(x_BTE).chunk(3, -1)
+        q, k, v = self.project(x_BTE).split_with_sizes(self.project.sizes, -1)
         return self._split(q), self._split(k), self._split(v)
 
     def merge(self, heads_BHTD: Tensor) -> Tensor:
@@ -90,7 +105,7 @@ class MultiHead(nn.Module):
         return out_BTE
 
     def _split(self, x_BTE: Tensor) -> Tensor:
-        return x_BTE.view(*x_BTE.shape[:2], self.heads, -1).transpose(1, 2)
+        return x_BTE.view(*x_BTE.shape[:2], -1, self.width // self.heads).transpose(1, 2)
 
 
 class CrossAttention(MultiHead):
@@ -104,8 +119,13 @@ class CrossAttention(MultiHead):
 class SelfAttention(MultiHead):
     """Attention of a sequence to itself, section 3.2.3. `span` says which keys a query sees."""
 
-    def __init__(self, config: TransformerOptions, positions: AttentionPositions | None = None) -> None:
-        super().__init__(config)
+    def __init__(
+        self,
+        config: TransformerOptions,
+        positions: AttentionPositions | None = None,
+        kv_width: int | None = None,
+    ) -> None:
+        super().__init__(config, kv_width)
         self.positions, self.span = positions or AttentionPositions(), AttentionSpan(config.window)
 
     def forward(self, x_BTE: Tensor, view: AttentionView) -> Tensor:
@@ -138,7 +158,7 @@ class SelfAttention(MultiHead):
         if not self.positions.on_values:
             return attend(q, k, v, bias, self.drop * self.training)
         weights = dropout(attention_weights(q, k, bias), self.drop * self.training)
-        return weights @ v + self.positions.values(weights, distance())
+        return weighted_values(weights, v) + self.positions.values(weights, distance())
 
 
 class FeedForward(nn.Module):
@@ -183,13 +203,14 @@ class FeedForward(nn.Module):
 class Residual(nn.Module):
     """LayerNorm(x + Sublayer(x)), section 3.1, with dropout on the sub-layer's output, section 5.4.
 
-    Pre-norm, x + Sublayer(LayerNorm(x)), makes deep models easier to train (Xiong et al. 2020).
+    Pre-norm, x + Sublayer(LayerNorm(x)), makes deep models easier to train (Xiong et al. 2020). Another
+    normalisation may take the place of LayerNorm (`models/layers/norm.py`).
     """
 
     def __init__(self, config: TransformerOptions) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
-        self.norm = LayerNorm(config.d_model, config.norm_epsilon)
+        self.norm = new_norm(config)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -225,7 +246,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.attention = reader
         self.attention_residual = Residual(config)
-        self.cross_attention = CrossAttention(config)
+        self.cross_attention = CrossAttention(config, config.kv_width)
         self.cross_attention_residual = Residual(config)
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = Residual(config)
@@ -257,7 +278,8 @@ def readers(config: TransformerConfig | SSRUConfig) -> Iterator[SelfAttention | 
     """For each layer of the decoder, the part that reads the tokens so far."""
     match config:
         case TransformerConfig():
-            return (SelfAttention(config, positions) for positions in in_layers(config, causal=True))
+            places = in_layers(config, causal=True)
+            return (SelfAttention(config, positions, config.kv_width) for positions in places)
         case SSRUConfig():
             return (SSRU(config.d_model) for _ in range(config.decoder_layers))
 
@@ -273,9 +295,9 @@ class Transformer(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.encoder = Layers(EncoderLayer(config, p) for p in in_layers(config, causal=False))
         self.decoder = Layers(DecoderLayer(config, reader) for reader in readers(config))
-        norm = LayerNorm if config.norm == "pre" and config.final_norm else nn.Identity
-        self.encoder_norm = norm(config.d_model, config.norm_epsilon)
-        self.decoder_norm = norm(config.d_model, config.norm_epsilon)
+        final = config.norm == "pre" and config.final_norm
+        self.encoder_norm = new_norm(config) if final else nn.Identity()
+        self.decoder_norm = new_norm(config) if final else nn.Identity()
         self.computes_in: torch.dtype | None = None  # of the layers, if their weights do not say it
 
     def encode(self, source_BS: Tensor, source_len_B: Tensor) -> Memory:

@@ -31,7 +31,7 @@ _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("attention", ("_Attention", "scaled_dot_product")),
     ("dropout", ("_Dropout", "dropout", "random_", "bernoulli")),
     ("softmax and loss", ("LinearCrossEntropy", "softmax", "logsumexp", "gather", "index_add", "bincount")),
-    ("layer norm", ("layer_norm", "_LayerNorm")),
+    ("layer norm", ("layer_norm", "_LayerNorm", "rms_norm")),
     ("ReLU", ("clamp_min", "threshold")),
     ("embeddings", ("embedding", "index_select")),
     ("optimizer", ("adam", "Optimizer", "Muon")),
@@ -41,8 +41,8 @@ _PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
 _LOOPS = ("_Attention", "_Dropout", "_LayerNorm", "LinearCrossEntropy")  # autograd functions of this package
 # Operations that return a view, or that consist of others.
 _VIEWS = frozenset(
-    "view transpose t reshape chunk split slice select expand as_strided permute unsqueeze detach flatten "
-    "linear matmul to unbind alias".split()
+    "view transpose t reshape chunk split split_with_sizes slice select expand as_strided permute unsqueeze "
+    "detach flatten linear matmul to unbind alias".split()
 )
 
 

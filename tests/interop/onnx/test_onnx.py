@@ -104,8 +104,9 @@ def test_every_step_gives_the_logits_of_the_model(name: str, tmp_path: Path) -> 
         np.testing.assert_allclose(logits_NV, wanted_NV, rtol=0, atol=1e-5 * largest)
 
 
-def test_a_batch_of_no_rows_is_possible(tmp_path: Path) -> None:
-    write(bundle_of(transformer()), tmp_path)
+@pytest.mark.parametrize("kv_heads", [None, 1])
+def test_a_batch_of_no_rows_is_possible(kv_heads: int | None, tmp_path: Path) -> None:
+    write(bundle_of(transformer(kv_heads=kv_heads)), tmp_path)
     encoder, decoder = sessions(tmp_path)
 
     none = np.zeros(0, np.int64)

@@ -40,6 +40,20 @@ def test_the_fused_kernel_computes_equation_1(hidden: str, dtype: torch.dtype) -
         torch.testing.assert_close(one, other)
 
 
+def test_the_fused_kernel_shares_heads_of_keys_and_values() -> None:
+    """As a copy of each for every head that shares it: also the gradients, which add up."""
+    q = randn(2, 6, 5, 4, seed=1).requires_grad_()
+    k, v = (randn(2, 2, 7, 4, seed=seed).requires_grad_() for seed in (2, 3))
+    bias = padding_bias(torch.tensor([[True] * 7, [True] * 2 + [False] * 5]), F64)
+    upstream = randn(2, 6, 5, 4, seed=4)
+    copied = fused_attention(q, k.repeat_interleave(3, 1), v.repeat_interleave(3, 1), bias)
+    wanted = torch.autograd.grad(copied, (q, k, v), upstream)
+
+    for got in (fused_attention(q, k, v, bias), attend(q, k, v, bias)):
+        torch.testing.assert_close(got, copied)
+        torch.testing.assert_close(torch.autograd.grad(got, (q, k, v), upstream), wanted)
+
+
 def test_equation_1_is_computed_as_written_where_no_kernel_serves() -> None:
     q, k, v = (randn(1, 1, 2, 4, seed=seed) for seed in (1, 2, 3))
 

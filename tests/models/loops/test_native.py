@@ -16,8 +16,8 @@ from torch.func import functional_call
 
 from dragoman.models import loops as native
 from dragoman.models.layers.dropout import dropout
-from dragoman.models.layers.linear import LayerNorm
 from dragoman.models.layers.masks import causal_bias, padding_bias
+from dragoman.models.layers.norm import LayerNorm
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import attend
@@ -150,6 +150,22 @@ def leave(number: float) -> None:
     """Fill the memory of the thread with a number."""
     row = torch.full((2**17,), number)
     native.layer_norm(row[None], row, row, 1e-5)
+
+
+def test_shared_heads_give_the_gradients_of_equation_1() -> None:
+    q = randn(2, 6, 5, 8, seed=1).requires_grad_()
+    k, v = (randn(2, 2, 7, 8, seed=seed).requires_grad_() for seed in (2, 3))
+    upstream = randn(2, 6, 5, 8, seed=4)
+
+    got = attend(q, k, v)
+
+    assert "_AttentionBackward" in _ancestors(got)  # the loops did it
+    fine = [x.detach().double().requires_grad_() for x in (q, k, v)]
+    wanted = attend(*fine)
+    close(got, wanted, torch.float32)
+    gradients = torch.autograd.grad(got, (q, k, v), upstream)
+    for gradient, right in zip(gradients, torch.autograd.grad(wanted, fine, upstream.double()), strict=True):
+        close(gradient, right, torch.float32)
 
 
 # ---- layer normalisation -------------------------------------------------------------------------

@@ -54,6 +54,7 @@ SHAPES: dict[str, Architecture] = {
     "t5": TransformerConfig(**PAPER, positions="t5"),
     "rotary": TransformerConfig(**PAPER, positions="rotary"),
     "relative": TransformerConfig(**PAPER, positions="relative"),
+    "rms, grouped": TransformerConfig(**PAPER, norm="pre", norm_kind="rms", kv_heads=1),
     "ssru": SSRUConfig(**PAPER),
     "recurrent": RecurrentConfig(**SIZES),
     "convolutional": ConvolutionalConfig(**SIZES),

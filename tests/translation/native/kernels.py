@@ -36,11 +36,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "activate": (None, [c_void_p, c_int, c_void_p, c_int64, c_int64, c_int64]),
     "attend": (
         None,
-        [*[c_void_p] * 5, c_float, c_int64, c_int64, c_int64, c_void_p, c_void_p],
+        [*[c_void_p] * 5, c_float, c_int64, c_int64, c_int64, c_int64, c_void_p, c_void_p],
     ),
     "attend_bfloat16": (
         None,
-        [*[c_void_p] * 5, c_float, c_int64, c_int64, c_int64, c_void_p, c_void_p],
+        [*[c_void_p] * 5, c_float, c_int64, c_int64, c_int64, c_int64, c_void_p, c_void_p],
     ),
     "narrow": (None, [c_void_p, c_void_p, c_int64, c_void_p]),
     "sum_exponentials": (None, [c_void_p, c_void_p, c_int64, POINTER(c_float), POINTER(c_float)]),
@@ -128,7 +128,7 @@ class Level:
         assert (out[:, width:] == 7.0).all()
         return out[:, : min(width, linear.outputs - first * PANEL)]
 
-    def normalise(self, x: Array, gain: Array, shift: Array, epsilon: float) -> Array:
+    def normalise(self, x: Array, gain: Array, shift: Array | None, epsilon: float) -> Array:
         out = np.empty_like(x)
         rows, width = x.shape
         self.loops.normalise(
@@ -151,8 +151,8 @@ class Level:
     def attend(
         self, q_HD: Array, k_THD: Array, v_THD: Array, bias_HT: Array | None, scale: float
     ) -> tuple[Array, Array]:
-        """Keys and values are float32, or bfloat16 as uint16."""
-        count, heads, width = k_THD.shape
+        """Keys and values are float32, or bfloat16 as uint16. They may have fewer heads than the query."""
+        count, (heads, width) = len(k_THD), q_HD.shape
         weights, out = np.full((heads, count), 7.0, np.float32), np.full((heads, width), 7.0, np.float32)
         # Positions in reversed order, so that only the pointers know where they are.
         keys, values = np.ascontiguousarray(k_THD[::-1]), np.ascontiguousarray(v_THD[::-1])
@@ -161,8 +161,8 @@ class Level:
         ]
         attend = self.loops.attend if keys.dtype == np.float32 else self.loops.attend_bfloat16
         attend(
-            self.table, address(q_HD), *pointers, address(bias_HT), scale, count, heads, width,
-            address(weights), address(out),
+            self.table, address(q_HD), *pointers, address(bias_HT), scale, count, heads,
+            heads // k_THD.shape[1], width, address(weights), address(out),
         )  # fmt: skip
         return weights, out
 

@@ -77,6 +77,7 @@ void products(const Kernels& kernels, bool spoil) {
 void rows(const Kernels& kernels) {
     for (int64_t width : SIZES) {
         Array<float> x(3 * width), y(3 * width), gain(width), shift(width), wide(6 * width);
+        kernels.normalise(x.data(), gain.data(), nullptr, 1e-5f, 3, width, width, y.data());
         kernels.normalise(x.data(), gain.data(), shift.data(), 1e-5f, 3, width, width, y.data());
         kernels.add(x.data(), y.data(), 3 * width);
         for (Activation kind : {Activation::relu, Activation::gelu, Activation::quick_gelu, Activation::swish})
@@ -89,18 +90,19 @@ void rows(const Kernels& kernels) {
 
 void attention(const Kernels& kernels) {
     for (int64_t count : {1, 3, 4, 5, 16, 17, 40, 3000})
-        for (int64_t heads : {1, 3, 8})
+        for (auto [heads, shared] : {std::pair<int64_t, int64_t>{1, 1}, {3, 1}, {8, 1}, {8, 2}, {8, 8}})
             for (int64_t width : {1, 5, 8, 16, 24, 32, 64, 128}) {
                 if (count == 3000 && width > 8) continue;
-                Array<float> query(heads * width), keys(count * heads * width), values(count * heads * width);
+                const int64_t size = heads / shared * width;
+                Array<float> query(heads * width), keys(count * size), values(count * size);
                 Array<float> bias(heads * count), weights(heads * count), out(heads * width);
                 std::vector<const float*> k, v;
                 for (int64_t t = 0; t < count; t++) {
-                    k.push_back(keys.data() + t * heads * width);
-                    v.push_back(values.data() + t * heads * width);
+                    k.push_back(keys.data() + t * size);
+                    v.push_back(values.data() + t * size);
                 }
                 kernels.attend(query.data(), k.data(), v.data(), count % 2 ? bias.data() : nullptr, 0.5f, count, heads,
-                               width, weights.data(), out.data());
+                               shared, width, weights.data(), out.data());
                 take(weights);
                 take(out);
                 std::vector<uint16_t> narrow_keys(keys.count()), narrow_values(values.count());
@@ -108,10 +110,10 @@ void attention(const Kernels& kernels) {
                 kernels.narrow(values.data(), values.count(), narrow_values.data());
                 std::vector<const uint16_t*> nk, nv;
                 for (int64_t t = 0; t < count; t++) {
-                    nk.push_back(narrow_keys.data() + t * heads * width);
-                    nv.push_back(narrow_values.data() + t * heads * width);
+                    nk.push_back(narrow_keys.data() + t * size);
+                    nv.push_back(narrow_values.data() + t * size);
                 }
-                kernels.attend_bfloat16(query.data(), nk.data(), nv.data(), nullptr, 0.5f, count, heads, width,
+                kernels.attend_bfloat16(query.data(), nk.data(), nv.data(), nullptr, 0.5f, count, heads, shared, width,
                                         weights.data(), out.data());
                 take(out);
             }

@@ -228,6 +228,15 @@ def test_normalise(level: Level, width: int) -> None:
     np.testing.assert_array_equal(level.normalise(x, gain, shift, 1e-5), alone)
 
 
+@pytest.mark.parametrize("width", [1, 5, 16, 31, 128, 515])
+def test_normalise_without_a_shift_is_rms_norm(level: Level, width: int) -> None:
+    x, gain = normal(7, width, seed=1) * np.exp(3 * normal(7, 1, seed=2)), normal(width, seed=4)
+    x64 = x.astype(np.float64)
+    wanted = x64 / np.sqrt((x64**2).mean(1, keepdims=True) + 1e-5) * gain
+
+    np.testing.assert_allclose(level.normalise(x, gain, None, 1e-5), wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 33, 1000])
 def test_add(level: Level, count: int) -> None:
     x, y = normal(count, seed=1), normal(count, seed=2)
@@ -311,6 +320,24 @@ def test_attend(level: Level, heads: int, width: int, biased: bool) -> None:
         np.testing.assert_allclose(out, np.einsum("ht,thd->hd", wanted, v), rtol=0, atol=1e-5)
         if bias is not None:
             assert (weights[:, 1::3] == 0).all()
+
+
+@pytest.mark.parametrize(("heads", "shared"), [(8, 2), (8, 4), (8, 8), (6, 3), (16, 16)])
+@pytest.mark.parametrize("width", [5, 8, 16, 32, 64])
+def test_heads_that_share_keys_are_as_with_a_copy_each(
+    level: Level, heads: int, shared: int, width: int
+) -> None:
+    """The same numbers, also of bfloat16."""
+    for count in (1, 17, 100):
+        q, bias = normal(heads, width, seed=1), normal(heads, count, seed=4)
+        k, v = (normal(count, heads // shared, width, seed=seed) for seed in (2, 3))
+        for keys, values in ((k, v), (level.narrow(k), level.narrow(v))):
+            copies = (np.repeat(x, shared, 1) for x in (keys, values))
+
+            got, wanted = level.attend(q, keys, values, bias, 0.3), level.attend(q, *copies, bias, 0.3)
+
+            for ours, theirs in zip(got, wanted, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize(("heads", "width"), [(1, 1), (2, 5), (4, 16), (3, 24), (4, 32), (8, 64), (2, 128)])

@@ -62,6 +62,16 @@ SHAPES: dict[str, dict[str, Any]] = {
     "odd": {"d_model": 21, "heads": 3, "d_ff": 37, "positions": "sinusoidal-t2t"},
     "odd-biases": {"d_model": 30, "heads": 5, "d_ff": 19, "attention_bias": True, "output_bias": True},
     "other-ids": {"pad_id": 7, "start_id": 7, "end_id": 0},
+    "rms": {"norm_kind": "rms", "norm_epsilon": 1e-3},
+    "grouped": {
+        "kv_heads": 2,
+        "attention_bias": True,
+        "norm": "pre",
+        "norm_kind": "rms",
+        "positions": "rotary",
+    },
+    "multi-query": {"d_model": 30, "heads": 5, "kv_heads": 1, "positions": "relative", "window": 5},
+    "ssru-grouped": {"kv_heads": 1, "norm_kind": "rms", "ssru": True},
 }
 
 

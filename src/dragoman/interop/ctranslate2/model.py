@@ -144,6 +144,7 @@ def _stacks(config: TransformerConfig) -> tuple[Any, Any]:
     options = {
         "pre_norm": config.norm == "pre",
         "no_final_norm": not config.final_norm,
+        "rms_norm": config.norm_kind == "rms",
         "activation": specs.Activation[_ACTIVATIONS[config.activation]],
         "ffn_glu": config.activation == "swiglu",
         "relative_position": config.positions == "relative",
@@ -153,7 +154,9 @@ def _stacks(config: TransformerConfig) -> tuple[Any, Any]:
     }
     return (
         specs.transformer_spec.TransformerEncoderSpec(config.encoder_layers, config.heads, **options),
-        specs.transformer_spec.TransformerDecoderSpec(config.decoder_layers, config.heads, **options),
+        specs.transformer_spec.TransformerDecoderSpec(
+            config.decoder_layers, config.heads, num_heads_kv=config.kv_heads, **options
+        ),
     )
 
 
@@ -216,8 +219,10 @@ def _linear(place: Any, weight: Tensor, bias: Tensor | None) -> None:
         place.bias = _array(bias)
 
 
-def _norm(place: Any, norm: nn.LayerNorm) -> None:
-    place.gamma, place.beta = _array(norm.weight), _array(norm.bias)
+def _norm(place: Any, norm: nn.LayerNorm | nn.RMSNorm) -> None:
+    place.gamma = _array(norm.weight)
+    if isinstance(norm, nn.LayerNorm):
+        place.beta = _array(norm.bias)
 
 
 def _array(tensor: Tensor) -> Any:

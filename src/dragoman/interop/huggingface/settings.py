@@ -259,4 +259,8 @@ def shape_faults(shape: TransformerConfig) -> list[str]:
         faults.append(f'model.activation = "{shape.activation}"')
     if shape.norm_epsilon != NORM_EPSILON:
         faults.append(f"model.norm_epsilon = {shape.norm_epsilon:g}")
+    if shape.norm_kind != "layer":
+        faults.append(f'model.norm_kind = "{shape.norm_kind}"')
+    if shape.kv_width != shape.d_model:
+        faults.append(f"model.kv_heads = {shape.kv_heads}")
     return faults

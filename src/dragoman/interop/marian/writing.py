@@ -107,6 +107,10 @@ def unsupported(bundle: Bundle) -> list[str]:
         faults.append(f'model.activation = "{config.activation}" (supported: {", ".join(ACTIVATIONS)})')
     if config.window is not None:
         faults.append(f"model.window = {config.window} (supported: left out)")
+    if config.norm_kind != "layer":
+        faults.append(f'model.norm_kind = "{config.norm_kind}" (supported: layer)')
+    if config.kv_width != config.d_model:
+        faults.append(f"model.kv_heads = {config.kv_heads} (supported: left out)")
     if config.norm_epsilon > modern.EPSILON:
         faults.append(
             f"model.norm_epsilon = {config.norm_epsilon} (supported: {modern.EPSILON} and {EPSILON})"

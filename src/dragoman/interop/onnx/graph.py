@@ -250,6 +250,11 @@ class Value:
         parameters = self.graph.weight(weight), self.graph.weight(bias)
         return self.graph.add("LayerNormalization", self, *parameters, axis=-1, epsilon=epsilon)
 
+    def rms_norm(self, weight: Tensor, epsilon: float) -> Value:
+        """Divide by the root mean square of the last axis. Opset 17 has no operator for it."""
+        mean = self.graph.add("ReduceMean", self * self, axes=[-1], keepdims=1)
+        return self / self.graph.add("Sqrt", mean + self.graph.number(epsilon)) * self.graph.weight(weight)
+
     def linear(self, weight: Tensor, bias: Tensor | None) -> Value:
         """x W^T + b, for W as in `nn.Linear`. Stores W^T, which is the faster order."""
         product = self @ self.graph.weight(weight.T)

@@ -45,7 +45,10 @@ _OF_SOURCE = ("source_keys", "source_values")
 
 
 def encoder(model: Transformer, weights: WeightFile) -> Graph:
-    """source_BS, source_length_B -> source_keys and source_values of each decoder layer, (B, H, S, D)."""
+    """source_BS, source_length_B -> source_keys and source_values of each decoder layer, (B, K, S, D).
+
+    K is H, or less if heads share keys and values.
+    """
     graph = Graph("encoder", weights)
     source_BS = graph.input("source", "int64", ["rows", "source"])
     length_B = graph.input("source_length", "int64", ["rows"])
@@ -61,8 +64,8 @@ def encoder(model: Transformer, weights: WeightFile) -> Graph:
     for number, decoder_layer in enumerate(model.decoder):
         cross = decoder_layer.cross_attention
         for part, name in enumerate(_OF_SOURCE, start=1):
-            value_BHSD = _heads(cross, _project(cross, x_BSE, part, part + 1))
-            graph.output(value_BHSD, f"{name}_{number}", "float32", _shape(cross, "source"))
+            value_BKSD = _heads(cross, _project(cross, x_BSE, part, part + 1), cross.kv_width)
+            graph.output(value_BKSD, f"{name}_{number}", "float32", _shape(cross, "source"))
     return graph
 
 
@@ -134,7 +137,13 @@ def _residual(residual: Residual, x: Value, sublayer: Callable[[Value], Value]) 
 
 
 def _norm(norm: nn.Module, x: Value) -> Value:
-    return x.layer_norm(norm.weight, norm.bias, norm.eps) if isinstance(norm, nn.LayerNorm) else x
+    match norm:
+        case nn.LayerNorm():
+            return x.layer_norm(norm.weight, norm.bias, norm.eps)
+        case nn.RMSNorm(eps=float(epsilon)):
+            return x.rms_norm(norm.weight, epsilon)
+        case _:
+            return x
 
 
 def _feed_forward(layer: FeedForward, x: Value) -> Value:
@@ -205,7 +214,7 @@ def _cross_attention(
     attention: CrossAttention, k_NHSD: Value, v_NHSD: Value, bias_N11S: Value, x_N1E: Value
 ) -> Value:
     """Attention of the newest token to the source."""
-    q = _heads(attention, _project(attention, x_N1E, 0, 1))
+    q = _heads(attention, _project(attention, x_N1E, 0, 1), attention.width)
     return _attend(attention, q, k_NHSD, v_NHSD, bias_N11S)
 
 
@@ -219,6 +228,7 @@ def _attend(
     graph, width = q.graph, attention.width // attention.heads
     positions = attention.positions if isinstance(attention, SelfAttention) else None
     q = q * graph.number(1 / math.sqrt(width))
+    k, v = (_copied(attention, each) for each in (k, v))
     logits = q @ k.transpose(0, 1, 3, 2)
     for addition in (bias, _distance_bias(positions, q, distance)):
         logits = logits if addition is None else logits + addition
@@ -233,26 +243,37 @@ def _attend(
 
 def _queries_keys_values(attention: SelfAttention, x: Value, position: Value) -> list[Value]:
     """Queries, keys and values with their positions, from one product."""
-    width = attention.width
-    parts = _project(attention, x, 0, 3).split(width, width, width)
-    q, k, v = (_heads(attention, part) for part in parts)
+    sizes = attention.project.sizes
+    parts = _project(attention, x, 0, 3).split(*sizes)
+    q, k, v = (_heads(attention, part, size) for part, size in zip(parts, sizes, strict=True))
     return [_turned(attention.positions, q, position), _turned(attention.positions, k, position), v]
 
 
 def _project(attention: MultiHead, x: Value, first: int, last: int) -> Value:
     """x W for some of the three blocks of W^Q, W^K, W^V."""
-    rows = slice(first * attention.width, last * attention.width)
+    rows = slice(attention.project.starts[first], attention.project.starts[last])
     bias = attention.project.bias[rows] if attention.biased else None
     return x.linear(attention.project.weight[rows], bias)
 
 
-def _heads(attention: MultiHead, x_BTE: Value) -> Value:
-    """x_BHTD."""
-    return x_BTE.reshape(0, 0, attention.heads, attention.width // attention.heads).transpose(0, 2, 1, 3)
+def _heads(attention: MultiHead, x_BTE: Value, outputs: int) -> Value:
+    """x_BHTD of queries, keys or values, which have so many dimensions in all."""
+    width = attention.width // attention.heads
+    return x_BTE.reshape(0, 0, outputs // width, width).transpose(0, 2, 1, 3)
+
+
+def _copied(attention: MultiHead, x_BKSD: Value) -> Value:
+    """x_BHSD: a copy of keys or values for each head that shares them."""
+    shared = attention.width // attention.kv_width
+    if shared == 1:
+        return x_BKSD
+    graph = x_BKSD.graph
+    return graph.add("Gather", x_BKSD, graph.whole(*(h // shared for h in range(attention.heads))), axis=1)
 
 
 def _shape(attention: MultiHead, keys: str) -> Shape:
-    return ["rows", attention.heads, keys, attention.width // attention.heads]
+    width = attention.width // attention.heads
+    return ["rows", attention.kv_width // width, keys, width]
 
 
 def _encoder_bias(visible_BS: Value, distance_SS: Value, window: int | None) -> Value:

@@ -21,6 +21,8 @@ def fast_attention(
     """
     learns = torch.is_grad_enabled() and not (bias is not None and bias.requires_grad)
     if learns and not drop and native.serves(q_BHTD, k_BHSD, v_BHSD):
+        if (shared := q_BHTD.shape[1] // k_BHSD.shape[1]) > 1:  # the kernel takes one head of keys for each
+            k_BHSD, v_BHSD = (x.repeat_interleave(shared, 1) for x in (k_BHSD, v_BHSD))
         return native.attention(q_BHTD, k_BHSD, v_BHSD, bias)
     if q_BHTD.device.type != "cpu":
         return fused_attention(q_BHTD, k_BHSD, v_BHSD, bias, drop)
@@ -35,4 +37,6 @@ def fused_attention(
     On a CPU its backward pass is slower than plain products if sentences are short.
     """
     bias = None if bias is None else bias.to(q_BHTD.dtype)
-    return nn.functional.scaled_dot_product_attention(q_BHTD, k_BHSD, v_BHSD, bias, drop)
+    return nn.functional.scaled_dot_product_attention(
+        q_BHTD, k_BHSD, v_BHSD, bias, drop, enable_gqa=q_BHTD.shape[1] != k_BHSD.shape[1]
+    )

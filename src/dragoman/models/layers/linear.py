@@ -1,14 +1,12 @@
-"""Lists of layers with a type, a linear layer of several matrices, and layer normalisation."""
+"""Lists of layers with a type, and a linear layer of several matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
-import torch
 from torch import Tensor, nn
-
-from dragoman.models import loops as native
 
 Layer = TypeVar("Layer", bound=nn.Module)
 
@@ -28,24 +26,13 @@ class Layers(nn.ModuleList, Generic[Layer]):
 
 
 class Blocks(nn.Linear):
-    """Several square matrices of one width as one, so that all or some of them take one product."""
+    """Several matrices as one, of `sizes` outputs each, so that all or some of them take one product."""
 
-    def __init__(self, width: int, blocks: int, *, bias: bool) -> None:
-        super().__init__(width, blocks * width, bias=bias)
-        self.blocks, self.biased = blocks, bias
+    def __init__(self, width: int, sizes: Sequence[int], *, bias: bool) -> None:
+        super().__init__(width, sum(sizes), bias=bias)
+        self.sizes, self.starts, self.biased = tuple(sizes), (0, *accumulate(sizes)), bias
 
     def forward(self, x: Tensor, first: int = 0, last: int | None = None) -> Tensor:
         """The outputs of blocks `first` to `last` - 1 side by side, of all by default."""
-        end = None if last is None else last * self.in_features
-        rows = slice(first * self.in_features, end)
+        rows = slice(self.starts[first], None if last is None else self.starts[last])
         return nn.functional.linear(x, self.weight[rows], self.bias[rows] if self.biased else None)
-
-
-class LayerNorm(nn.LayerNorm):
-    """`nn.LayerNorm` (Ba et al. 2016). A loop in C for training on a CPU, which sums gradients in float32."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """out, with the shape of x."""
-        if torch.is_grad_enabled() and native.serves(x, self.weight, self.bias):
-            return native.layer_norm(x, self.weight, self.bias, self.eps)
-        return super().forward(x)

@@ -126,7 +126,7 @@ def _units(objective: Objective) -> Iterator[nn.Module]:
         return
     yield from (*model.encoder, *model.decoder)
     for norm in (model.encoder_norm, model.decoder_norm):
-        if isinstance(norm, nn.LayerNorm):
+        if not isinstance(norm, nn.Identity):
             yield norm
 
 

@@ -33,10 +33,14 @@ class _Shape(ctypes.Structure):
     """`Shape` in cpp/shape.h."""
 
     _fields_ = [
-        *((name, c_int32) for name in ("source_vocab", "target_vocab", "width", "hidden", "heads")),
+        *(
+            (name, c_int32)
+            for name in ("source_vocab", "target_vocab", "width", "hidden", "heads", "kv_heads")
+        ),
         *((name, c_int32) for name in ("encoder_layers", "decoder_layers", "pad", "start", "end")),
         *((name, c_int32) for name in ("tie", "positions", "activation", "window", "ssru", "pre_norm")),
-        *((name, c_int32) for name in ("final_norm", "scale_embeddings", "attention_bias", "output_bias")),
+        *((name, c_int32) for name in ("rms_norm", "final_norm", "scale_embeddings")),
+        *((name, c_int32) for name in ("attention_bias", "output_bias")),
         ("epsilon", c_float),
     ]
 
@@ -179,6 +183,7 @@ def _shape(config: TransformerConfig | SSRUConfig) -> _Shape:
         width=config.d_model,
         hidden=config.d_ff,
         heads=config.heads,
+        kv_heads=config.kv_heads or config.heads,
         encoder_layers=config.encoder_layers,
         decoder_layers=config.decoder_layers,
         pad=config.pad_id,
@@ -190,6 +195,7 @@ def _shape(config: TransformerConfig | SSRUConfig) -> _Shape:
         window=min(config.window or 0, 2**30),
         ssru=isinstance(config, SSRUConfig),
         pre_norm=config.norm == "pre",
+        rms_norm=config.norm_kind == "rms",
         final_norm=config.final_norm,
         scale_embeddings=config.embedding_scale,
         attention_bias=config.attention_bias,

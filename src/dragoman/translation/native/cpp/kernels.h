@@ -51,7 +51,8 @@ struct Kernels {
     void (*product)(const Packed& w, const Input& input, int64_t rows, int64_t first, int64_t last, float* out,
                     int64_t stride);
 
-    // out = (x - mean) / sqrt(variance + epsilon) * gain + shift for each row; may be in place.
+    // out = (x - mean) / sqrt(variance + epsilon) * gain + shift for each row; may be in place. Without a `shift`
+    // (null), RMSNorm: out = x / sqrt(mean(x^2) + epsilon) * gain.
     void (*normalise)(const float* x, const float* gain, const float* shift, float epsilon, int64_t rows, int64_t width,
                       int64_t stride, float* out);
 
@@ -62,15 +63,17 @@ struct Kernels {
     // half.
     void (*activate)(Activation kind, float* x, int64_t rows, int64_t width, int64_t stride);
 
-    // One query against T keys, for all heads: weights_HT = softmax(scale q K^T + bias_HT), out_HD = weights V. The
-    // keys and values of a position are H * D numbers at keys[t] and values[t]. `bias` may be null; -inf hides a key.
+    // One query against T keys, for all heads: weights_HT = softmax(scale q K^T + bias_HT), out_HD = weights V. Each
+    // head of keys and values serves `shared` heads of the query, side by side: those of a position are
+    // H / shared * D numbers at keys[t] and values[t]. `bias` may be null; -inf hides a key.
     void (*attend)(const float* query, const float* const* keys, const float* const* values, const float* bias,
-                   float scale, int64_t count, int64_t heads, int64_t width, float* weights, float* out);
+                   float scale, int64_t count, int64_t heads, int64_t shared, int64_t width, float* weights,
+                   float* out);
 
     // The same for keys and values that `narrow` made bfloat16.
     void (*attend_bfloat16)(const float* query, const uint16_t* const* keys, const uint16_t* const* values,
-                            const float* bias, float scale, int64_t count, int64_t heads, int64_t width, float* weights,
-                            float* out);
+                            const float* bias, float scale, int64_t count, int64_t heads, int64_t shared,
+                            int64_t width, float* weights, float* out);
 
     // Round to the nearest bfloat16, to even if two are as near.
     void (*narrow)(const float* x, int64_t count, uint16_t* out);

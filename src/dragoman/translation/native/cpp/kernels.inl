@@ -148,8 +148,24 @@ Input prepare(Type type, const float* x, int64_t stride, int64_t rows, int64_t i
 
 // Rows -----------------------------------------------------------------------
 
+// RMSNorm, Zhang and Sennrich 2019.
+void normalise_size(const float* x, const float* gain, float epsilon, int64_t rows, int64_t width, int64_t stride,
+                    float* out) {
+    for (int64_t row = 0; row < rows; row++, x += stride, out += stride) {
+        float squares = sum_each(width, [&](int64_t i, int64_t n) {
+            Float part = load_up_to(x + i, n, 0.0f);
+            return part * part;
+        });
+        Float scale = splat(1.0f / __builtin_sqrtf(squares / width + epsilon));
+        each(width, [&](int64_t i, int64_t n) {
+            store_up_to(out + i, load_up_to(x + i, n, 0.0f) * scale * load_up_to(gain + i, n, 0.0f), n);
+        });
+    }
+}
+
 void normalise(const float* x, const float* gain, const float* shift, float epsilon, int64_t rows, int64_t width,
                int64_t stride, float* out) {
+    if (!shift) return normalise_size(x, gain, epsilon, rows, width, stride, out);
     for (int64_t row = 0; row < rows; row++, x += stride, out += stride) {
         Float mean = splat(sum_each(width, [&](int64_t i, int64_t n) { return load_up_to(x + i, n, 0.0f); }) / width);
         float squares = sum_each(width, [&](int64_t i, int64_t n) {
@@ -262,8 +278,9 @@ inline void soften(float* x, int64_t count) {
     each(count, [&](int64_t i, int64_t n) { store_up_to(x + i, load_up_to(x + i, n, 0.0f) * share, n); });
 }
 
-// out = the sums of weights[t] values[t] for HEADS heads of PARTS vectors, from `offset` in a position.
-template <int HEADS, int PARTS, class Number>
+// out = the sums of weights[t] values[t] for HEADS heads of PARTS vectors, from `offset` in a position. SHARED: all
+// of them have the same values.
+template <int HEADS, int PARTS, bool SHARED = false, class Number>
 inline void gather(const float* weights, int64_t stride, const Number* const* values, int64_t offset, int64_t count,
                    float* out) {
     Float sums[HEADS * PARTS] = {};
@@ -273,7 +290,8 @@ inline void gather(const float* weights, int64_t stride, const Number* const* va
         for (int head = 0; head < HEADS; head++) {
             Float w = splat(weights[head * stride + t]);
 #pragma GCC unroll 8
-            for (int i = head * PARTS; i < (head + 1) * PARTS; i++) sums[i] = fma(w, widen(value + i * WIDTH), sums[i]);
+            for (int i = head * PARTS; i < (head + 1) * PARTS; i++)
+                sums[i] = fma(w, widen(value + (SHARED ? i - head * PARTS : i) * WIDTH), sums[i]);
         }
     }
 #pragma GCC unroll 8
@@ -296,7 +314,8 @@ inline void gather_head(const float* weights, const Number* const* values, int64
 
 template <int PARTS, class Number>
 inline void attend_heads(const float* query, const Number* const* keys, const Number* const* values,
-                         const float* bias, float scale, int64_t count, int64_t heads, int64_t width, float* weights, float* out) {
+                         const float* bias, float scale, int64_t count, int64_t heads, int64_t shared, int64_t width,
+                         float* weights, float* out) {
     // Rows padded to whole vectors are faster: the processor cannot pass parts of vectors from a store to a load.
     constexpr int64_t ROOM = 4096;
     alignas(64) float room[ROOM];
@@ -306,21 +325,26 @@ inline void attend_heads(const float* query, const Number* const* keys, const Nu
     float* rows = fits ? room : weights;
     for (int64_t t = 0; t < count; t += WIDTH) {
         const int64_t n = count - t < WIDTH ? count - t : WIDTH;
-        for (int64_t head = 0; head < heads; head++) {
-            Float scores = score<PARTS>(query + head * width, keys + t, head * width, n, width,
-                                        bias ? bias + head * count + t : nullptr, scale);
-            store_up_to(rows + head * stride + t, scores, fits ? WIDTH : n);
-        }
+        for (int64_t head = 0, offset = 0; head < heads; offset += width)
+            for (const int64_t end = head + shared; head < end; head++) {
+                Float scores = score<PARTS>(query + head * width, keys + t, offset, n, width,
+                                            bias ? bias + head * count + t : nullptr, scale);
+                store_up_to(rows + head * stride + t, scores, fits ? WIDTH : n);
+            }
     }
     for (int64_t head = 0; head < heads; head++) soften(rows + head * stride, stride);
     int64_t head = 0;
     if constexpr (PARTS > 0) {
         constexpr int HEADS = 8 / PARTS;  // at once
-        for (; head + HEADS <= heads; head += HEADS)
+        for (; shared == 1 && head + HEADS <= heads; head += HEADS)
             gather<HEADS, PARTS>(rows + head * stride, stride, values, head * width, count, out + head * width);
+        if (HEADS > 1 && shared % HEADS == 0)
+            for (; head < heads; head += HEADS)
+                gather<HEADS, PARTS, true>(rows + head * stride, stride, values, head / shared * width, count,
+                                           out + head * width);
     }
     for (; head < heads; head++)
-        gather_head(rows + head * stride, values, head * width, count, width, out + head * width);
+        gather_head(rows + head * stride, values, head / shared * width, count, width, out + head * width);
     if (!fits) return;
     for (head = 0; head < heads; head++)
         each(count, [&](int64_t i, int64_t n) {
@@ -330,24 +354,26 @@ inline void attend_heads(const float* query, const Number* const* keys, const Nu
 
 template <class Number>
 inline void attend_to(const float* query, const Number* const* keys, const Number* const* values, const float* bias,
-                      float scale, int64_t count, int64_t heads, int64_t width, float* weights, float* out) {
+                      float scale, int64_t count, int64_t heads, int64_t shared, int64_t width, float* weights,
+                      float* out) {
     switch (width % WIDTH ? 0 : width / WIDTH) {
-        case 1: return attend_heads<1>(query, keys, values, bias, scale, count, heads, width, weights, out);
-        case 2: return attend_heads<2>(query, keys, values, bias, scale, count, heads, width, weights, out);
-        case 4: return attend_heads<4>(query, keys, values, bias, scale, count, heads, width, weights, out);
-        case 8: return attend_heads<8>(query, keys, values, bias, scale, count, heads, width, weights, out);
-        default: return attend_heads<0>(query, keys, values, bias, scale, count, heads, width, weights, out);
+        case 1: return attend_heads<1>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
+        case 2: return attend_heads<2>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
+        case 4: return attend_heads<4>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
+        case 8: return attend_heads<8>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
+        default: return attend_heads<0>(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
     }
 }
 
 void attend(const float* query, const float* const* keys, const float* const* values, const float* bias, float scale,
-            int64_t count, int64_t heads, int64_t width, float* weights, float* out) {
-    attend_to(query, keys, values, bias, scale, count, heads, width, weights, out);
+            int64_t count, int64_t heads, int64_t shared, int64_t width, float* weights, float* out) {
+    attend_to(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
 }
 
 void attend_bfloat16(const float* query, const uint16_t* const* keys, const uint16_t* const* values, const float* bias,
-                     float scale, int64_t count, int64_t heads, int64_t width, float* weights, float* out) {
-    attend_to(query, keys, values, bias, scale, count, heads, width, weights, out);
+                     float scale, int64_t count, int64_t heads, int64_t shared, int64_t width, float* weights,
+                     float* out) {
+    attend_to(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
 }
 
 void narrow(const float* x, int64_t count, uint16_t* out) {

@@ -107,14 +107,15 @@ EXPORT void dragoman_kernels_activate(const Kernels* level, int kind, float* x, 
 
 EXPORT void dragoman_kernels_attend(const Kernels* level, const float* query, const float* const* keys,
                              const float* const* values, const float* bias, float scale, int64_t count, int64_t heads,
-                             int64_t width, float* weights, float* out) {
-    level->attend(query, keys, values, bias, scale, count, heads, width, weights, out);
+                             int64_t shared, int64_t width, float* weights, float* out) {
+    level->attend(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
 }
 
 EXPORT void dragoman_kernels_attend_bfloat16(const Kernels* level, const float* query, const uint16_t* const* keys,
                                              const uint16_t* const* values, const float* bias, float scale,
-                                             int64_t count, int64_t heads, int64_t width, float* weights, float* out) {
-    level->attend_bfloat16(query, keys, values, bias, scale, count, heads, width, weights, out);
+                                             int64_t count, int64_t heads, int64_t shared, int64_t width,
+                                             float* weights, float* out) {
+    level->attend_bfloat16(query, keys, values, bias, scale, count, heads, shared, width, weights, out);
 }
 
 EXPORT void dragoman_kernels_narrow(const Kernels* level, const float* x, int64_t count, uint16_t* out) {

@@ -188,7 +188,9 @@ LowRank::LowRank(const Weights& down_, const Weights& up_, double scale_)
 
 void LowRank::add(int64_t row, float* out) const {
     std::vector<double> sum(static_cast<size_t>(inputs));
-    const float* from = down.data() + row / (outputs / blocks) * rank * inputs;
+    const bool first = blocks == 1 || row < inputs;
+    const int64_t block = first ? 0 : 1 + (row - inputs) / ((outputs - inputs) / (blocks - 1));
+    const float* from = down.data() + block * rank * inputs;
     for (int64_t r = 0; r < rank; r++, from += inputs) {
         const double factor = up[size_t(row * rank + r)];
         for (int64_t i = 0; i < inputs; i++) sum[size_t(i)] += factor * from[i];

@@ -26,13 +26,15 @@ struct Weights {
 };
 
 // The part of an adapter for one matrix: scale * up down, as models/lora.py computes it. Each block of rows of the
-// matrix has a down of its own: [blocks][rank][inputs]. Up is [outputs][rank].
+// matrix has a down of its own: [blocks][rank][inputs]. Up is [outputs][rank]. Of several blocks the first is square,
+// and the others have equally many rows (`block_sizes` in models/adapter.py).
 struct LowRank {
     int64_t rank, blocks, outputs, inputs;
     double scale;
     std::vector<float> down, up;
 
     LowRank(const Weights& down, const Weights& up, double scale);
+    bool fits() const { return blocks == 1 || (outputs > inputs && (outputs - inputs) % (blocks - 1) == 0); }
     // Add to a row of the matrix. Sums have float64.
     void add(int64_t row, float* out) const;
 };

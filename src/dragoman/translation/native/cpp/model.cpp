@@ -62,8 +62,10 @@ class Packer {
         return out;
     }
 
-    Norm norm(const std::string& name, int64_t width) {
-        return {numbers(name + ".weight", width), numbers(name + ".bias", width)};
+    Norm norm(const std::string& name, const Shape& shape) {
+        Norm norm{numbers(name + ".weight", shape.width), {}};
+        if (!shape.rms_norm) norm.shift = numbers(name + ".bias", shape.width);
+        return norm;
     }
 
     // Pack rows first .. first + count - 1 of a layer with `outputs` outputs.
@@ -126,7 +128,7 @@ class Packer {
         if (found == adapter_->end()) return nullptr;
         used_.insert(name);
         const LowRank& part = found->second;
-        if (part.outputs != outputs || part.inputs != inputs || outputs % part.blocks)
+        if (part.outputs != outputs || part.inputs != inputs || !part.fits())
             throw Unusable("the adapter's part of " + name + " is for " + shape_text(part.outputs, part.inputs) +
                            ", the model has " + shape_text(outputs, inputs));
         return &part;
@@ -181,8 +183,9 @@ template <class Packer> void Model::read(Packer& packer) {
     const int64_t gates = Activation(shape.activation) == Activation::swiglu ? 2 : 1;
     const bool biased = shape.attention_bias;
 
-    auto self_attention = [&](SelfAttention& attention, const std::string& name) {
-        packer.linear(attention.project, name + ".project", 3 * width, width, biased);
+    const int64_t keys_values = 2 * shape.kv_width();  // of the decoder
+    auto self_attention = [&](SelfAttention& attention, const std::string& name, int64_t keys_values) {
+        packer.linear(attention.project, name + ".project", width + keys_values, width, biased);
         packer.linear(attention.output, name + ".output", width, width, biased);
         if (shape.positions == Positions::relative) {
             attention.relative.of_keys = packer.numbers(name + ".positions.of_keys.weight", DISTANCES, shape.head());
@@ -206,10 +209,10 @@ template <class Packer> void Model::read(Packer& packer) {
     for (int32_t i = 0; i < shape.encoder_layers; i++) {
         EncoderLayer& layer = encoder[i];
         const std::string name = "encoder." + std::to_string(i);
-        self_attention(layer.attention, name + ".attention");
+        self_attention(layer.attention, name + ".attention", 2 * width);
         feed_forward(layer.feed_forward, name + ".feed_forward");
-        layer.attention_norm = packer.norm(name + ".attention_residual.norm", width);
-        layer.feed_forward_norm = packer.norm(name + ".feed_forward_residual.norm", width);
+        layer.attention_norm = packer.norm(name + ".attention_residual.norm", shape);
+        layer.feed_forward_norm = packer.norm(name + ".feed_forward_residual.norm", shape);
     }
     for (int32_t i = 0; i < shape.decoder_layers; i++) {
         DecoderLayer& layer = decoder[i];
@@ -218,20 +221,20 @@ template <class Packer> void Model::read(Packer& packer) {
             packer.linear(layer.recurrence.candidate, name + ".attention.candidate", width, width, false);
             packer.linear(layer.recurrence.forget, name + ".attention.forget", width, width);
         } else {
-            self_attention(layer.attention, name + ".attention");
+            self_attention(layer.attention, name + ".attention", keys_values);
         }
-        packer.linear(layer.cross_attention.query, cross + ".project", 3 * width, width, biased, 0, width);
-        packer.linear(layer.cross_attention.keys_values, cross + ".project", 3 * width, width, biased, width,
-                      2 * width);
+        const int64_t all = width + keys_values;
+        packer.linear(layer.cross_attention.query, cross + ".project", all, width, biased, 0, width);
+        packer.linear(layer.cross_attention.keys_values, cross + ".project", all, width, biased, width, keys_values);
         packer.linear(layer.cross_attention.output, cross + ".output", width, width, biased);
         feed_forward(layer.feed_forward, name + ".feed_forward");
-        layer.attention_norm = packer.norm(name + ".attention_residual.norm", width);
-        layer.cross_attention_norm = packer.norm(name + ".cross_attention_residual.norm", width);
-        layer.feed_forward_norm = packer.norm(name + ".feed_forward_residual.norm", width);
+        layer.attention_norm = packer.norm(name + ".attention_residual.norm", shape);
+        layer.cross_attention_norm = packer.norm(name + ".cross_attention_residual.norm", shape);
+        layer.feed_forward_norm = packer.norm(name + ".feed_forward_residual.norm", shape);
     }
     if (shape.pre_norm && shape.final_norm) {
-        encoder_norm = packer.norm("encoder_norm", width);
-        decoder_norm = packer.norm("decoder_norm", width);
+        encoder_norm = packer.norm("encoder_norm", shape);
+        decoder_norm = packer.norm("decoder_norm", shape);
     }
     if (shape.positions == Positions::learned)
         learned = packer.numbers("positions.table.weight", LONGEST_LEARNED, width);

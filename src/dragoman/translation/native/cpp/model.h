@@ -23,7 +23,7 @@ using Adapter = std::map<std::string, LowRank>;  // by the name of the layer
 Adapter read_adapter(const NamedWeights& weights, double scale);
 
 struct Norm {
-    std::vector<float> gain, shift;
+    std::vector<float> gain, shift;  // RMSNorm has no shift
 };
 
 // Vectors that are added for each distance, Shaw et al. 2018: [33][D].

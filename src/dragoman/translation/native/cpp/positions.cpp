@@ -88,11 +88,11 @@ void PositionalEncoding::embed(float* x, int64_t position, int64_t source) {
     for (int64_t i = 0; i < width; i++) x[i] += row[i];
 }
 
-void PositionalEncoding::turn(float* x, int64_t position) {
+void PositionalEncoding::turn(float* x, int64_t heads, int64_t position) {
     if (!turns()) return;
     const int64_t head = model_.shape.head();
     const float* row = angles_.row(position);
-    for (int64_t h = 0; h < model_.shape.heads; h++, x += head) {
+    for (int64_t h = 0; h < heads; h++, x += head) {
         for (int64_t i = 0; i < head; i += 2) {
             const float even = x[i], odd = x[i + 1], sine = row[i], cosine = row[i + 1];
             x[i] = even * cosine - odd * sine;

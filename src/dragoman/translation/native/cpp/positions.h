@@ -33,8 +33,8 @@ class PositionalEncoding {
     // Add to, or overwrite a part of, the embedding at `position` of a sentence with `source` source tokens.
     void embed(float* x, int64_t position, int64_t source);
 
-    // Rotate the queries or keys of all heads at `position`, in place: Su et al. 2021.
-    void turn(float* x, int64_t position);
+    // Rotate the queries or keys of `heads` heads at `position`, in place: Su et al. 2021.
+    void turn(float* x, int64_t heads, int64_t position);
     bool turns() const { return kind_ == Positions::rotary; }
 
     // Write bias_HT of a query at `position` for keys at first .. first + count - 1. Returns false if the

@@ -143,7 +143,8 @@ template <class Sublayer> void Transformer::residual(const Norm& norm, int64_t r
 }
 
 void Transformer::normalise(const Norm& norm, const float* x, int64_t rows, float* out) const {
-    kernels_.normalise(x, norm.gain.data(), norm.shift.data(), shape_.epsilon, rows, shape_.width, shape_.stride(), out);
+    const float* shift = shape_.rms_norm ? nullptr : norm.shift.data();
+    kernels_.normalise(x, norm.gain.data(), shift, shape_.epsilon, rows, shape_.width, shape_.stride(), out);
 }
 
 Input Transformer::prepare(const Linear& linear, const float* x, int64_t stride, int64_t rows) {
@@ -191,8 +192,8 @@ const float* Transformer::attend_to_all(const SelfAttention& layer, const std::v
     float *projected = projected_.get(0), *heads = heads_.get(rows * shape_.stride());
     if (positions_.turns()) {
         for (int64_t i = 0; i < rows; i++) {
-            positions_.turn(projected + i * stride, position_[i]);
-            positions_.turn(projected + i * stride + width, position_[i]);
+            positions_.turn(projected + i * stride, shape_.heads, position_[i]);
+            positions_.turn(projected + i * stride + width, shape_.heads, position_[i]);
         }
     }
     const int64_t before = shape_.window ? shape_.window / 2 : rows, after = shape_.window ? shape_.window - 1 - before : rows;
@@ -209,7 +210,7 @@ const float* Transformer::attend_to_all(const SelfAttention& layer, const std::v
             const float* query = own + t * stride;
             float *bias = bias_.get(shape_.heads * count), *out = heads + (source->first + t) * shape_.stride();
             const bool biased = positions_.bias(layer, query, t, first, count, false, bias);
-            attend<float>(query, biased ? bias : nullptr, count, out);
+            attend<float>(query, shape_.heads, biased ? bias : nullptr, count, out);
             positions_.values(layer, weights_.get(0), t, first, count, out);
         }
     }
@@ -220,7 +221,7 @@ const float* Transformer::attend_to_all(const SelfAttention& layer, const std::v
 template <class Number>
 const float* Transformer::attend_to_past(const SelfAttention& layer, int64_t number, const std::vector<Row>& rows,
                                          const float* x) {
-    const int64_t count = int64_t(rows.size()), width = shape_.width;
+    const int64_t count = int64_t(rows.size()), width = shape_.width, kv_width = shape_.kv_width();
     const int64_t stride = layer.project.packed().panels * PANEL;
     Places<Number>& places = this->places<Number>();
     product(layer.project, x, shape_.stride(), count, projected_);
@@ -228,25 +229,25 @@ const float* Transformer::attend_to_past(const SelfAttention& layer, int64_t num
     for (int64_t i = 0; i < count; i++) {
         const Row& row = rows[i];
         float* query = projected + i * stride;
-        positions_.turn(query, row.position);
-        positions_.turn(query + width, row.position);
-        keep(query + width, 2 * width, past_keys<Number>(row, row.position, row.slot, number));
+        positions_.turn(query, shape_.heads, row.position);
+        positions_.turn(query + width, shape_.kv_heads, row.position);
+        keep(query + width, 2 * kv_width, past_keys<Number>(row, row.position, row.slot, number));
         const int64_t first = shape_.window ? std::max<int64_t>(row.position + 1 - shape_.window, 0) : 0;
         const int64_t seen = row.position + 1 - first;
         places.room(seen);
         for (int64_t t = 0; t < seen; t++) {
             const int64_t slot = first + t == row.position ? row.slot : row.path[first + t];
             places.keys[t] = past_keys<Number>(row, first + t, slot, number);
-            places.values[t] = places.keys[t] + width;
+            places.values[t] = places.keys[t] + kv_width;
         }
         if (i + 1 < count) {
             const Row& next = rows[i + 1];
             for (int64_t t = std::max<int64_t>(next.position - seen, 0); t < next.position; t++)
-                fetch(past_keys<Number>(next, t, next.path[t], number), 2 * width);
+                fetch(past_keys<Number>(next, t, next.path[t], number), 2 * kv_width);
         }
         float *bias = bias_.get(shape_.heads * seen), *out = heads + i * shape_.stride();
         const bool biased = positions_.bias(layer, query, row.position, first, seen, true, bias);
-        attend<Number>(query, biased ? bias : nullptr, seen, out);
+        attend<Number>(query, shape_.kv_heads, biased ? bias : nullptr, seen, out);
         positions_.values(layer, weights_.get(0), row.position, first, seen, out);
     }
     return product(layer.output, heads, shape_.stride(), count, out_);
@@ -272,7 +273,7 @@ const float* Transformer::recur(const Recurrence& layer, int64_t number, const s
     return out;
 }
 
-// The keys and values of a source for a layer of the decoder, [S][2E].
+// The keys and values of a source for a layer of the decoder, [S][2K].
 template <class Number> const Number* Transformer::source_keys(const Source& source, int64_t layer) const {
     const Number* numbers = reinterpret_cast<const Number*>(source.block->numbers.get(0));
     return numbers + (layer * source.block->rows + source.first) * shape_.pair();
@@ -306,13 +307,13 @@ const float* Transformer::attend_to_source(const CrossAttention& layer, int64_t 
             places.room(length);
             for (int64_t s = 0; s < length; s++) {
                 places.keys[s] = base + s * pair;
-                places.values[s] = places.keys[s] + shape_.width;
+                places.values[s] = places.keys[s] + shape_.kv_width();
             }
             int64_t next = i + 1;
             while (next < count && rows[next].source == source) next++;
             if (next < count) fetch(source_keys<Number>(*rows[next].source, number), rows[next].source->length() * pair);
         }
-        attend<Number>(queries + i * shape_.stride(), nullptr, length, heads + i * shape_.stride());
+        attend<Number>(queries + i * shape_.stride(), shape_.kv_heads, nullptr, length, heads + i * shape_.stride());
         if (row.layer != number) continue;
         const float* weights = weights_.get(0);
         for (int64_t s = 0; s < length; s++) {
@@ -324,14 +325,15 @@ const float* Transformer::attend_to_source(const CrossAttention& layer, int64_t 
     return product(layer.output, heads, shape_.stride(), count, out_);
 }
 
-// Attention of one query to `count` keys and values in their places, eq. 1. Leaves the weights_HT in weights_.
+// Attention of one query to `count` keys and values of `kv_heads` heads in their places, eq. 1. Leaves the weights_HT in weights_.
 template <class Number>
-void Transformer::attend(const float* query, const float* bias, int64_t count, float* out) {
+void Transformer::attend(const float* query, int64_t kv_heads, const float* bias, int64_t count, float* out) {
     const float scale = float(1 / std::sqrt(double(shape_.head())));
     const Places<Number>& places = this->places<Number>();
     float* weights = weights_.get(shape_.heads * count);
     auto with = [&](auto loop) {
-        loop(query, places.keys.data(), places.values.data(), bias, scale, count, shape_.heads, shape_.head(), weights, out);
+        loop(query, places.keys.data(), places.values.data(), bias, scale, count, shape_.heads, shape_.heads / kv_heads,
+             shape_.head(), weights, out);
     };
     if constexpr (std::is_same_v<Number, float>)
         with(kernels_.attend);

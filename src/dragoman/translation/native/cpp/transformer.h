@@ -1,6 +1,7 @@
 // The Transformer (compare models/transformer.py): encoder, and one step of the decoder for many rows.
 //
-// E model width, F feed-forward width, H heads, D head width, S source length, T tokens so far, L decoder layers.
+// E model width, F feed-forward width, H heads, D head width, K width of a key: E, or less if heads share keys,
+// S source length, T tokens so far, L decoder layers.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,7 @@
 
 namespace dragoman {
 
-// The keys and values of several sources for every layer of the decoder, from one product: [L][rows][2E]. They are
+// The keys and values of several sources for every layer of the decoder, from one product: [L][rows][2K]. They are
 // float32 in a float32 model, otherwise bfloat16: most of the time of attention is reading them.
 struct SourceBlock {
     Buffer<float> numbers;
@@ -31,7 +32,7 @@ struct Source {
 };
 
 // The decoder's cache for the tokens of one sentence, by position and slot: keys and values of self-attention
-// [L][2E], as those of a source, or the states of an SSRU [L][E]. A slot is never copied. Each row of a beam has a path: the slot of each
+// [L][2K], as those of a source, or the states of an SSRU [L][E]. A slot is never copied. Each row of a beam has a path: the slot of each
 // earlier token.
 class Cache {
   public:
@@ -110,7 +111,8 @@ class Transformer {
     template <class Number>
     const float* attend_to_source(const CrossAttention& layer, int64_t number, const std::vector<Row>& rows,
                                   const float* x);
-    template <class Number> void attend(const float* query, const float* bias, int64_t count, float* out);
+    template <class Number>
+    void attend(const float* query, int64_t kv_heads, const float* bias, int64_t count, float* out);
     template <class Number> const Number* source_keys(const Source& source, int64_t layer) const;
     template <class Number> Number* past_keys(const Row& row, int64_t position, int64_t slot, int64_t layer) const;
     void keep(const float* x, int64_t count, float* out) const;
