@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from dragoman.models.layers.norm import LayerNorm, new_norm
+from dragoman.models.layers.norm import LayerNorm, RMSNorm, new_norm
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 
@@ -38,7 +38,7 @@ def test_it_takes_every_place_of_layer_normalisation(placed: str, count: int) ->
         for kind in ("layer", "rms")
     }
 
-    for kind, theirs in (("layer", LayerNorm), ("rms", nn.RMSNorm)):
+    for kind, theirs in (("layer", LayerNorm), ("rms", RMSNorm)):
         norms = [part for part in models[kind].modules() if isinstance(part, nn.LayerNorm | nn.RMSNorm)]
         assert [type(norm) for norm in norms] == [theirs] * count
     plain, rms = ({name for name, _ in models[kind].named_parameters()} for kind in ("layer", "rms"))

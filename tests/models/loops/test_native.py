@@ -17,7 +17,7 @@ from torch.func import functional_call
 from dragoman.models import loops as native
 from dragoman.models.layers.dropout import dropout
 from dragoman.models.layers.masks import causal_bias, padding_bias
-from dragoman.models.layers.norm import LayerNorm
+from dragoman.models.layers.norm import LayerNorm, RMSNorm
 from dragoman.models.seq2seq import build_model
 from dragoman.models.shapes import TransformerConfig
 from dragoman.models.transformer import attend
@@ -169,6 +169,25 @@ def test_shared_heads_give_the_gradients_of_equation_1() -> None:
 
 
 # ---- layer normalisation -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (2, 5, 16), (130, 33), (4, 3, 256)])
+def test_rms_norm(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    width = shape[-1]
+    norm = RMSNorm(width, 1e-3)
+    x, upstream = (1 + randn(*shape, seed=1)).to(dtype).requires_grad_(), randn(*shape, seed=2).to(dtype)
+    gain = randn(width, seed=3).to(dtype).requires_grad_()
+
+    got = functional_call(norm, {"weight": gain}, (x,))
+    gradients = torch.autograd.grad(got, (x, gain), upstream)
+
+    assert "_LayerNormBackward" in _ancestors(got)  # the loops did it
+    fine = [y.detach().double().requires_grad_() for y in (x, gain)]
+    wanted = nn.functional.rms_norm(fine[0], (width,), fine[1], 1e-3)
+    close(got, wanted, dtype)
+    for gradient, right in zip(gradients, torch.autograd.grad(wanted, fine, upstream.double()), strict=True):
+        close(gradient, right, dtype)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -350,6 +369,7 @@ def test_vectors_of_any_width(lanes: int, monkeypatch: pytest.MonkeyPatch, tmp_p
                 test_attention_is_equation_1(shape, kind, dtype)
             for width in (1, 7, 16, 33, 256):
                 test_layer_normalisation((5, width), dtype)
+                test_rms_norm((5, width), dtype)
             for vocab, consistency in itertools.product((1, 15, 16, 17, 1000), (0.0, 5.0)):
                 test_a_block_of_the_loss(vocab, consistency, biased=True, dtype=dtype)
     finally:

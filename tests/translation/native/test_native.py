@@ -26,6 +26,7 @@ from tests.translation.native.models import (
 )
 
 from dragoman.base.errors import ConfigError, ModelError
+from dragoman.models.seq2seq import build_model
 from dragoman.translation.native import build
 from dragoman.translation.native.native import NativeEngine
 from dragoman.translation.native.tensors import place_weights
@@ -110,6 +111,30 @@ def test_every_shape_gives_the_same_translations(options: dict[str, Any]) -> Non
     requests = [*requests_for(sources), *requests_for(sources, Beam(size=3, n_best=2), rules=distinct)]
 
     assert_same(answers_of(native(model), requests), answers_of(reference(model), requests))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_shared_heads_are_as_a_copy_for_each(positions: str, dtype: str) -> None:
+    """Grouped queries against multi-head attention, with every type of weights."""
+    grouped = random_model(shape(d_model=64, heads=8, kv_heads=2, positions=positions, attention_bias=True))
+    copied = build_model(replace(grouped.config, kv_heads=None)).eval()
+    weights = grouped.state_dict()
+    for name, weight in weights.items():
+        if name.startswith("decoder.") and ".project." in name:
+            q, k, v = weight.split([64, 16, 16])
+            each = [x.unflatten(0, (2, 8)).repeat_interleave(4, 0).flatten(0, 1) for x in (k, v)]
+            weights[name] = torch.cat([q, *each])
+    copied.load_state_dict(weights)
+    attention = AttentionOf(1, head=3)
+    requests = requests_for(lines(20), Beam(size=3, n_best=2), attention=attention)
+
+    ours, theirs = (answers_of(native(model, dtype), requests) for model in (grouped, copied))
+
+    assert_same(ours, theirs)
+    assert [[one.tokens for one in each] for each in ours] == [
+        [one.tokens for one in each] for each in theirs
+    ]
 
 
 SEARCHES: dict[str, Beam | Sample] = {

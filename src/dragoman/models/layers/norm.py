@@ -9,13 +9,13 @@ from dragoman.models import loops as native
 from dragoman.models.shapes import TransformerOptions
 
 
-def new_norm(config: TransformerOptions) -> LayerNorm | nn.RMSNorm:
+def new_norm(config: TransformerOptions) -> LayerNorm | RMSNorm:
     """Return the normalisation that the configuration names, of the last dimension."""
     match config.norm_kind:
         case "layer":
             return LayerNorm(config.d_model, config.norm_epsilon)
-        case "rms":  # Zhang and Sennrich 2019, eq. 4: x / sqrt(mean(x^2) + epsilon) * gain
-            return nn.RMSNorm(config.d_model, config.norm_epsilon)
+        case "rms":
+            return RMSNorm(config.d_model, config.norm_epsilon)
 
 
 class LayerNorm(nn.LayerNorm):
@@ -25,4 +25,14 @@ class LayerNorm(nn.LayerNorm):
         """out, with the shape of x."""
         if torch.is_grad_enabled() and native.serves(x, self.weight, self.bias):
             return native.layer_norm(x, self.weight, self.bias, self.eps)
+        return super().forward(x)
+
+
+class RMSNorm(nn.RMSNorm):
+    """x / sqrt(mean(x^2) + epsilon) * gain (Zhang and Sennrich 2019, eq. 4), with the same loop in C."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """out, with the shape of x."""
+        if torch.is_grad_enabled() and native.serves(x, self.weight):
+            return native.layer_norm(x, self.weight, None, self.eps)
         return super().forward(x)

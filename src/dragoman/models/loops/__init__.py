@@ -164,16 +164,17 @@ class _Dropout(torch.autograd.Function):
 
 
 class _LayerNorm(torch.autograd.Function):
-    """`nn.functional.layer_norm` over the last dimension (Ba et al. 2016)."""
+    """`nn.functional.layer_norm` over the last dimension (Ba et al. 2016), or `rms_norm` without a shift."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, gain: Tensor, shift: Tensor, epsilon: float) -> Tensor:
-        x, gain, shift = x.contiguous(), gain.contiguous(), shift.contiguous()
+    def forward(ctx: Any, x: Tensor, gain: Tensor, shift: Tensor | None, epsilon: float) -> Tensor:
+        x, gain, shift = x.contiguous(), gain.contiguous(), None if shift is None else shift.contiguous()
         out, width = torch.empty_like(x), x.shape[-1]
         stats = torch.empty(x.numel() // width, 2)
         sizes = ctypes.c_int64(len(stats)), ctypes.c_int64(width)
         _call("layer_norm_forward", x.dtype, x, gain, shift, out, stats, *sizes, ctypes.c_float(epsilon))
         ctx.save_for_backward(x, gain, stats)
+        ctx.centred = shift is not None
         return out
 
     @staticmethod
@@ -182,10 +183,10 @@ class _LayerNorm(torch.autograd.Function):
         x, gain, stats = ctx.saved_tensors
         grad, dx, width = upstream[0].contiguous(), torch.empty_like(x), len(gain)
         sums = torch.empty(torch.get_num_threads(), 2, _whole(width))
-        sizes = ctypes.c_int64(len(stats)), ctypes.c_int64(width), ctypes.c_int64(len(sums))
+        sizes = map(ctypes.c_int64, (len(stats), width, len(sums), ctx.centred))
         _call("layer_norm_backward", x.dtype, x, gain, stats, grad, dx, sums, *sizes)
         dgain, dshift = sums.sum(0)[:, :width].to(gain.dtype)
-        return dx, dgain, dshift, None
+        return dx, dgain, dshift if ctx.centred else None, None
 
 
 # `apply` of PyTorch has no types.

@@ -1,4 +1,5 @@
-// Layer normalisation (Ba et al. 2016) and its gradients.
+// Layer normalisation (Ba et al. 2016) and its gradients, and RMSNorm (Zhang and Sennrich 2019): the same with a mean
+// and a shift of 0.
 
 #ifndef REAL
 #include "rows.h"
@@ -7,7 +8,8 @@
 #include "both.h"
 #else
 
-// out = (x - mean) / deviation * gain + shift for each row; `stats` (rows, 2) holds mean and 1 / deviation.
+// out = (x - mean) / deviation * gain + shift for each row; `stats` (rows, 2) holds mean and 1 / deviation. RMSNorm has
+// no shift (null).
 void F(layer_norm_forward)(const REAL *x, const REAL *gain, const REAL *shift, REAL *out, float *stats, i64 rows,
                            i64 width, float epsilon) {
     i64 wide = up(width), whole = width / LANES * LANES;
@@ -15,13 +17,14 @@ void F(layer_norm_forward)(const REAL *x, const REAL *gain, const REAL *shift, R
     {
         float *g = scratch(3 * wide), *b = g + wide, *y = b + wide;
         F(read_row)(gain, g, width, 1);
-        F(read_row)(shift, b, width, 1);
+        if (shift) F(read_row)(shift, b, width, 1);
+        else memset(b, 0, wide * sizeof(float));
 #pragma omp for schedule(static)
         for (i64 r = 0; r < rows; r++) {
             vec sum = {0}, squares = {0};
             F(read_row)(x + r * width, y, width, 1);
             for (i64 i = 0; i < wide; i += LANES) sum += *(vec *)(y + i);
-            float mean = sum_of(sum) / width;
+            float mean = shift ? sum_of(sum) / width : 0;
             for (i64 i = 0; i < whole; i += LANES) {
                 vec d = *(vec *)(y + i) - mean;
                 squares += d * d;
@@ -37,9 +40,10 @@ void F(layer_norm_forward)(const REAL *x, const REAL *gain, const REAL *shift, R
 }
 
 // Gradients of the above. `sums` (chunks, 2, width rounded up to a vector) holds those of gain and shift: the
-// rows are divided into chunks, and each chunk adds up its own, so that the order never varies.
+// rows are divided into chunks, and each chunk adds up its own, so that the order never varies. `centred`: the mean was
+// subtracted.
 void F(layer_norm_backward)(const REAL *x, const REAL *gain, const float *stats, const REAL *grad, REAL *dx,
-                            float *sums, i64 rows, i64 width, i64 chunks) {
+                            float *sums, i64 rows, i64 width, i64 chunks, i64 centred) {
     i64 wide = up(width), most = (rows + chunks - 1) / chunks;
 #pragma omp parallel for schedule(static)
     for (i64 chunk = 0; chunk < chunks; chunk++) {
@@ -61,7 +65,7 @@ void F(layer_norm_backward)(const REAL *x, const REAL *gain, const float *stats,
                 *(vec *)(n + i) = normal;
                 *(vec *)(u + i) = y;
             }
-            float a = sum_of(first) / width, b = sum_of(second) / width;
+            float a = centred ? sum_of(first) / width : 0, b = sum_of(second) / width;
             for (i64 i = 0; i < wide; i += LANES)
                 *(vec *)(u + i) = inverse * (*(vec *)(u + i) - a - *(vec *)(n + i) * b);
             F(write)(u, dx + r * width, 0, 1, width, 1);
