@@ -91,9 +91,6 @@ CONFIGS = {
     "transformer-rms-grouped": transformer(
         norm_kind="rms", norm="pre", d_model=16, heads=4, kv_heads=2, attention_bias=True
     ),
-    "transformer-rms-relative-5": transformer(
-        norm_kind="rms", positions="relative", d_model=24, kv_heads=1, window=5
-    ),
     "ssru": ssru(),
     # As Marian's are: decoding starts with the padding token.
     "ssru-marian": ssru(

@@ -52,18 +52,17 @@ SHAPES: dict[str, dict[str, Any]] = {
     **{activation: {"activation": activation} for activation in ("gelu", "quick-gelu", "swish", "swiglu")},
     "pre": {"norm": "pre"},
     "pre-without-final": {"norm": "pre", "final_norm": False},
-    "ssru-pre": {"norm": "pre", "ssru": True},
+    "ssru-pre": {"norm": "pre", "norm_kind": "rms", "ssru": True, "kv_heads": 1},
     "window": {"window": 4},
     "window-relative": {"window": 5, "positions": "relative"},
-    "window-longer-than-blocks": {"window": 19, "positions": "alibi", "heads": 2},
+    "window-longer-than-blocks": {"window": 19, "positions": "alibi", "heads": 2, "kv_heads": 1},
     "biases": {"attention_bias": True, "output_bias": True, "norm_epsilon": 1e-3},
     "untied": {"tie": "none", "source_vocab": 50},
     "decoder-tied": {"tie": "decoder", "source_vocab": 50},
-    "unscaled": {"embedding_scale": False},
+    "unscaled": {"embedding_scale": False, "norm_kind": "rms", "norm_epsilon": 1e-3},
     "odd": {"d_model": 21, "heads": 3, "d_ff": 37, "positions": "sinusoidal-t2t"},
     "odd-biases": {"d_model": 30, "heads": 5, "d_ff": 19, "attention_bias": True, "output_bias": True},
     "other-ids": {"pad_id": 7, "start_id": 7, "end_id": 0},
-    "rms": {"norm_kind": "rms", "norm_epsilon": 1e-3},
     "grouped": {
         "kv_heads": 2,
         "attention_bias": True,
@@ -71,8 +70,6 @@ SHAPES: dict[str, dict[str, Any]] = {
         "norm_kind": "rms",
         "positions": "rotary",
     },
-    "multi-query": {"d_model": 30, "heads": 5, "kv_heads": 1, "positions": "relative", "window": 5},
-    "ssru-grouped": {"kv_heads": 1, "norm_kind": "rms", "ssru": True},
 }
 
 
