@@ -12,6 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.base.errors import ConfigError
+from dragoman.models.shapes import TransformerOptions, experiments
+
 if TYPE_CHECKING:
     from dragoman.interop.verify import Agreement
     from dragoman.models.folder.bundle import Bundle
@@ -71,6 +74,12 @@ class ModelFormat:
 
     def write(self, bundle: Bundle, path: Path, quantization: str | None = None) -> None:
         """Write the model. Raises ConfigError, before it writes, with all that the format lacks."""
+        shape = bundle.model.config
+        if isinstance(shape, TransformerOptions) and (unknown := experiments(shape)):
+            raise ConfigError(
+                f"{self.program} cannot hold {', '.join(unknown)}",
+                hint="teach the exporters this option, then add it to EVERYWHERE in models/shapes.py",
+            )
         types = {} if quantization is None else {"quantization": quantization}
         self.code.write(bundle, path, **types)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from dragoman.base.errors import ConfigError
-from dragoman.base.options import Option, Options
+from dragoman.base.options import Option, Options, entries, show
 
 Tie = Literal["all", "decoder", "none"]
 Norm = Literal["post", "pre"]
@@ -281,3 +281,26 @@ class ConvolutionalConfig(ModelConfig):
 
 
 Architecture = TransformerConfig | SSRUConfig | RecurrentConfig | ConvolutionalConfig
+
+# The options of Transformers that the native engine and the exporters know, and the values of those with named
+# values. An experiment needs no entry here.
+EVERYWHERE = frozenset(
+    "source_vocab target_vocab pad_id start_id end_id d_model d_ff heads kv_heads encoder_layers "
+    "decoder_layers window dropout attention_dropout activation_dropout attention_bias output_bias "
+    "embedding_scale final_norm norm_epsilon norm=post norm=pre norm_kind=layer norm_kind=rms "
+    "tie=all tie=decoder tie=none "
+    "activation=relu activation=gelu activation=quick-gelu activation=swish activation=swiglu "
+    "positions=sinusoidal positions=sinusoidal-halves positions=sinusoidal-t2t positions=learned "
+    "positions=index positions=fraction positions=none positions=relative positions=t5 positions=alibi "
+    "positions=rotary".split()
+)
+
+
+def experiments(shape: TransformerOptions) -> list[str]:
+    """Return the options that only PyTorch computes, as `model.x = 1`: those set, and not in `EVERYWHERE`."""
+    return [
+        f"model.{name} = {show(value)}"
+        for name, option in entries(type(shape)).items()
+        if (value := getattr(shape, name)) != option.default
+        and (f"{name}={value}" if isinstance(value, str) else name) not in EVERYWHERE
+    ]

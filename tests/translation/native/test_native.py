@@ -26,9 +26,11 @@ from tests.translation.native.models import (
 )
 
 from dragoman.base.errors import ConfigError, ModelError
+from dragoman.base.options import entries
 from dragoman.models.seq2seq import build_model
+from dragoman.models.shapes import EVERYWHERE
 from dragoman.translation.native import build
-from dragoman.translation.native.native import NativeEngine
+from dragoman.translation.native.native import NativeEngine, unsupported
 from dragoman.translation.native.tensors import place_weights
 from dragoman.translation.search.engine import NOTHING, Hypothesis, Request
 from dragoman.translation.search.options import AttentionOf, Beam, Sample
@@ -132,6 +134,19 @@ def test_shared_heads_are_as_a_copy_for_each(positions: str, dtype: str) -> None
     assert [[one.tokens for one in each] for each in ours] == [
         [one.tokens for one in each] for each in theirs
     ]
+
+
+def test_every_option_is_tried() -> None:
+    """Each that the engine is said to know, with a value other than its default; dropout is for training."""
+    tried = set()
+    for config in (shape(**options) for options in SHAPES.values()):
+        assert unsupported(config) is None
+        for name, option in entries(type(config)).items():
+            value = getattr(config, name)
+            if isinstance(value, str) or value != option.default:
+                tried.add(f"{name}={value}" if isinstance(value, str) else name)
+
+    assert {name for name in EVERYWHERE if "dropout" not in name} <= tried
 
 
 SEARCHES: dict[str, Beam | Sample] = {

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from dragoman.base.errors import ConfigError, ModelError
 from dragoman.base.machine import usable_cores
-from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig
+from dragoman.models.shapes import Architecture, SSRUConfig, TransformerConfig, experiments
 from dragoman.translation.folder.config import WEIGHTS, check_digests, read_config
 from dragoman.translation.folder.digest import check_digest
 from dragoman.translation.native.library import TYPES, functions, open_adapted, open_engine, open_ensemble
@@ -199,9 +199,10 @@ class NativeEngine:
 
 def unsupported(config: Architecture) -> str | None:
     """Return why the native engine cannot run a model of this shape, or None if it can."""
-    if isinstance(config, TransformerConfig | SSRUConfig):
-        return None
-    return f"it has no {config.architecture} models"
+    if not isinstance(config, TransformerConfig | SSRUConfig):
+        return f"it has no {config.architecture} models"
+    unknown = ", ".join(experiments(config))
+    return f"it does not know {unknown}" if unknown else None
 
 
 @contextmanager
