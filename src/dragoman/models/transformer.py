@@ -39,7 +39,7 @@ def attend(
     if (out_BHTD := fast_attention(q_BHTD, k_BHSD, v_BHSD, bias, drop)) is not None:
         return out_BHTD  # the same from a kernel that does not store the weights
     weights_BHTS = attention_weights(q_BHTD, k_BHSD, bias)
-    return weighted_values(dropout(weights_BHTS, drop), v_BHSD)
+    return by_shared_head(dropout(weights_BHTS, drop), v_BHSD)
 
 
 def attention_weights(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -51,11 +51,6 @@ def attention_logits(q_BHTD: Tensor, k_BHSD: Tensor, bias: Tensor | None = None)
     """logits_BHTS = QK^T / sqrt(D) + bias. The bias is -inf for a hidden key, 0 for a visible one."""
     logits_BHTS = by_shared_head(q_BHTD * (1 / math.sqrt(q_BHTD.shape[-1])), k_BHSD.transpose(-2, -1))
     return logits_BHTS if bias is None else logits_BHTS + bias
-
-
-def weighted_values(weights_BHTS: Tensor, v_BHSD: Tensor) -> Tensor:
-    """out_BHTD = weights V."""
-    return by_shared_head(weights_BHTS, v_BHSD)
 
 
 def by_shared_head(x_BHTX: Tensor, y_BKXY: Tensor) -> Tensor:
@@ -158,7 +153,7 @@ class SelfAttention(MultiHead):
         if not self.positions.on_values:
             return attend(q, k, v, bias, self.drop * self.training)
         weights = dropout(attention_weights(q, k, bias), self.drop * self.training)
-        return weighted_values(weights, v) + self.positions.values(weights, distance())
+        return by_shared_head(weights, v) + self.positions.values(weights, distance())
 
 
 class FeedForward(nn.Module):

@@ -137,13 +137,9 @@ def _residual(residual: Residual, x: Value, sublayer: Callable[[Value], Value]) 
 
 
 def _norm(norm: nn.Module, x: Value) -> Value:
-    match norm:
-        case nn.LayerNorm():
-            return x.layer_norm(norm.weight, norm.bias, norm.eps)
-        case nn.RMSNorm(eps=float(epsilon)):
-            return x.rms_norm(norm.weight, epsilon)
-        case _:
-            return x
+    if isinstance(norm, nn.RMSNorm):
+        return x.rms_norm(norm.weight, norm.eps or 0.0)
+    return x.layer_norm(norm.weight, norm.bias, norm.eps) if isinstance(norm, nn.LayerNorm) else x
 
 
 def _feed_forward(layer: FeedForward, x: Value) -> Value:
