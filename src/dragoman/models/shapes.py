@@ -282,8 +282,8 @@ class ConvolutionalConfig(ModelConfig):
 
 Architecture = TransformerConfig | SSRUConfig | RecurrentConfig | ConvolutionalConfig
 
-# The options of Transformers that the native engine and the exporters know, and the values of those with named
-# values. An experiment needs no entry here.
+# The options of Transformers that the native engine and the exporters know, and the values of those with
+# named values. An experiment needs no entry here.
 EVERYWHERE = frozenset(
     "source_vocab target_vocab pad_id start_id end_id d_model d_ff heads kv_heads encoder_layers "
     "decoder_layers window dropout attention_dropout activation_dropout attention_bias output_bias "
