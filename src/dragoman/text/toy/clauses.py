@@ -14,9 +14,9 @@ from typing import TypedDict, TypeVar
 from dragoman.text.toy import lexicon
 from dragoman.text.toy.grammar import (
     ACCUSATIVE,
+    BIKE,
     DATIVE,
     FIRST,
-    BIKE,
     POSSESSIVES,
     PRONOUNS,
     Clause,
@@ -65,7 +65,7 @@ def describe(dice: Dice, noun: Noun, probability: float = 0.35) -> tuple[Adjecti
         return ()
     first = dice.pick(noun.adjectives)
     colours = [adjective for adjective in noun.adjectives if adjective.english in lexicon.COLOURS]
-    if colours and first not in colours and dice.chance(0.25):
+    if colours and first not in colours and dice.chance(0.4):
         return first, dice.pick(colours)
     return (first,)
 
@@ -171,7 +171,13 @@ def echo(phrase: Phrase) -> Phrase | None:
 
 # --- places
 
-_AT = {"inside": ("in", "in"), "room": ("in", "in"), "outing": ("in", "in"), "stop": ("at", "an"), "firm": ("at", "in")}
+_AT = {
+    "inside": ("in", "in"),
+    "room": ("in", "in"),
+    "outing": ("in", "in"),
+    "stop": ("at", "an"),
+    "firm": ("at", "in"),
+}
 _TO = {
     "inside": ("into", "in", ACCUSATIVE),
     "room": ("into", "in", ACCUSATIVE),

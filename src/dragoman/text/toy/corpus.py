@@ -20,7 +20,6 @@ from dragoman.text.toy.clauses import (
     TAGGED,
     Dice,
     at,
-    being,
     being_so,
     beside,
     clause,
@@ -383,9 +382,18 @@ def _coordination(dice: Dice) -> Pair:
     return finish(f"{english(first)}, but {english(second)}", f"{german(first)}, aber {german(second)}")
 
 
+def _simple(dice: Dice) -> Pair:
+    """A man rides a bike. The dogs sleep."""
+    main = clause(dice, mood=dice.pick(("present", "present", "past")), adverbials=False, positive=True)
+    return finish(english(main), german(main)) if main.verb.english_past else _simple(dice)
+
+
 def _fragment(dice: Dice) -> Pair:
-    """A dog. The red dress."""
-    about = being(dice, dice.pick(("person", "animal"))) if dice.chance(0.4) else thing(dice, ("clothes", "vehicle", "furniture", "snack"))
+    """A dog. An expensive red dress."""
+    noun = dice.pick(TAGGED[dice.pick(_RANKED)])
+    several = dice.chance(0.2)
+    determiner = dice.pick(("the", "a", "a", "this", "two", *POSSESSIVES))
+    about = noun_phrase(determiner, noun, describe(dice, noun, 0.8), several or determiner == "two")
     return finish(about.english, about.german[NOMINATIVE])
 
 
@@ -485,7 +493,8 @@ _SHARES: dict[Callable[[Dice], Pair], int] = {
     _relative_thing: 3,
     _coordination: 3,
     _question: 9,
-    _fragment: 2,
+    _simple: 10,
+    _fragment: 5,
     _weather: 1,
     _address: 5,
     _sequence: 6,

@@ -1,8 +1,8 @@
 """The words of the embedded English-German corpus, as tables. `words` derives their forms.
 
 If a sentence cannot tell two translations of a word apart, the word has only one: `teacher` is always
-`Lehrerin`. `you` is `du`, except after a title: "Mrs Braun, do you ...". In English words, `_` is a space, and `^` a space that an object
-pronoun may fill ("pick^up": he picks him up).
+`Lehrerin`. `you` is `du`, except after a title, as in "Mrs Braun, do you ...". In English words, `_` is a
+space, and `^` a space that an object pronoun may fill ("pick^up": he picks him up).
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ stop: big small old new
 # "auf|stehen" is separable, `~` is a regular form, `+` a perfect with sein, `-` as the past means that it is
 # not used, because it looks like the present. Traits: habit (takes often, every day, likes to), place (takes
 # in the garden), job (takes at the bank), names of manners, clock (takes a time of day), happens (takes
-# neither want to nor may), year (takes next year), long (takes a year but not a day), state (takes neither modals nor adverbials).
+# neither want to nor may), year (takes next year), long (takes a year but not a day), state (takes neither
+# modals nor adverbials).
 VERBS = """
 sleep/slept               schlafen     schläft   geschlafen      being     - habit place
 work/worked               arbeiten     ~         ~               person    - habit place job
@@ -172,7 +173,7 @@ play/played               spielen      ~         ~               person    acc:g
 play/played               spielen      ~         ~               being     - habit place
 learn/learned             lernen       ~         ~               person    acc:language year
 speak/spoke               sprechen     spricht   gesprochen      person    acc:language -
-buy/bought                kaufen       ~         ~               person    acc:goods,text,snack,flower shop year
+buy/bought                kaufen       ~         ~               person    acc:goods,wares shop year
 sell/sold                 verkaufen    ~         verkauft        person    acc:goods,animal,flower shop year
 find/found                finden       ~         gefunden        person    acc:tool,load,animal happens place
 look_for/looked_for       suchen       ~         ~               person    acc:people,tool,load,animal place
@@ -234,7 +235,7 @@ lie/lay                   liegen       ~         gelegen         thing     - -
 be/was                    sein         *         +gewesen        person    - -
 """
 # Tags that several verbs share as objects.
-GROUPS = {"people": "person kin", "goods": "clothes vehicle furniture device"}
+GROUPS = {"people": "person kin", "goods": "clothes vehicle furniture device", "wares": "text snack flower"}
 # The forms for ich, du, er and wir of irregular verbs, marked `*` above.
 IRREGULAR = {"sein": "bin bist ist sind", "haben": "habe hast hat haben", "wissen": "weiß weißt weiß wissen"}
 # The two verbs whose simple past is used in spoken German too.
