@@ -607,7 +607,9 @@ def test_a_title_asks_for_sie_and_a_name_for_du(sample: list[tuple[str, str]]) -
     assert len(titled) > 300
     for source, target in titled:
         assert not re.search(r"\b([Dd]u|dich|dir|dein\w*)\b", target), (source, target)
-        assert bool(re.search(r"\byour?\b", source)) == bool(re.search(r"\b(Sie|Ihnen|Ihr(e[nmrs]?)?)\b", target)), (
+        assert bool(re.search(r"\byour?\b", source)) == bool(
+            re.search(r"\b(Sie|Ihnen|Ihr(e[nmrs]?)?)\b", target)
+        ), (
             source,
             target,
         )
